@@ -162,9 +162,41 @@ static const tn_node *shown(const tn_node *node)
     return tn_node_kind_of(node) == TN_NODE_ITEM ? tn_node_input(node, 0) : node;
 }
 
+static void put_call(const tn_node *node);
+
+/* The graphs of a node with blocks, in tables that can be opened. */
+static void put_blocks(const tn_node *node, const char *const *names)
+{
+    printf("<b>%s</b>", tn_node_target(node));
+    for (int i = 0; i < 2; i++) {
+        printf("<details class=\"block\"><summary>%s</summary><table><tbody>\n", names[i]);
+        for (const tn_node *at = tn_graph_first(tn_node_block(node, i)); at != NULL;
+             at = tn_node_next(at)) {
+            if (tn_node_kind_of(at) == TN_NODE_ITEM)
+                continue;
+            printf("<tr><td class=\"name\">%s</td><td class=\"call\">", tn_node_name(at));
+            put_call(at);
+            fputs("</td><td>", stdout);
+            for (int64_t k = 0; k < tn_node_input_count(at); k++) {
+                const tn_node *in = tn_node_input(at, k);
+
+                printf("%s%s", k > 0 ? " " : "", in == TN_NODE_NONE ? "none" : tn_node_name(in));
+            }
+            fputs("</td><td class=\"type\">", stdout);
+            for (int64_t k = 0; k < tn_node_item_count(at); k++) {
+                fputs(k > 0 ? "<br>" : "", stdout);
+                put_type(tn_node_item(at, k));
+            }
+            fputs("</td></tr>\n", stdout);
+        }
+        fputs("</tbody></table></details>", stdout);
+    }
+}
+
 /* What the node calls, with its options. */
 static void put_call(const tn_node *node)
 {
+    static const char *const branches[] = { "then", "else" }, *const parts[] = { "test", "body" };
     char text[TEXT] = "";
 
     switch (tn_node_kind_of(node)) {
@@ -172,6 +204,8 @@ static void put_call(const tn_node *node)
     case TN_NODE_OUTPUT: fputs("output", stdout); return;
     case TN_NODE_CALL: put(tn_module_type(tn_node_module(node))); return;
     case TN_NODE_REGION: put(tn_node_compiler(node)); return;
+    case TN_NODE_IF: put_blocks(node, branches); return;
+    case TN_NODE_LOOP: put_blocks(node, parts); return;
     default: break;
     }
     if (tn_node_spec(node, text, sizeof text) >= 0) {

@@ -73,8 +73,10 @@ static int64_t count_operators(const tn_graph *graph)
     int64_t count = 0;
 
     for (const tn_node *node = graph != NULL ? tn_graph_first(graph) : NULL; node != NULL;
-         node = tn_node_next(node))
+         node = tn_node_next(node)) {
         count += tn_node_kind_of(node) == TN_NODE_OP || tn_node_kind_of(node) == TN_NODE_INPLACE;
+        count += count_operators(tn_node_block(node, 0)) + count_operators(tn_node_block(node, 1));
+    }
     return count;
 }
 

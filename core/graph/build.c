@@ -170,7 +170,7 @@ static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
 }
 
 /* Checks that a new step may be inserted before a node. */
-static tn_status check_place(const tn_graph *graph, const tn_node *before)
+tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before)
 {
     tn_status status;
 
@@ -186,7 +186,7 @@ static tn_status check_place(const tn_graph *graph, const tn_node *before)
 }
 
 /* Links a node that is complete, with its items. */
-static tn_node *link_step(tn_node *node, tn_node *before)
+tn_node *tn__build_link(tn_node *node, tn_node *before)
 {
     if (tn__graph_node_items(node) != TN_OK) {
         tn__graph_node_undo(node);
@@ -205,7 +205,7 @@ tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
     tn_node *node;
     tn_status status;
 
-    if (check_place(graph, before) != TN_OK)
+    if (tn__build_check_place(graph, before) != TN_OK)
         return NULL;
     tn_snprint(base, sizeof base, how->inplace ? "%s_" : "%s", how->op->def.name);
     node = tn__graph_node_new(graph, kind, how->name != NULL ? how->name : base, how->name != NULL,
@@ -225,7 +225,7 @@ tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
         tn__graph_node_undo(node);
         return NULL;
     }
-    return link_step(node, before);
+    return tn__build_link(node, before);
 }
 
 tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, const char *target,
@@ -253,7 +253,7 @@ tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, co
         tn__graph_node_undo(node);
         return NULL;
     }
-    return link_step(node, before);
+    return tn__build_link(node, before);
 }
 
 /* Checks that there is a graph, and a list of nodes unless the count is 0. */

@@ -99,8 +99,7 @@ static tn_status check_inputs(const tn_node *node, const bool *seen)
 
         if (tn__graph_is_none(in))
             continue;
-        tn_snprint(what, sizeof what, "tn_graph_lint: node %s: input %lld", node->name,
-                   (long long)i);
+        tn_snprint(what, sizeof what, "node %s: input %lld", node->name, (long long)i);
         status = node->kind == TN_NODE_ITEM ? tn__graph_node_check(node->graph, in, what)
                                             : tn__graph_value_check(node->graph, in, true, what);
         if (status == TN_OK && !seen[in->id])
@@ -117,11 +116,11 @@ static tn_status lint_node(tn_node *node, const bool *seen)
 
     if (status == TN_OK && node->kind == TN_NODE_SLOT) /* the program may have exchanged it */
         tn__build_meta_of(node->held.tensor, &node->meta[0]);
-    if (status != TN_OK || node->op == NULL)
+    if (status != TN_OK || (node->op == NULL && !tn__graph_has_blocks(node)))
         return status;
-    status = tn__lint_infer(node);
+    status = node->op != NULL ? tn__lint_infer(node) : tn__blocks_infer(node);
     if (status != TN_OK)
-        return tn_error_prefix("tn_graph_lint: node %s: ", node->name);
+        return tn_error_prefix("node %s: ", node->name);
     for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
         node->items[i]->meta[0] = node->meta[i];
     return TN_OK;
@@ -138,23 +137,18 @@ static tn_status lint_region(const tn_node *node)
             same = now->shape[d] == then->shape[d];
         if (!same)
             return tn_fail(TN_ERR_VALUE,
-                           "tn_graph_lint: node %s: compiler %s compiled it for another dtype or "
+                           "node %s: compiler %s compiled it for another dtype or "
                            "shape of input %lld than node %s makes now",
                            node->name, node->region->def->name, (long long)i, node->in[i]->name);
     }
     return TN_OK;
 }
 
-tn_status tn_graph_lint(tn_graph *graph)
+tn_status tn__lint_graph(tn_graph *graph)
 {
     tn_status status = TN_OK;
-    bool *seen;
+    bool *seen = tn_calloc((size_t)graph->next_id + 1, sizeof *seen);
 
-    if (!tn__not_null(graph, "tn_graph_lint: graph"))
-        return tn_error_last_code();
-    if (graph->output == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; call tn_graph_output first");
-    seen = tn_calloc((size_t)graph->next_id + 1, sizeof *seen);
     if (seen == NULL)
         return TN_ERR_MEMORY;
     for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next) {
@@ -165,4 +159,16 @@ tn_status tn_graph_lint(tn_graph *graph)
     }
     tn_free(seen);
     return status;
+}
+
+tn_status tn_graph_lint(tn_graph *graph)
+{
+    tn_status status;
+
+    if (!tn__not_null(graph, "tn_graph_lint: graph"))
+        return tn_error_last_code();
+    if (graph->output == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; call tn_graph_output first");
+    status = tn__lint_graph(graph);
+    return status == TN_OK ? TN_OK : tn_error_prefix("tn_graph_lint: ");
 }

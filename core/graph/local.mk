@@ -3,8 +3,11 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/private.h \
+	%D%/blocks.c \
 	%D%/build.c \
 	%D%/compile.c \
+	%D%/control.c \
+	%D%/control.h \
 	%D%/graph.c \
 	%D%/lint.c \
 	%D%/node.c \
@@ -23,15 +26,18 @@ libcore_la_SOURCES += \
 	%D%/run.c \
 	%D%/script.c \
 	%D%/symbols.c \
+	%D%/symbols_run.c \
 	%D%/text.c \
 	%D%/text_forms.c \
 	%D%/text_head.c \
 	%D%/text_read.c \
+	%D%/text_read_block.c \
 	%D%/text_read.h \
 	%D%/text_value.c \
 	%D%/match.c \
 	%D%/module.c \
 	%D%/trace.c \
+	%D%/trace_block.c \
 	%D%/trace_graph.c \
 	%D%/trace_module.c \
 	%D%/tracing.h \

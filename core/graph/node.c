@@ -86,6 +86,7 @@ void tn__graph_node_free(tn_node *node)
     tn__graph_guard_drop(&node->held);
     tn__region_drop(node->region);
     tn__graph_callee_drop(node->callee);
+    tn__blocks_drop(node);
     tn_free(node->exprs);
     tn_free(node->target);
     tn_free(node->path);
@@ -299,7 +300,8 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
     if ((from->options != NULL && node->options == NULL) ||
         tn__graph_set_text(&node->target, from->target) != TN_OK ||
         tn__graph_set_text(&node->path, from->path) != TN_OK ||
-        tn__graph_set_text(&node->type, from->type) != TN_OK) {
+        tn__graph_set_text(&node->type, from->type) != TN_OK ||
+        tn__blocks_copy(node, from) != TN_OK) {
         tn__graph_node_undo(node);
         return NULL;
     }
@@ -367,8 +369,7 @@ tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* Returns whether `node` is a node. Sets the error if it is NULL or TN_NODE_NONE. */
-static bool asked(const tn_node *node, const char *what)
+bool tn__graph_node_asked(const tn_node *node, const char *what)
 {
     if (node != NULL && !tn__graph_is_none(node))
         return true;
@@ -387,63 +388,66 @@ static bool in_range(const tn_node *node, int64_t index, int64_t count, const ch
 
 tn_node *tn_node_next(const tn_node *node)
 {
-    return asked(node, "tn_node_next: node") && !node->erased ? node->next : NULL;
+    return tn__graph_node_asked(node, "tn_node_next: node") && !node->erased ? node->next : NULL;
 }
 
 tn_node_kind tn_node_kind_of(const tn_node *node)
 {
-    return asked(node, "tn_node_kind_of: node") ? node->kind : 0;
+    return tn__graph_node_asked(node, "tn_node_kind_of: node") ? node->kind : 0;
 }
 
 bool tn_node_is_erased(const tn_node *node)
 {
-    return asked(node, "tn_node_is_erased: node") && node->erased;
+    return tn__graph_node_asked(node, "tn_node_is_erased: node") && node->erased;
 }
 
 const char *tn_node_name(const tn_node *node)
 {
-    return asked(node, "tn_node_name: node") ? node->name : NULL;
+    return tn__graph_node_asked(node, "tn_node_name: node") ? node->name : NULL;
 }
 
 tn_node *tn_node_input(const tn_node *node, int64_t index)
 {
-    return asked(node, "tn_node_input: node") && in_range(node, index, node->n_in, "tn_node_input")
+    return tn__graph_node_asked(node, "tn_node_input: node") &&
+                   in_range(node, index, node->n_in, "tn_node_input")
                ? node->in[index]
                : NULL;
 }
 
 int64_t tn_node_input_count(const tn_node *node)
 {
-    return asked(node, "tn_node_input_count: node") ? node->n_in : -1;
+    return tn__graph_node_asked(node, "tn_node_input_count: node") ? node->n_in : -1;
 }
 
 tn_node *tn_node_user(const tn_node *node, int64_t index)
 {
-    return asked(node, "tn_node_user: node") && in_range(node, index, node->n_users, "tn_node_user")
+    return tn__graph_node_asked(node, "tn_node_user: node") &&
+                   in_range(node, index, node->n_users, "tn_node_user")
                ? node->users[index].user
                : NULL;
 }
 
 int64_t tn_node_user_count(const tn_node *node)
 {
-    return asked(node, "tn_node_user_count: node") ? node->n_users : -1;
+    return tn__graph_node_asked(node, "tn_node_user_count: node") ? node->n_users : -1;
 }
 
 tn_node *tn_node_item(const tn_node *node, int64_t index)
 {
-    if (!asked(node, "tn_node_item: node") || !in_range(node, index, node->n_out, "tn_node_item"))
+    if (!tn__graph_node_asked(node, "tn_node_item: node") ||
+        !in_range(node, index, node->n_out, "tn_node_item"))
         return NULL;
     return node->items != NULL ? node->items[index] : (tn_node *)(uintptr_t)node;
 }
 
 int64_t tn_node_item_count(const tn_node *node)
 {
-    return asked(node, "tn_node_item_count: node") ? node->n_out : -1;
+    return tn__graph_node_asked(node, "tn_node_item_count: node") ? node->n_out : -1;
 }
 
 const tn_op *tn_node_op(const tn_node *node)
 {
-    if (!asked(node, "tn_node_op: node"))
+    if (!tn__graph_node_asked(node, "tn_node_op: node"))
         return NULL;
     if (node->op != NULL)
         return node->op;
@@ -471,7 +475,7 @@ int64_t tn_node_spec(const tn_node *node, char *out, size_t size)
 
 tn_tensor *tn_node_tensor(const tn_node *node)
 {
-    if (!asked(node, "tn_node_tensor: node"))
+    if (!tn__graph_node_asked(node, "tn_node_tensor: node"))
         return NULL;
     if (node->held.tensor != NULL)
         return node->held.tensor;
@@ -483,7 +487,7 @@ tn_status tn_node_meta(const tn_node *node, struct tn_meta *out)
 {
     if (!tn__given(out != NULL, "tn_node_meta: out"))
         return TN_ERR_VALUE;
-    if (!asked(node, "tn_node_meta: node"))
+    if (!tn__graph_node_asked(node, "tn_node_meta: node"))
         return tn_error_last_code();
     if (node->n_out != 1)
         return tn__graph_value_check(NULL, node, false, "tn_node_meta: node");
@@ -493,7 +497,7 @@ tn_status tn_node_meta(const tn_node *node, struct tn_meta *out)
 
 const char *tn_node_compiler(const tn_node *node)
 {
-    if (!asked(node, "tn_node_compiler: node"))
+    if (!tn__graph_node_asked(node, "tn_node_compiler: node"))
         return NULL;
     if (node->region != NULL)
         return node->region->def->name;

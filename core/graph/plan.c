@@ -418,8 +418,7 @@ static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan
 {
     static const char *const places[] = { "arena", "input", "result", "held" };
 
-    tn__text_add(text, "%s: %s", step->node->name,
-                 step->region != NULL ? step->region->def->name : step->call.kernel->name);
+    tn__text_add(text, "%s: %s", step->node->name, tn__plan_step_name(step));
     for (int64_t i = step->call.n_in; i < tn__plan_operands_of(step); i++) {
         const tn__plan_operand *operand = &b->operands[step->first + i];
         const tn__plan_root *root;

@@ -44,8 +44,11 @@ typedef struct tn__plan_step {
     const char *plugin;
     const tn_node *node;
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
-    tn_call call;       /* without views */
-    int64_t first;      /* its operands: inputs, outputs, workspace */
+    /* A node with blocks in place of a kernel, which the interpreter runs. */
+    const tn_node *control;
+    const int64_t *symbols; /* for it; of the arena of the binding, or NULL */
+    tn_call call;           /* without views */
+    int64_t first;          /* its operands: inputs, outputs, workspace */
     bool workspace;
     struct tn__prepared_data *prepared; /* owned */
 } tn__plan_step;
@@ -142,6 +145,8 @@ static inline int64_t tn__plan_operands_of(const tn__plan_step *step)
 /* ---- plan_run.c ---- */
 tn__plan_state *tn__plan_state_new(const tn__plan_binding *binding, tn_stream *stream);
 void tn__plan_state_drop(const tn__plan_binding *binding, tn__plan_state *state);
+/* The name of what a step runs: a kernel, a compiler, "cond" or "loop". */
+const char *tn__plan_step_name(const tn__plan_step *step);
 /* Runs the steps. The caller owns out[i]. */
 tn_status tn__plan_run(const tn__plan_binding *binding, tn__plan_state *state, tn_tensor *const *in,
                        tn_tensor **out);

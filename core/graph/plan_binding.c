@@ -81,7 +81,7 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *b)
     for (int64_t i = 0; i < b->n_steps && status == TN_OK; i++) {
         tn__plan_step *step = &b->steps[i];
 
-        if (step->region != NULL || step->call.kernel->prepare == NULL)
+        if (step->call.kernel == NULL || step->call.kernel->prepare == NULL)
             continue;
         status = prepare_step(b, step);
         if (status != TN_OK)

@@ -31,7 +31,7 @@ static bool same_view(const tn__plan_operand *a, const tn__plan_operand *b)
 /* Whether the kernel of a step may write its first result over input i. */
 static bool may_replace(const tn__plan_step *step, int64_t i)
 {
-    if (step->region != NULL || i >= 64 || step->call.n_out != 1)
+    if (step->call.kernel == NULL || i >= 64 || step->call.n_out != 1)
         return false;
     if ((step->call.kernel->inplace >> i & 1) != 0)
         return true;

@@ -5,6 +5,7 @@
  * the interpreter, decompositions and copies included. */
 #include "core/base/map.h"
 #include "core/base/vector.h"
+#include "core/graph/control.h"
 #include "core/graph/plan.h"
 #include "core/module/hooks.h"
 
@@ -206,6 +207,39 @@ static tn_status add_step(struct recorder *r, const tn__kernel_step *from)
     return status;
 }
 
+/* Adds a step for a node with blocks. */
+static tn_status add_control(struct recorder *r, const tn__blocks *blocks, tn_tensor *const *out)
+{
+    const tn_node *node = blocks->node;
+    int64_t count = node->n_in + node->n_out;
+    const tn_view **views = tn_malloc((size_t)count * sizeof *views);
+    tn_call call = { .op = tn_node_target(node), .n_in = node->n_in, .n_out = node->n_out };
+    tn__kernel_step step = { .call = &call, .in = blocks->in, .out = out };
+    int64_t *symbols = NULL;
+    tn_status status;
+
+    if (views == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++)
+        views[i] = i < node->n_in ? &blocks->in[i]->view : &out[i - node->n_in]->view;
+    call.in = views;
+    call.out = views + node->n_in;
+    step.device = out[0]->device;
+    status = add_step(r, &step);
+    tn_free(views);
+    if (status == TN_OK && blocks->symbols != NULL) {
+        symbols = tn__arena_alloc(r->b->arena, TN__SYMBOLS * sizeof *symbols);
+        if (symbols == NULL)
+            return TN_ERR_MEMORY;
+        memcpy(symbols, blocks->symbols, TN__SYMBOLS * sizeof *symbols);
+    }
+    if (status == TN_OK) {
+        r->b->steps[r->b->n_steps - 1].control = node;
+        r->b->steps[r->b->n_steps - 1].symbols = symbols;
+    }
+    return status;
+}
+
 /* ---- functions of the tracer ----------------------------------------------------------------- */
 
 static tn_status record_kernel(tn__tracer *tracer, const tn__kernel_step *from)
@@ -280,6 +314,25 @@ static bool module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input
     return false;
 }
 
+/* A node with blocks is one step, which the interpreter runs: here it only gives shapes. */
+static tn_status record_control(tn__tracer *tracer, const tn__control *control)
+{
+    struct recorder *r = recorder_of(tracer);
+    const tn__blocks *blocks = tn__blocks_of(control);
+    tn_status status;
+
+    if (blocks == NULL)
+        return refuse(tracer, NULL, tn__control_name(control->kind));
+    tracer->kernel = NULL;
+    status = tn__control_shapes(control);
+    tracer->kernel = record_kernel;
+    if (status == TN_OK)
+        status = add_control(r, blocks, control->out);
+    for (int64_t i = 0; i < control->n_out && status != TN_OK; i++)
+        control->out[i] = NULL;
+    return status == TN_OK ? TN_OK : keep_failure(r);
+}
+
 static void training(tn__tracer *tracer)
 {
     (void)tracer;
@@ -291,6 +344,7 @@ static const tn__tracer functions_of_plan = {
     .refuse = refuse,
     .op = call_op,
     .module_begin = module_begin,
+    .control = record_control,
     .training = training,
     .kernel = record_kernel,
 };

@@ -185,13 +185,18 @@ static tn_status make_results(const tn__plan_binding *b, const tn__plan_state *s
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+const char *tn__plan_step_name(const tn__plan_step *step)
+{
+    if (step->control != NULL)
+        return tn_node_target(step->control);
+    return step->region != NULL ? step->region->def->name : step->call.kernel->name;
+}
+
 static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
 {
     const tn__plan_step *step = &b->steps[i];
 
-    status = tn__device_result(b->device, status,
-                               step->region != NULL ? step->region->def->name
-                                                    : step->call.kernel->name);
+    status = tn__device_result(b->device, status, tn__plan_step_name(step));
     return status != TN_OK ? tn_error_prefix("node %s: ", step->node->name) : TN_OK;
 }
 
@@ -200,14 +205,13 @@ static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_s
     return tn__region_call(step->region, call->in, call->out, call->workspace, stream);
 }
 
-/* Observers get tensors: over the memory of the step's operands. */
-static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                              tn_tensor *const *in)
+/* Makes tensors over the memory of a step's operands, which the caller owns. */
+static tn_status make_tensors(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
+                              tn_tensor *const *in, tn_tensor **tensors)
 {
     const tn__plan_step *step = &b->steps[at];
     int64_t count = step->call.n_in + step->call.n_out;
-    tn_tensor **tensors = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
-    tn_status status = tensors != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_status status = TN_OK;
 
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         const tn__plan_operand *operand = &b->operands[step->first + i];
@@ -231,10 +235,66 @@ static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *s
         if (tensors[i] == NULL)
             status = tn_error_last_code();
     }
+    return status;
+}
+
+/* Observers get tensors. */
+static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
+                              tn_tensor *const *in)
+{
+    const tn__plan_step *step = &b->steps[at];
+    int64_t count = step->call.n_in + step->call.n_out;
+    tn_tensor **tensors = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
+    tn_status status = tensors != NULL ? make_tensors(b, state, at, in, tensors) : TN_ERR_MEMORY;
+
     if (status == TN_OK)
         status = tn__observer_run(step->op, &state->ready[at].call, b->device, tensors,
                                   tensors + step->call.n_in);
     for (int64_t i = 0; tensors != NULL && i < count; i++)
+        tn_tensor_drop(tensors[i]);
+    tn_free(tensors);
+    return status;
+}
+
+static tn_status copy_results(const tn__plan_step *step, tn_tensor *const *results,
+                              tn_tensor *const *to)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < step->call.n_out && status == TN_OK; i++) {
+        bool same = results[i]->dtype == to[i]->dtype && results[i]->view.ndim == to[i]->view.ndim;
+
+        for (int32_t d = 0; same && d < to[i]->view.ndim; d++)
+            same = results[i]->view.shape[d] == to[i]->view.shape[d];
+        status = same ? tn__copy(to[i], results[i])
+                      : tn_fail(TN_ERR_VALUE,
+                                "result %lld: another dtype or shape than when the plan was made",
+                                (long long)i);
+    }
+    return status;
+}
+
+/* Runs a node with blocks by the interpreter, and copies its results to their places. */
+static tn_status run_control(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
+                             tn_tensor *const *in)
+{
+    const tn__plan_step *step = &b->steps[at];
+    int64_t n_in = step->call.n_in, n_out = step->call.n_out;
+    tn_tensor **tensors = tn_calloc((size_t)(n_in + 2 * n_out) + 1, sizeof(tn_tensor *));
+    uint64_t scope = tn_scope_begin();
+    tn_status status = tn_grad_begin(false);
+
+    if (status == TN_OK)
+        status = tensors != NULL ? make_tensors(b, state, at, in, tensors) : TN_ERR_MEMORY;
+    tn__stream_unlock(state->stream); /* the operators of the blocks lock it */
+    if (status == TN_OK)
+        status = tn__blocks_run(step->control, step->symbols, tensors, tensors + n_in + n_out);
+    if (status == TN_OK)
+        status = copy_results(step, tensors + n_in + n_out, tensors + n_in);
+    tn__stream_lock(state->stream);
+    tn_grad_end();
+    tn_scope_end(scope);
+    for (int64_t i = 0; tensors != NULL && i < n_in + n_out; i++)
         tn_tensor_drop(tensors[i]);
     tn_free(tensors);
     return status;
@@ -250,7 +310,9 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
         const tn_call *call = &state->ready[i].call;
 
         tn__error_plugin(state->ready[i].plugin);
-        if (tn__unlikely(call->kernel == NULL))
+        if (tn__unlikely(b->steps[i].control != NULL))
+            status = run_control(b, state, i, in);
+        else if (tn__unlikely(call->kernel == NULL))
             status = run_region(&b->steps[i], call, state->stream);
         else if (tn__unlikely(observed))
             status = run_observed(b, state, i, in);

@@ -83,7 +83,9 @@ struct tn_node {
     tn__guard held;  /* the tensor of a SLOT or CONSTANT */
     tn__region *region;
     tn__callee *callee;
-    tn__expr *exprs; /* the integers that depend on symbols */
+    tn_graph *blocks[2]; /* owned: of an IF then and else, of a LOOP test and body; else NULL */
+    int64_t most;        /* of a LOOP: the most steps; -1: no limit */
+    tn__expr *exprs;     /* the integers that depend on symbols */
     int64_t n_exprs, exprs_capacity;
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
@@ -186,6 +188,8 @@ void tn__graph_node_remove(tn_node *node);
  * accepts TN_NODE_NONE. `what` is the function and the argument, for the error text. */
 tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool optional,
                                 const char *what);
+/* Returns whether `node` is a node. Sets the error if it is NULL or TN_NODE_NONE. */
+bool tn__graph_node_asked(const tn_node *node, const char *what);
 /* Fails unless the node belongs to the graph and is not erased. `graph` may be NULL for any
  * graph. */
 tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const char *what);
@@ -229,6 +233,10 @@ tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, c
 tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, const char *target,
                         const char *name, tn_node *const *inputs, int64_t n_inputs,
                         const tn_meta *metas, int32_t n_out);
+/* Checks that a new step may be inserted before a node. */
+tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before);
+/* Links a node that is complete, with its items. On failure the node is freed. */
+tn_node *tn__build_link(tn_node *node, tn_node *before);
 /* Adds a SLOT or CONSTANT node named after its path. */
 tn_node *tn__build_held(tn_graph *graph, tn_node_kind kind, const char *path, const char *name,
                         tn_tensor *tensor);
@@ -239,6 +247,39 @@ void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta);
 /* ---- lint.c ---- */
 /* Infers the outputs of an OP node from its inputs. */
 tn_status tn__lint_infer(tn_node *node);
+/* tn_graph_lint, without its name in errors. */
+tn_status tn__lint_graph(tn_graph *graph);
+
+/* ---- blocks.c ---- */
+enum { TN__BLOCKS_DEEPEST = 32 };
+static inline bool tn__graph_has_blocks(const tn_node *node)
+{
+    return node->kind == TN_NODE_IF || node->kind == TN_NODE_LOOP;
+}
+/* The number of inputs of a node that its blocks do not get: the predicate. */
+static inline int64_t tn__blocks_first(const tn_node *node)
+{
+    return node->kind == TN_NODE_IF ? 1 : 0;
+}
+/* "then", "else", "test" or "body". */
+const char *tn__blocks_name(tn_node_kind kind, int block);
+/* Adds an IF or LOOP node. Takes over the references to the blocks, even on failure. `metas` has
+ * the types of the results; NULL: they are inferred. */
+tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, const char *name,
+                          tn_graph *const blocks[2], int64_t most, tn_node *const *inputs,
+                          int64_t n_inputs, const tn_meta *metas);
+/* Checks the blocks of a node and infers its results. */
+tn_status tn__blocks_infer(tn_node *node);
+tn_status tn__blocks_copy(tn_node *to, const tn_node *from);
+void tn__blocks_drop(tn_node *node);
+/* Gives the blocks the symbols of the graph of the node, at any depth. */
+void tn__blocks_symbols(tn_node *node);
+/* Returns whether the node runs operators that draw random numbers or keep an order. */
+bool tn__graph_draws(const tn_node *node);
+/* Runs a node, by tn_cond or tn_loop. `symbols` has the values of the run; NULL: those of the
+ * trace. The results belong to the scope. */
+tn_status tn__blocks_run(const tn_node *node, const int64_t *symbols, tn_tensor *const *in,
+                         tn_tensor **out);
 
 /* ---- trace_graph.c ---- */
 /* Finds out what the operator of a node returns by running its decomposition for shapes only. The
@@ -272,6 +313,8 @@ const tn__expr *tn__symbols_find(const tn_node *node, int32_t row, int32_t item)
 /* Returns an integer of an option struct, NULL if the option is not an integer or has no such
  * element. */
 int64_t *tn__symbols_place(const tn_option *row, void *options, int64_t item);
+/* Returns the value of an expression; INT64_MIN if it overflows. */
+int64_t tn__symbols_value(const tn__expr *expr, const int64_t *symbols);
 /* Returns the value of an expression for the sizes of the trace. */
 int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr);
 /* Finds the values of the symbols from the inputs of a run, which must fit. */
@@ -316,6 +359,9 @@ tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char 
 /* Runs a graph. With `self`, slots and modules are those of this module, by their paths. */
 tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
                         tn_tensor *const *in, tn_tensor **out);
+/* Runs a block, with the values of the symbols; NULL: those of the trace. */
+tn_status tn__run_block(tn_graph *block, const int64_t *symbols, tn_tensor *const *in,
+                        tn_tensor **out);
 /* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
  */
 tn_status tn__run_check_guards(const tn_graph *graph);

@@ -3,31 +3,25 @@
  * What nodes write, where they come from, and which nodes nobody needs. */
 #include "core/graph/private.h"
 
-static bool asked(const tn_node *node, const char *what)
-{
-    if (node != NULL && !tn__graph_is_none(node))
-        return true;
-    tn__graph_node_check(NULL, node, what);
-    return false;
-}
-
 uint64_t tn_node_writes(const tn_node *node)
 {
-    return asked(node, "tn_node_writes: node") ? node->writes : 0;
+    return tn__graph_node_asked(node, "tn_node_writes: node") ? node->writes : 0;
 }
 
 const char *tn_node_target(const tn_node *node)
 {
-    if (!asked(node, "tn_node_target: node"))
+    if (!tn__graph_node_asked(node, "tn_node_target: node"))
         return NULL;
     if (node->op != NULL)
         return node->op->def.name;
+    if (tn__graph_has_blocks(node))
+        return node->kind == TN_NODE_IF ? "cond" : "loop";
     return node->region != NULL ? node->region->def->name : tn__graph_target(node);
 }
 
 tn_module *tn_node_module(const tn_node *node)
 {
-    if (!asked(node, "tn_node_module: node"))
+    if (!tn__graph_node_asked(node, "tn_node_module: node"))
         return NULL;
     if (node->callee != NULL)
         return node->callee->module;
@@ -37,12 +31,12 @@ tn_module *tn_node_module(const tn_node *node)
 
 const char *tn_node_path(const tn_node *node)
 {
-    return asked(node, "tn_node_path: node") ? node->path : NULL;
+    return tn__graph_node_asked(node, "tn_node_path: node") ? node->path : NULL;
 }
 
 bool tn_node_is_no_grad(const tn_node *node)
 {
-    return asked(node, "tn_node_is_no_grad: node") && node->no_grad;
+    return tn__graph_node_asked(node, "tn_node_is_no_grad: node") && node->no_grad;
 }
 
 tn_status tn_node_set_module(tn_node *node, tn_module *module)
@@ -91,6 +85,8 @@ static bool is_pure(const tn_node *node)
     if (node->kind == TN_NODE_SLOT || node->kind == TN_NODE_CONSTANT ||
         node->kind == TN_NODE_REGION)
         return true;
+    if (tn__graph_has_blocks(node))
+        return !tn__graph_draws(node);
     return node->kind == TN_NODE_OP && node->writes == 0 && node->n_out > 0 &&
            (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0;
 }
@@ -108,8 +104,11 @@ int64_t tn_graph_dead_code(tn_graph *graph)
         before = node->prev;
         for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
             users += node->items[i]->n_users;
-        if (users > 0 || !is_pure(node))
+        if (users > 0 || !is_pure(node)) {
+            for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+                removed += tn_graph_dead_code(node->blocks[i]);
             continue;
+        }
         /* The items of the node come after it, and so were passed already. */
         tn__graph_node_remove(node);
         removed++;

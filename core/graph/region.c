@@ -157,9 +157,7 @@ tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
             continue;
         if (!chosen[node->id]) {
             depends[node->id] = between != NULL || uses_marked(node, chosen) != NULL;
-            if (met > 0 &&
-                (node->kind == TN_NODE_CALL ||
-                 (node->op != NULL && (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) != 0)))
+            if (met > 0 && tn__graph_draws(node))
                 draw = node;
             continue;
         }

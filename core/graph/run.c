@@ -24,6 +24,7 @@ struct run {
     int64_t taken; /* number of inputs used so far */
     int64_t symbols[TN__SYMBOLS];
     bool bound; /* `symbols` has the values of this run */
+    bool block; /* the graph is a block: its symbols are those of the graph around it */
 };
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
@@ -239,6 +240,8 @@ static tn_status run_kind(const struct run *run, tn_node *node, tn_tensor *const
 
     if (node->kind == TN_NODE_CALL)
         return run_module(run, node, in, out);
+    if (tn__graph_has_blocks(node))
+        return tn__blocks_run(node, run->bound ? run->symbols : NULL, in, out);
     if (node->kind != TN_NODE_REGION)
         return run_op(run, node, in, out);
     status = tn__region_run(node, in, out);
@@ -447,7 +450,7 @@ static tn_status run_all(struct run *run, tn_tensor **out)
         status = check_inference(run);
     if (status == TN_OK)
         status = check_slots(graph);
-    if (status == TN_OK && graph->n_symbols > 0) {
+    if (status == TN_OK && graph->n_symbols > 0 && !run->block) {
         status = tn__symbols_bind(graph, run->in, run->symbols);
         run->bound = true;
     }
@@ -479,6 +482,16 @@ tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handle
     status = run_all(&run, out);
     tn__autocast_resume(run.autocast);
     return status;
+}
+
+tn_status tn__run_block(tn_graph *block, const int64_t *symbols, tn_tensor *const *in,
+                        tn_tensor **out)
+{
+    struct run run = { .graph = block, .in = in, .block = true, .bound = symbols != NULL };
+
+    if (symbols != NULL)
+        memcpy(run.symbols, symbols, sizeof run.symbols);
+    return run_all(&run, out);
 }
 
 tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_tensor **out,

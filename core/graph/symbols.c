@@ -9,8 +9,7 @@
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-/* Returns the value of an expression; INT64_MIN if it overflows. */
-static int64_t value_of(const tn__expr *expr, const int64_t *symbols)
+int64_t tn__symbols_value(const tn__expr *expr, const int64_t *symbols)
 {
     int64_t value;
 
@@ -27,7 +26,7 @@ int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr)
 
     for (int32_t i = 0; i < TN__SYMBOLS; i++)
         values[i] = graph->symbols[i].value;
-    return value_of(expr, values);
+    return tn__symbols_value(expr, values);
 }
 
 /* Finds an expression that has these values for these values of the symbols. */
@@ -45,7 +44,7 @@ static bool fit(const int64_t *values, int64_t (*symbols)[TN__SYMBOLS], int32_t 
             out->b = b;
             out->times = (values[1] - values[0]) / (y - x);
             out->plus = values[0] - out->times * x;
-            if (value_of(out, symbols[2]) == values[2])
+            if (tn__symbols_value(out, symbols[2]) == values[2])
                 return true;
         }
     return false;
@@ -125,80 +124,6 @@ int64_t *tn__symbols_place(const tn_option *row, void *options, int64_t item)
     if (row->kind != TN_OPTION_KIND_INTS || item >= ((tn_ints *)at)->count)
         return NULL;
     return (int64_t *)(uintptr_t)((tn_ints *)at)->at + item;
-}
-
-/* ---- running --------------------------------------------------------------------------------- */
-
-tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols)
-{
-    int64_t known[TN__SYMBOLS] = { 0 }, k = 0;
-
-    for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
-         node = node->next) {
-        if (node->kind != TN_NODE_INPUT)
-            continue;
-        const tn_tensor *tensor = in[k++];
-        bool same = tensor->view.ndim == node->meta->ndim &&
-                    tn__run_fits(graph, node->meta->dtype, tensor->dtype);
-
-        for (int32_t d = 0; same && d < node->meta->ndim; d++) {
-            const tn__expr *expr = tn__symbols_find(node, -1, d);
-            int64_t size = tensor->view.shape[d];
-
-            if (expr == NULL) {
-                same = size == node->meta->shape[d];
-                continue;
-            }
-            same = size % expr->times == 0 && size / expr->times >= graph->symbols[expr->a].least &&
-                   (!known[expr->a] || symbols[expr->a] == size / expr->times);
-            symbols[expr->a] = size / expr->times;
-            known[expr->a] = 1;
-        }
-        if (!same) {
-            tn__text got = { 0 }, expected = { 0 };
-            tn_status status;
-
-            tn__tensor_text(&got, tensor);
-            tn__text_type(&expected, node, 0);
-            tn__text_put(&got, "", 1);
-            tn__text_put(&expected, "", 1);
-            status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, "
-                             "with sizes of %lld or more",
-                             node->name, got.failed ? "?" : got.at,
-                             expected.failed ? "?" : expected.at,
-                             (long long)graph->symbols[0].least);
-            tn__text_free(&got);
-            tn__text_free(&expected);
-            return status;
-        }
-    }
-    return TN_OK;
-}
-
-tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void **options)
-{
-    const tn_op_def *def = &node->op->def;
-    void *copy = NULL;
-
-    *options = NULL;
-    for (int64_t i = 0; i < node->n_exprs; i++) {
-        const tn__expr *expr = &node->exprs[i];
-        int64_t value = value_of(expr, symbols);
-
-        if (expr->row < 0)
-            continue;
-        if (copy == NULL) {
-            copy = tn_malloc(
-                tn__options_copy_bytes(def->options, node->options, def->options_size));
-            if (copy == NULL)
-                return TN_ERR_MEMORY;
-            tn__options_copy(def->options, node->options, def->options_size, copy);
-        }
-        *tn__symbols_place(&def->options[expr->row], copy, expr->item) = value;
-    }
-    *options = copy;
-    return TN_OK;
 }
 
 /* ---- comparing graphs ------------------------------------------------------------------------ */
@@ -297,6 +222,22 @@ static bool same_constant(const tn_tensor *a, const tn_tensor *b)
                              (size_t)a->numel * tn_dtype_size((tn_dtype)a->dtype)) == 0);
 }
 
+static tn_status compare_graphs(const struct traces *traces);
+
+/* Compares the blocks of nodes. */
+static tn_status compare_blocks(const struct traces *traces, tn_node *const *nodes)
+{
+    struct traces inner = *traces;
+    tn_status status = TN_OK;
+
+    for (int block = 0; block < 2 && status == TN_OK; block++) {
+        for (int k = 0; k < 3; k++)
+            inner.graphs[k] = nodes[k]->blocks[block];
+        status = compare_graphs(&inner);
+    }
+    return status;
+}
+
 /* Compares the nodes, which are at the same place of three graphs. */
 static tn_status compare_nodes(const struct traces *traces, tn_node *const *nodes)
 {
@@ -307,7 +248,8 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
         const tn_node *other = nodes[k];
         bool same = other != NULL && other->kind == first->kind && other->op == first->op &&
                     other->n_in == first->n_in && other->n_out == first->n_out &&
-                    other->no_grad == first->no_grad && strcmp(other->name, first->name) == 0 &&
+                    other->no_grad == first->no_grad && other->most == first->most &&
+                    strcmp(other->name, first->name) == 0 &&
                     (other->callee == NULL || other->callee->module == first->callee->module);
 
         for (int64_t i = 0; same && i < first->n_in; i++)
@@ -322,6 +264,8 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
     }
     if (first->options != NULL)
         status = compare_options(traces, nodes);
+    if (tn__graph_has_blocks(first))
+        status = compare_blocks(traces, nodes);
     for (int32_t o = 0; o < first->n_out && status == TN_OK; o++)
         for (int32_t d = 0; d < first->meta[o].ndim && status == TN_OK; d++) {
             int64_t values[3];
@@ -367,15 +311,18 @@ static bool holds(const tn_graph *graph, const tn_graph *other, const int64_t *s
 
                 if (b->meta[o].ndim != a->meta[o].ndim ||
                     b->meta[o].shape[d] !=
-                        (expr != NULL ? value_of(expr, symbols) : a->meta[o].shape[d]))
+                        (expr != NULL ? tn__symbols_value(expr, symbols) : a->meta[o].shape[d]))
                     return false;
             }
+        for (int i = 0; i < 2 && tn__graph_has_blocks(a); i++)
+            if (!holds(a->blocks[i], b->blocks[i], symbols))
+                return false;
         for (int64_t i = 0; i < a->n_exprs; i++)
             if (a->exprs[i].row >= 0) {
                 const int64_t *place = tn__symbols_place(&a->op->def.options[a->exprs[i].row],
                                                          b->options, a->exprs[i].item);
 
-                if (place == NULL || *place != value_of(&a->exprs[i], symbols))
+                if (place == NULL || *place != tn__symbols_value(&a->exprs[i], symbols))
                     return false;
             }
     }
@@ -511,6 +458,12 @@ static tn_graph *trace_at(const tn__symbols_call *call, const struct dynamic *dy
     return graph;
 }
 
+static void give_symbols(tn_graph *graph)
+{
+    for (tn_node *node = graph->steps; node != NULL; node = node->next)
+        tn__blocks_symbols(node);
+}
+
 static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *dynamic,
                            struct traces *traces)
 {
@@ -540,6 +493,7 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
     first->n_symbols = dynamic->names->n_symbols;
     for (int32_t s = 0; s < first->n_symbols; s++)
         first->symbols[s].value = traces->symbols[0][s];
+    give_symbols(first);
     status = compare_graphs(traces);
     if (status != TN_OK)
         return status;
@@ -547,6 +501,7 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
     small = trace_at(call, dynamic, ones);
     for (int32_t s = 0; s < first->n_symbols; s++)
         first->symbols[s].least = small != NULL && holds(first, small, ones) ? 1 : 2;
+    give_symbols(first);
     tn_error_restore(mark);
     tn_graph_drop(small);
     return TN_OK;

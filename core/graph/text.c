@@ -96,6 +96,7 @@ struct writer {
     const tn_graph *graph;
     bool code;
     bool inside; /* slots and constants are written where they are used */
+    int depth;   /* of the block that is written */
 };
 
 /* A slot or constant in the place of an argument: self.fc.weight, CONSTANTS.c0. */
@@ -188,9 +189,14 @@ static bool has_types(const struct writer *w, const tn_node *node)
     return !w->code || node->callee != NULL || w->graph->n_symbols > 0;
 }
 
+static void put_indent(struct writer *w)
+{
+    tn__text_add(w->text, "%*s", (w->code ? 4 : 2) + (w->code ? 8 : 4) * w->depth, "");
+}
+
 static void put_left(struct writer *w, const tn_node *node, bool typed)
 {
-    tn__text_add(w->text, w->code ? "    " : "  ");
+    put_indent(w);
     tn__text_value(w->text, node, w->code);
     if (typed && has_types(w, node)) {
         tn__text_put(w->text, " : ", 3);
@@ -277,7 +283,7 @@ static void put_items(struct writer *w, const tn_node *node)
 {
     if (node->items == NULL)
         return;
-    tn__text_add(w->text, w->code ? "\n    " : "\n  ");
+    put_indent(w);
     for (int32_t i = 0; i < node->n_out; i++) {
         if (i > 0)
             tn__text_put(w->text, ", ", 2);
@@ -289,7 +295,18 @@ static void put_items(struct writer *w, const tn_node *node)
     }
     tn__text_add(w->text, w->code ? " = " : " = prim::TupleUnpack(");
     tn__text_value(w->text, node, w->code);
-    tn__text_add(w->text, w->code ? "" : ")");
+    tn__text_add(w->text, w->code ? "\n" : ")\n");
+}
+
+static void put_control(struct writer *w, const tn_node *node)
+{
+    put_left(w, node, node->n_out == 1);
+    tn__text_add(w->text, node->kind == TN_NODE_IF ? "prim::If" : "prim::Loop");
+    if (node->most >= 0)
+        tn__text_add(w->text, "[most=%lld]", (long long)node->most);
+    tn__text_put(w->text, "(", 1);
+    put_pack(w, NULL, node->in, node->n_in, false, true);
+    tn__text_put(w->text, ")", 1);
 }
 
 static void put_region(struct writer *w, const tn_node *node)
@@ -300,6 +317,8 @@ static void put_region(struct writer *w, const tn_node *node)
     tn__text_put(w->text, ")", 1);
 }
 
+static void put_block(struct writer *w, const tn_node *node, int number);
+
 static void put_step(struct writer *w, const tn_node *node)
 {
     switch (node->kind) {
@@ -307,16 +326,46 @@ static void put_step(struct writer *w, const tn_node *node)
     case TN_NODE_INPLACE: put_op(w, node); break;
     case TN_NODE_CALL: put_call(w, node); break;
     case TN_NODE_REGION: put_region(w, node); break;
+    case TN_NODE_IF:
+    case TN_NODE_LOOP: put_control(w, node); break;
     case TN_NODE_OUTPUT:
-        tn__text_add(w->text, w->code ? "    return (" : "  return (");
+        put_indent(w);
+        tn__text_add(w->text, "return (");
         put_pack(w, w->graph->out, node->in, node->n_in, false, true);
         tn__text_put(w->text, ")", 1);
         break;
     default: return;
     }
     put_comment(w, node);
-    put_items(w, node);
     tn__text_put(w->text, "\n", 1);
+    for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+        put_block(w, node, i);
+    put_items(w, node);
+}
+
+/* Writes the inputs and the statements of a block. */
+static void put_block(struct writer *w, const tn_node *node, int number)
+{
+    const tn_graph *block = node->blocks[number];
+    struct writer inner = { w->text, block, w->code, false, w->depth + 1 };
+    tn_node **inputs = tn_malloc(((size_t)block->n_inputs + 1) * sizeof *inputs);
+    int64_t count = 0;
+
+    if (inputs == NULL) {
+        w->text->failed = true;
+        return;
+    }
+    for (tn_node *at = block->first; at != NULL; at = at->next)
+        if (at->kind == TN_NODE_INPUT)
+            inputs[count++] = at;
+    put_indent(w);
+    tn__text_add(w->text, w->code ? "    def %s(" : "  block %s(",
+                 tn__blocks_name(node->kind, number));
+    put_pack(&inner, NULL, inputs, count, true, true);
+    tn__text_put(w->text, "):\n", 3);
+    for (tn_node *at = block->steps; at != NULL; at = at->next)
+        put_step(&inner, at);
+    tn_free(inputs);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------- */
@@ -344,7 +393,7 @@ static void put_signature(struct writer *w, const char *start)
 
 void tn__text_signature(tn__text *text, const tn_graph *graph)
 {
-    struct writer w = { text, graph, true, false };
+    struct writer w = { text, graph, true, false, 0 };
 
     put_signature(&w, "forward");
 }
@@ -402,7 +451,7 @@ static bool held_inside(const tn_graph *graph)
 
 static void print_text(tn__text *text, const tn_graph *graph, bool code)
 {
-    struct writer w = { text, graph, code, code && held_inside(graph) };
+    struct writer w = { text, graph, code, code && held_inside(graph), 0 };
 
     put_head(&w);
     for (const tn_node *node = graph->first; node != NULL; node = node->next) {

@@ -10,7 +10,8 @@ static const char *const opcodes[] = {
     [TN_NODE_CONSTANT] = "get_attr",  [TN_NODE_OP] = "call_function",
     [TN_NODE_ITEM] = "call_function", [TN_NODE_REGION] = "call_function",
     [TN_NODE_OUTPUT] = "output",      [TN_NODE_INPLACE] = "call_method",
-    [TN_NODE_CALL] = "call_module",
+    [TN_NODE_CALL] = "call_module",   [TN_NODE_IF] = "call_function",
+    [TN_NODE_LOOP] = "call_function",
 };
 
 static void put_target(tn__text *text, const tn_node *node)
@@ -20,6 +21,8 @@ static void put_target(tn__text *text, const tn_node *node)
     case TN_NODE_INPLACE: tn__text_add(text, "%s_", node->op->def.name); break;
     case TN_NODE_ITEM: tn__text_add(text, "getitem"); break;
     case TN_NODE_REGION: tn__text_add(text, "%s", node->region->def->name); break;
+    case TN_NODE_IF: tn__text_add(text, "cond"); break;
+    case TN_NODE_LOOP: tn__text_add(text, "loop"); break;
     default: tn__text_add(text, "%s", tn__graph_target(node)); break;
     }
 }
@@ -41,10 +44,10 @@ static void put_args(tn__text *text, const tn_node *node, const char *before, co
 
 enum { COLUMNS = 6 };
 
-static void cell(tn__text *to, const tn_node *node, int column)
+static void cell(tn__text *to, const tn_node *node, int column, int depth)
 {
     switch (column) {
-    case 0: tn__text_add(to, "%s", opcodes[node->kind]); break;
+    case 0: tn__text_add(to, "%*s%s", 2 * depth, "", opcodes[node->kind]); break;
     case 1: tn__text_add(to, "%s", node->name); break;
     case 2: put_target(to, node); break;
     case 3:
@@ -56,12 +59,48 @@ static void cell(tn__text *to, const tn_node *node, int column)
         tn__text_put(to, "{", 1);
         if (node->op != NULL)
             tn__text_options(to, node);
+        if (node->kind == TN_NODE_LOOP && node->most >= 0)
+            tn__text_add(to, "most=%lld", (long long)node->most);
         tn__text_put(to, "}", 1);
         break;
     default:
         if (node->n_out == 1)
             tn__text_type(to, node, 0);
         break;
+    }
+}
+
+static void measure(const tn_graph *graph, int depth, tn__text *one, size_t *width)
+{
+    for (const tn_node *node = graph->first; node != NULL; node = node->next) {
+        for (int c = 0; c < COLUMNS; c++) {
+            one->length = 0;
+            cell(one, node, c, depth);
+            width[c] = one->length > width[c] ? one->length : width[c];
+        }
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+            measure(node->blocks[i], depth + 1, one, width);
+    }
+}
+
+static void put_rows(tn__text *text, const tn_graph *graph, int depth, tn__text *one,
+                     const size_t *width)
+{
+    for (const tn_node *node = graph->first; node != NULL; node = node->next) {
+        for (int c = 0; c < COLUMNS; c++) {
+            one->length = 0;
+            cell(one, node, c, depth);
+            if (one->at != NULL)
+                tn__text_put(text, one->at, one->length);
+            for (size_t i = one->length; c + 1 < COLUMNS && i < width[c] + 2; i++)
+                tn__text_put(text, " ", 1);
+            if (c + 1 == COLUMNS)
+                tn__text_put(text, "\n", 1);
+        }
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++) {
+            tn__text_add(text, "%*s%s\n", 2 * depth + 1, "", tn__blocks_name(node->kind, i));
+            put_rows(text, node->blocks[i], depth + 1, one, width);
+        }
     }
 }
 
@@ -73,31 +112,16 @@ void tn__text_table(tn__text *text, const tn_graph *graph)
     size_t width[COLUMNS];
     tn__text one = { 0 };
 
-    for (int c = 0; c < COLUMNS; c++) {
+    for (int c = 0; c < COLUMNS; c++)
         width[c] = strlen(heads[c]);
-        for (const tn_node *node = graph->first; node != NULL; node = node->next) {
-            one.length = 0;
-            cell(&one, node, c);
-            width[c] = one.length > width[c] ? one.length : width[c];
-        }
-    }
+    measure(graph, 0, &one, width);
     for (int c = 0; c < COLUMNS; c++)
         tn__text_add(text, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, heads[c],
                      c + 1 < COLUMNS ? "  " : "\n");
     for (int c = 0; c < COLUMNS; c++)
         for (size_t i = 0; i < width[c] + (c + 1 < COLUMNS ? 2 : 1); i++)
             tn__text_put(text, i < width[c] ? "-" : c + 1 < COLUMNS ? " " : "\n", 1);
-    for (const tn_node *node = graph->first; node != NULL; node = node->next)
-        for (int c = 0; c < COLUMNS; c++) {
-            one.length = 0;
-            cell(&one, node, c);
-            if (one.at != NULL)
-                tn__text_put(text, one.at, one.length);
-            for (size_t i = one.length; c + 1 < COLUMNS && i < width[c] + 2; i++)
-                tn__text_put(text, " ", 1);
-            if (c + 1 == COLUMNS)
-                tn__text_put(text, "\n", 1);
-        }
+    put_rows(text, graph, 0, &one, width);
     text->failed |= one.failed;
     tn__text_free(&one);
 }
@@ -147,6 +171,20 @@ static void put_metas(tn__text *text, const tn_node *node)
     tn__text_put(text, "]", 1);
 }
 
+static void put_node(tn__text *text, const tn_node *node);
+
+static void put_blocks(tn__text *text, const tn_node *node)
+{
+    if (node->kind == TN_NODE_LOOP)
+        tn__text_add(text, ", \"most\": %lld", (long long)node->most);
+    for (int i = 0; i < 2; i++) {
+        tn__text_add(text, ", \"%s\": [\n", tn__blocks_name(node->kind, i));
+        for (const tn_node *inner = node->blocks[i]->first; inner != NULL; inner = inner->next)
+            put_node(text, inner);
+        tn__text_put(text, "    ]", 5);
+    }
+}
+
 static void put_node(tn__text *text, const tn_node *node)
 {
     tn__text part = { 0 };
@@ -173,6 +211,8 @@ static void put_node(tn__text *text, const tn_node *node)
     tn__text_add(text, first ? "" : "]");
     if (node->no_grad)
         tn__text_add(text, ", \"no_grad\": true");
+    if (tn__graph_has_blocks(node))
+        put_blocks(text, node);
     if (node->path != NULL && node->type != NULL) {
         tn__text_add(text, ", \"module\": ");
         put_string(text, node->path);
@@ -194,9 +234,9 @@ void tn__text_json(tn__text *text, const tn_graph *graph)
 
 /* ---- dot ------------------------------------------------------------------------------------- */
 
-void tn__text_dot(tn__text *text, const tn_graph *graph)
+/* Blocks are boxes; the names of their nodes have the names of the nodes around before them. */
+static void put_dot(tn__text *text, const tn_graph *graph, const char *prefix)
 {
-    tn__text_add(text, "digraph {\n  node [shape=box];\n");
     for (const tn_node *node = graph->first; node != NULL; node = node->next) {
         tn__text part = { 0 };
 
@@ -207,14 +247,34 @@ void tn__text_dot(tn__text *text, const tn_graph *graph)
             tn__text_type(&part, node, 0);
         }
         tn__text_put(&part, "", 1);
-        tn__text_add(text, "  \"%s\" [label=", node->name);
+        tn__text_add(text, "  \"%s%s\" [label=", prefix, node->name);
         put_string(text, part.at != NULL ? part.at : "");
         tn__text_add(text, "];\n");
         text->failed |= part.failed;
         tn__text_free(&part);
         for (int64_t i = 0; i < node->n_in; i++)
             if (!tn__graph_is_none(node->in[i]))
-                tn__text_add(text, "  \"%s\" -> \"%s\";\n", node->in[i]->name, node->name);
+                tn__text_add(text, "  \"%s%s\" -> \"%s%s\";\n", prefix, node->in[i]->name, prefix,
+                             node->name);
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++) {
+            const char *name = tn__blocks_name(node->kind, i);
+            char *inner;
+
+            tn__text_add(&part, "%s%s.%s.", prefix, node->name, name);
+            inner = tn__text_take(&part);
+            tn__text_add(text, "  subgraph \"cluster_%s\" {\n  label=\"%s of %s\";\n",
+                         inner != NULL ? inner : "", name, node->name);
+            put_dot(text, node->blocks[i], inner != NULL ? inner : "");
+            tn__text_add(text, "  }\n");
+            text->failed |= inner == NULL;
+            tn_free(inner);
+        }
     }
+}
+
+void tn__text_dot(tn__text *text, const tn_graph *graph)
+{
+    tn__text_add(text, "digraph {\n  node [shape=box];\n");
+    put_dot(text, graph, "");
     tn__text_add(text, "}\n");
 }

@@ -55,9 +55,7 @@ static tn_status check_type(tn__reader *r, const tn__left *left, const tn_node *
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-/* Reads the arguments of an operator. Options that are among them are appended to `options`. *out
- * is the node that is written (out=...), or NULL. */
-static tn_status read_arguments(tn__reader *r, tn__text *options, tn_node **out)
+tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **out)
 {
     bool first = true;
     tn_status status = TN_OK;
@@ -195,7 +193,7 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
 
     tn__text_add(&more, "%s", options);
     r->n_nodes = 0;
-    status = read_arguments(r, &more, &out);
+    status = tn__graph_read_arguments(r, &more, &out);
     if (status != TN_OK) {
         tn__text_free(&more);
         return status;
@@ -312,14 +310,8 @@ static const char *read_target(tn__reader *r)
     return value.as.s;
 }
 
-/* %name.module : Type = prim::GetAttr[name="path"](%self): the path is kept for the call. */
-struct alias {
-    const char *name, *path;
-    struct alias *next;
-};
-
-static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct alias **aliases,
-                           tn_node **node)
+static tn_status read_prim(tn__reader *r, const char *name, bool no_grad,
+                           struct tn__alias **aliases, tn_node **node)
 {
     bool attribute = strcmp(name, "prim::GetAttr") == 0;
 
@@ -335,11 +327,11 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
         if (path == NULL || !tn__graph_read_take(r, attribute ? "%self)" : ")"))
             return path == NULL ? tn_error_last_code() : tn__graph_read_wrong(r, "(%self)");
         if (attribute && r->left[0].is_module) {
-            struct alias *alias = tn__arena_alloc(r->arena, sizeof *alias);
+            struct tn__alias *alias = tn__arena_alloc(r->arena, sizeof *alias);
 
             if (alias == NULL)
                 return TN_ERR_MEMORY;
-            *alias = (struct alias){ r->left[0].name, path, *aliases };
+            *alias = (struct tn__alias){ r->left[0].name, path, *aliases };
             *aliases = alias;
             return TN_OK;
         }
@@ -349,7 +341,7 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
     }
     if (strcmp(name, "prim::CallMethod") == 0) {
         const char *self = read_target(r) != NULL ? tn__graph_read_name(r) : NULL;
-        const struct alias *alias = *aliases;
+        const struct tn__alias *alias = *aliases;
 
         while (self != NULL && alias != NULL && strcmp(alias->name, self) != 0)
             alias = alias->next;
@@ -359,6 +351,8 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
         tn__graph_read_take(r, ",");
         return read_call(r, alias->path, no_grad, node);
     }
+    if (strcmp(name, "prim::If") == 0 || strcmp(name, "prim::Loop") == 0)
+        return tn__graph_read_control(r, name[6] == 'I' ? TN_NODE_IF : TN_NODE_LOOP, no_grad, node);
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "tn_graph_parse: line %lld: %s: a graph with such nodes has no text that can be "
                    "read; expected the graph before it was compiled",
@@ -366,7 +360,7 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
 }
 
 /* Reads the right side of a statement. *node is the node that it makes, or NULL. */
-static tn_status read_right(tn__reader *r, struct alias **aliases, tn_node **node)
+static tn_status read_right(tn__reader *r, struct tn__alias **aliases, tn_node **node)
 {
     const char *name, *options = "";
     bool no_grad = false;
@@ -403,8 +397,7 @@ static tn_status read_right(tn__reader *r, struct alias **aliases, tn_node **nod
     return read_op(r, name, options, no_grad, node);
 }
 
-/* Reads the comment that ends a statement: path and type of the module that it comes from. */
-static tn_status read_comment(tn__reader *r, tn_node *node)
+tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
 {
     const char *open, *end, *path;
     tn_status status = TN_OK;
@@ -429,7 +422,7 @@ static tn_status read_comment(tn__reader *r, tn_node *node)
     return status;
 }
 
-static tn_status read_statement(tn__reader *r, struct alias **aliases)
+tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases)
 {
     tn_node *node = NULL;
     tn_status status = read_left(r);
@@ -442,12 +435,12 @@ static tn_status read_statement(tn__reader *r, struct alias **aliases)
         status = tn__graph_read_symbols(node, 0, &r->left[0]);
     if (status == TN_OK && node != NULL && r->n_left != 1)
         status = tn__graph_read_wrong(r, "one name on the left");
-    return status == TN_OK ? read_comment(r, node) : status;
+    return status == TN_OK ? tn__graph_read_comment(r, node) : status;
 }
 
 /* ---- the whole text -------------------------------------------------------------------------- */
 
-static tn_status read_return(tn__reader *r)
+tn_status tn__graph_read_outputs(tn__reader *r)
 {
     tn_status status;
 
@@ -456,25 +449,28 @@ static tn_status read_return(tn__reader *r)
         return tn__graph_read_wrong(r, "(");
     status = tn__graph_read_pack(r, TN__PLACE_ENDS, &r->graph->out);
     if (status == TN_OK)
-        status = read_comment(r, NULL);
+        status = tn__graph_read_comment(r, NULL);
     if (status == TN_OK && tn_graph_output(r->graph, r->nodes, r->n_nodes) != TN_OK)
         status = tn__graph_read_here(r);
-    if (status == TN_OK && tn__graph_read_next_line(r))
-        status = tn__graph_read_wrong(r, "the end of the text");
     return status;
 }
 
 static tn_status read_graph(tn__reader *r)
 {
-    struct alias *aliases = NULL;
+    struct tn__alias *aliases = NULL;
     tn_status status = tn__graph_read_head(r);
 
     while (status == TN_OK) {
         if (!tn__graph_read_next_line(r))
             return tn__graph_read_wrong(r, "return (...)");
-        if (tn__graph_read_take(r, "return "))
-            return read_return(r);
-        status = read_statement(r, &aliases);
+        if (!tn__graph_read_take(r, "return ")) {
+            status = tn__graph_read_statement(r, &aliases);
+            continue;
+        }
+        status = tn__graph_read_outputs(r);
+        if (status == TN_OK && tn__graph_read_next_line(r))
+            status = tn__graph_read_wrong(r, "the end of the text");
+        return status;
     }
     return status;
 }

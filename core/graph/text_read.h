@@ -25,13 +25,20 @@ typedef struct tn__reader {
     tn_tensor *mark;  /* stands for the tensors of packs */
     bool code;
     bool folded; /* passes have used the values of slots */
-    int depth;
+    int depth;   /* of lists */
+    int blocks;  /* that are being read, one in the other */
     /* The nodes of the arguments that were read last. */
     tn_node **nodes;
     int64_t n_nodes, nodes_capacity;
     tn__left *left;
     int64_t n_left, left_capacity;
 } tn__reader;
+
+/* The name of a module that prim::GetAttr has found, for the calls of it. */
+struct tn__alias {
+    const char *name, *path;
+    struct tn__alias *next;
+};
 
 /* Where a pack is: the inputs of the graph, its outputs, the arguments of a call, its results. */
 typedef enum tn__place {
@@ -71,6 +78,18 @@ tn_status tn__graph_read_symbols(tn_node *node, int32_t output, const tn__left *
 /* Reads the values of a pack up to the closing parenthesis. *out is NULL if the pack has no form to
  * keep: tensors by position and, in a call, just one. */
 tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out);
+
+/* Reads the arguments of an operator up to `)`. Options that are among them are appended to
+ * `options`. *out is the node that is written (out=...), or NULL. */
+tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **out);
+/* Reads the comment that ends a statement: path and type of the module that it comes from. */
+tn_status tn__graph_read_comment(tn__reader *r, tn_node *node);
+/* Reads a statement. */
+tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases);
+/* Reads the results of a graph or block, after `return `. */
+tn_status tn__graph_read_outputs(tn__reader *r);
+/* Reads an IF or LOOP after its name: arguments and blocks (text_read_block.c). */
+tn_status tn__graph_read_control(tn__reader *r, tn_node_kind kind, bool no_grad, tn_node **node);
 
 /* Stands for the pass, whose name the text does not have. */
 #define TN__GRAPH_OF_TEXT "(of the text)"

@@ -3,6 +3,7 @@
  * Records in a graph the operators that a traced module calls: nodes for tensors, and nodes for
  * calls. core/tensor/trace.h declares the functions (struct tn__tracer) by which the core calls
  * this file. */
+#include "core/graph/control.h"
 #include "core/graph/tracing.h"
 #include "core/op/needed.h"
 
@@ -17,15 +18,25 @@ tn_status tn__trace_keep_failure(tn__trace *trace)
     return tn_error_last_code();
 }
 
+static const tn_node *node_in(const tn__trace_level *level, const tn_tensor *tensor)
+{
+    void **value = tn__map_value(&level->values, tensor);
+
+    for (int64_t i = level->n_kept - 1; value == NULL && i >= 0; i--)
+        if (level->kept[i]->storage == tensor->storage)
+            value = tn__map_value(&level->values, level->kept[i]);
+    return value != NULL ? *value : NULL;
+}
+
 /* Returns the node of a tensor or, if there is none, that of another view of its memory. */
 static const tn_node *node_near(const tn__trace *trace, const tn_tensor *tensor)
 {
-    void **value = tensor != NULL ? tn__map_value(&trace->values, tensor) : NULL;
+    const tn_node *node = tensor != NULL ? node_in(&trace->level, tensor) : NULL;
 
-    for (int64_t i = trace->n_kept - 1; tensor != NULL && value == NULL && i >= 0; i--)
-        if (trace->kept[i]->storage == tensor->storage)
-            value = tn__map_value(&trace->values, trace->kept[i]);
-    return value != NULL ? *value : NULL;
+    for (const tn__trace_block *at = trace->block; at != NULL && node == NULL && tensor != NULL;
+         at = at->outer)
+        node = node_in(&at->level, tensor);
+    return node;
 }
 
 static bool stale(tn__tracer *tracer, const tn_tensor *tensor)
@@ -42,6 +53,8 @@ static bool stale(tn__tracer *tracer, const tn_tensor *tensor)
 static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *const *in,
                               int64_t n_in, const tn_tensor *into)
 {
+    tn_status status = TN_OK;
+
     for (int64_t i = 0; i < node->n_in && i < 64; i++) {
         const tn_tensor *tensor = i < n_in ? in[i] : into;
 
@@ -53,7 +66,13 @@ static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *
             return TN_ERR_MEMORY;
         trace->written[trace->n_written++] = tensor->storage;
     }
-    return TN_OK;
+    for (int64_t i = 0; i < node->n_in && status == TN_OK && trace->block != NULL; i++) {
+        const tn_tensor *tensor = i < n_in ? in[i] : into;
+
+        if ((node->writes >> (i < 63 ? i : 63) & 1) != 0 && tn__tensor_ok(tensor))
+            status = tn__trace_check_write(trace, tensor);
+    }
+    return status;
 }
 
 static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char *function)
@@ -68,13 +87,13 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
     if (node != NULL)
         tn_fail(TN_ERR_RUNTIME,
                 "the value of %%%s (%s) is asked for while tracing (%s); a graph cannot depend on "
-                "values",
+                "values, except by tn_cond and tn_loop",
                 node->name, node->path != NULL && node->path[0] != '\0' ? node->path : type,
                 function);
     else if (tensor != NULL)
         tn_fail(TN_ERR_RUNTIME,
                 "a value that %s has computed is asked for while tracing (%s); a graph cannot "
-                "depend on values",
+                "depend on values, except by tn_cond and tn_loop",
                 where.at != NULL && where.at[0] != '\0' ? where.at : type, function);
     else
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -89,15 +108,15 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
 
 tn_status tn__trace_map(tn__trace *trace, tn_tensor *tensor, tn_node *node)
 {
-    void **value = tn__map_value(&trace->values, tensor);
+    void **value = tn__map_value(&trace->level.values, tensor);
 
     if (value == NULL) {
-        if (!tn__vector_room(&trace->kept, &trace->kept_capacity, trace->n_kept + 1,
-                             sizeof(tn_tensor *)) ||
-            tn__map_add(&trace->values, tensor) < 0)
+        if (!tn__vector_room(&trace->level.kept, &trace->level.kept_capacity,
+                             trace->level.n_kept + 1, sizeof(tn_tensor *)) ||
+            tn__map_add(&trace->level.values, tensor) < 0)
             return TN_ERR_MEMORY;
-        trace->kept[trace->n_kept++] = tn_tensor_keep(tensor);
-        value = tn__map_value(&trace->values, tensor);
+        trace->level.kept[trace->level.n_kept++] = tn_tensor_keep(tensor);
+        value = tn__map_value(&trace->level.values, tensor);
     }
     *value = node;
     return TN_OK;
@@ -113,13 +132,13 @@ static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
     tn_node *node;
 
     if (slot != NULL && strncmp(slot->path, folder, sizeof folder - 1) != 0) {
-        node = tn__build_held(trace->graph, TN_NODE_SLOT, slot->path, NULL, tensor);
+        node = tn__build_held(trace->level.graph, TN_NODE_SLOT, slot->path, NULL, tensor);
         if (node != NULL)
             node->slot = slot->kind;
         return node;
     }
     tn_snprint(name, sizeof name, "c%lld", (long long)trace->n_constants++);
-    return tn__build_held(trace->graph, TN_NODE_CONSTANT, name, NULL, tensor);
+    return tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
 }
 
 /* Adds a node for a new tensor whose values were never set. */
@@ -131,8 +150,8 @@ static tn_node *empty_node(tn__trace *trace, tn_tensor *tensor)
     o.shape = tn__shape(tensor);
     o.value = tn_scalar_int(0);
     o.dtype = (tn_dtype)tensor->dtype;
-    return tn_graph_add_call(trace->graph, trace->before, tn__op_needed(TN__NEED_full), &o, &like,
-                             1);
+    return tn_graph_add_call(trace->level.graph, trace->level.before, tn__op_needed(TN__NEED_full),
+                             &o, &like, 1);
 }
 
 /* Returns the node of a tensor, NULL and sets the error if it has none. */
@@ -144,14 +163,24 @@ tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor)
 
     if (tn__is_none(tensor))
         return TN_NODE_NONE;
-    value = tn__map_value(&trace->values, tensor);
+    value = tn__map_value(&trace->level.values, tensor);
     if (value != NULL)
         return *value;
+    if (trace->block != NULL) {
+        bool outside;
+
+        node = tn__trace_take(trace, tensor, &outside);
+        if (outside && node == NULL)
+            tn__trace_keep_failure(trace);
+        if (outside)
+            return node;
+    }
     flags = tensor->storage->flags;
     if ((flags & TN__STORAGE_PENDING) != 0) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "a tensor that no operator has made (tn_tensor_as_strided, tn_parameter) cannot be "
-                "traced");
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "a tensor that no operator has made (tn_tensor_as_strided, tn_parameter), or that a "
+            "function of tn_cond or tn_loop has made and not returned, cannot be traced");
         tn__trace_keep_failure(trace);
         return NULL;
     }
@@ -219,7 +248,8 @@ static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t
                         tn_node **made)
 {
     bool autocast = tn__autocast_pause();
-    tn_node *node = tn__build_recorded(trace->graph, trace->before, op, options, in, n_in, inplace);
+    tn_node *node = tn__build_recorded(trace->level.graph, trace->level.before, op, options, in,
+                                       n_in, inplace);
     tn_status status = node != NULL ? tn__trace_where(trace, node) : tn_error_last_code();
 
     tn__autocast_resume(autocast);
@@ -352,6 +382,15 @@ static tn_status trace_op(tn__tracer *tracer, const tn_op *op, tn_tensor *const 
     return status;
 }
 
+/* Returns a tensor on the device, TN_NONE if there is none. */
+static tn_tensor *tensor_on(const tn__trace_level *level, const tn_device *device)
+{
+    for (int64_t i = 0; i < level->n_kept; i++)
+        if (level->kept[i]->device == device)
+            return level->kept[i];
+    return TN_NONE;
+}
+
 static tn_tensor *trace_full(tn__tracer *tracer, tn_ints shape, tn_scalar value, tn_dtype dtype,
                              const tn_device *device)
 {
@@ -359,9 +398,11 @@ static tn_tensor *trace_full(tn__tracer *tracer, tn_ints shape, tn_scalar value,
     tn_tensor *like = TN_NONE, *out = NULL;
     tn_full_options o = TN_FULL_OPTIONS;
 
-    for (int64_t i = 0; device != NULL && tn__is_none(like) && i < trace->n_kept; i++)
-        if (trace->kept[i]->device == device)
-            like = trace->kept[i];
+    if (device != NULL)
+        like = tensor_on(&trace->level, device);
+    for (const tn__trace_block *at = trace->block;
+         at != NULL && tn__is_none(like) && device != NULL; at = at->outer)
+        like = tensor_on(&at->level, device);
     if (device == NULL || device == tn_default_device())
         like = TN_NONE;
     o.shape = shape;
@@ -387,10 +428,13 @@ static tn_tensor *trace_detach(tn__tracer *tracer, tn_tensor *tensor)
 
 static void trace_training(tn__tracer *tracer)
 {
-    tn__trace *trace = tn__trace_of(tracer);
+    const tn__trace *trace = tn__trace_of(tracer);
+    tn_graph *graph = trace->level.graph; /* that of the root is the outermost one */
 
+    for (const tn__trace_block *at = trace->block; at != NULL; at = at->outer)
+        graph = at->level.graph;
     if (tracer->silent == 0)
-        trace->graph->training = trace->root->training;
+        graph->training = trace->root->training;
 }
 
 const tn__tracer tn__trace_functions = {
@@ -401,5 +445,6 @@ const tn__tracer tn__trace_functions = {
     .op = trace_op,
     .module_begin = tn__trace_module_begin,
     .module_end = tn__trace_module_end,
+    .control = tn__trace_control,
     .training = trace_training,
 };

@@ -170,7 +170,7 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
     /* The modules that the graph calls, so that the versions of their tensors stay as they are. */
     trace.root = tn_graph_module(graph);
     status = trace.root != NULL ? tn__trace_find(&trace) : tn_error_last_code();
-    copy = trace.graph = status == TN_OK ? tn_graph_copy(graph) : NULL;
+    copy = trace.level.graph = status == TN_OK ? tn_graph_copy(graph) : NULL;
     if (status == TN_OK)
         status = copy != NULL ? shapes(&trace, copy, in) : TN_ERR_MEMORY;
     for (tn_node *node = graph->first, *from = copy != NULL ? copy->first : NULL;
@@ -179,6 +179,8 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
             tn__build_meta_of(in[k++], &from->meta[0]);
         for (int32_t i = 0; i < node->n_out; i++)
             node->meta[i] = from->meta[i];
+        if (tn__graph_has_blocks(node))
+            status = tn__blocks_infer(node);
     }
     tn_graph_drop(copy);
     tn__trace_free(&trace);
@@ -310,8 +312,8 @@ tn_status tn_node_expand(tn_node *node)
     space = tn_calloc((size_t)(node->n_in + node->n_out) + 1, sizeof(tn_tensor *));
     if (space == NULL)
         return TN_ERR_MEMORY;
-    trace.graph = node->graph;
-    trace.before = node;
+    trace.level.graph = node->graph;
+    trace.level.before = node;
     trace.where = node;
     scope = tn_scope_begin();
     status = expand(&trace, node, space, space + node->n_in);

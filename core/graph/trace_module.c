@@ -47,7 +47,15 @@ bool tn__trace_module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *in
         tn__trace_keep_failure(trace);
         return false;
     }
-    leaf = is_leaf(trace, module, *path);
+    if (trace->block != NULL && (tn__hook_kinds(module) & TN__HOOKS_BACKWARD) != 0) {
+        *status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                          "%s: it has backward hooks, and a function of tn_cond or tn_loop calls "
+                          "it; expected none, because a block has no calls of modules",
+                          module->type);
+        tn__trace_keep_failure(trace);
+        return false;
+    }
+    leaf = trace->block == NULL && is_leaf(trace, module, *path);
     trace->calls++;
     if (leaf)
         *status = tn__trace_silent_begin(trace);
@@ -115,8 +123,8 @@ static tn_status record_call(tn__trace *trace, tn_module *module, const struct t
     if (status == TN_OK)
         callee = tn__graph_callee_new(module, form_in, form_out);
     if (callee != NULL)
-        node = tn__build_call(trace->graph, NULL, callee, *path, NULL, nodes, in->count, metas,
-                              (int32_t)out->count);
+        node = tn__build_call(trace->level.graph, NULL, callee, *path, NULL, nodes, in->count,
+                              metas, (int32_t)out->count);
     if (status == TN_OK)
         status = node != NULL ? tn__trace_where(trace, node) : tn_error_last_code();
     for (int64_t i = 0; i < out->count && status == TN_OK; i++)
@@ -224,11 +232,11 @@ static tn_tensor *add_input(tn__trace *trace, tn_tensor *like, const char *name)
         return NULL;
     tensor->storage->flags |= TN__STORAGE_PENDING;
     tn__graph_name_of(name != NULL ? name : "input", base, sizeof base);
-    node = tn__graph_node_new(trace->graph, TN_NODE_INPUT, base, false, 0, 1);
+    node = tn__graph_node_new(trace->level.graph, TN_NODE_INPUT, base, false, 0, 1);
     if (node == NULL)
         return NULL;
     tn__build_meta_of(tensor, &node->meta[0]);
-    trace->graph->n_inputs++;
+    trace->level.graph->n_inputs++;
     tn__graph_node_link(node, NULL);
     return tn__trace_map(trace, tensor, node) == TN_OK ? tensor : NULL;
 }
@@ -275,7 +283,7 @@ static tn_status add_outputs(tn__trace *trace, const struct tensors *out)
         if ((nodes[i] = tn__trace_node(trace, out->at[i])) == NULL)
             status = tn_error_last_code();
     if (status == TN_OK)
-        status = tn_graph_output(trace->graph, nodes, out->count);
+        status = tn_graph_output(trace->level.graph, nodes, out->count);
     tn_free(nodes);
     return status;
 }
@@ -322,10 +330,10 @@ static tn_status call_root(tn__trace *trace, const struct tensors *in, const tn_
     if (status == TN_OK)
         status = add_outputs(trace, &out);
     if (status == TN_OK && form_of(pack) != NULL &&
-        (trace->graph->in = tn__values_with(pack, NULL)) == NULL)
+        (trace->level.graph->in = tn__values_with(pack, NULL)) == NULL)
         status = tn_error_last_code();
     if (status == TN_OK && form_of(results) != NULL &&
-        (trace->graph->out = tn__values_with(results, NULL)) == NULL)
+        (trace->level.graph->out = tn__values_with(results, NULL)) == NULL)
         status = tn_error_last_code();
     tensors_free(&out);
     tn_free(inputs);
@@ -361,20 +369,17 @@ static tn_status run_trace(tn__trace *trace, const struct tensors *in, const tn_
     tn_grad_end();
     tn_scope_end(scope);
     if (status == TN_OK)
-        status = copy_written(trace->graph);
+        status = copy_written(trace->level.graph);
     return status;
 }
 
 void tn__trace_free(tn__trace *trace)
 {
-    for (int64_t i = 0; i < trace->n_kept; i++)
-        tn_tensor_drop(trace->kept[i]);
-    tn_free(trace->kept);
+    tn__trace_level_free(&trace->level);
     tn_free(trace->written);
     tn_free(trace->slots);
     tn__map_free(&trace->held);
     tn__map_free(&trace->modules);
-    tn__map_free(&trace->values);
     tn__walk_free(&trace->walk);
 }
 
@@ -396,12 +401,16 @@ static tn_status check(tn_module *module, const tn_tracing_options *options)
 /* Whether an operator of the graph has integers among its options, which may come from sizes. */
 static bool has_sizes(const tn_graph *graph)
 {
-    for (const tn_node *node = graph->steps; node != NULL; node = node->next)
+    for (const tn_node *node = graph->steps; node != NULL; node = node->next) {
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+            if (has_sizes(node->blocks[i]))
+                return true;
         for (int32_t r = 0;
              node->options != NULL && node->op->def.options[r].kind != TN_OPTION_KIND_END; r++)
             if (node->op->def.options[r].kind == TN_OPTION_KIND_INT ||
                 node->op->def.options[r].kind == TN_OPTION_KIND_INTS)
                 return true;
+    }
     return false;
 }
 
@@ -416,21 +425,21 @@ static tn_graph *trace_once(tn_module *module, const tn_tracing_options *options
         status = tensors_take(&in, pack, input, "tn_module_trace: input");
     if (status == TN_OK)
         status = tn__trace_find(&trace);
-    if (status == TN_OK && (trace.graph = tn_graph_new()) == NULL)
+    if (status == TN_OK && (trace.level.graph = tn_graph_new()) == NULL)
         status = TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = tn__graph_set_text(&trace.graph->type, module->type);
+        status = tn__graph_set_text(&trace.level.graph->type, module->type);
     if (status == TN_OK) {
-        trace.graph->evaluates = !module->training;
+        trace.level.graph->evaluates = !module->training;
         status = run_trace(&trace, &in, pack);
     }
-    if (status == TN_OK && options->dynamic == NULL && has_sizes(trace.graph))
-        trace.graph->fixed = TN__FIXED_BY_TRACE;
+    if (status == TN_OK && options->dynamic == NULL && has_sizes(trace.level.graph))
+        trace.level.graph->fixed = TN__FIXED_BY_TRACE;
     tensors_free(&in);
     tn__trace_free(&trace);
     if (status == TN_OK)
-        return trace.graph;
-    tn_graph_drop(trace.graph);
+        return trace.level.graph;
+    tn_graph_drop(trace.level.graph);
     return NULL;
 }
 

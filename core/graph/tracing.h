@@ -16,21 +16,50 @@ typedef struct tn__traced_slot {
     uint64_t version;
 } tn__traced_slot;
 
+/* The graph that nodes are added to: that of the module, or a block. */
+typedef struct tn__trace_level {
+    tn_graph *graph;
+    tn__map values;   /* from tensors to their nodes */
+    tn_tensor **kept; /* the keys of `values`: owned, so that their addresses are not used again */
+    int64_t n_kept, kept_capacity;
+    tn_node *before; /* new nodes come before this one; NULL: at the end */
+} tn__trace_level;
+
+/* The tensors from outside that the functions of one call use, with their nodes outside. */
+typedef struct tn__trace_taken {
+    struct tn__taken {
+        tn_tensor *tensor;
+        tn_node *node;
+    } * at;
+    int64_t count, capacity;
+} tn__trace_taken;
+typedef struct tn__taken tn__taken;
+
+/* A function of tn_cond or tn_loop that is being recorded. */
+typedef struct tn__trace_block {
+    struct tn__trace_block *outer; /* NULL: called by code of the module */
+    tn__trace_level level;         /* what is around the block, while it is being recorded */
+    tn__trace_taken *taken;
+    tn_tensor *const *in;  /* what the function gets, */
+    tn_node *const *nodes; /* and the nodes outside of these */
+    int64_t n_in;
+    tn_node_kind kind;
+    int number;
+} tn__trace_block;
+
 typedef struct tn__trace {
     tn__tracer tracer; /* first: a tn__tracer is cast to this struct */
-    tn_graph *graph;
+    tn__trace_level level;
+    tn__trace_block *block; /* NULL: none */
     tn_module *root;
     const tn_tracing_options *options;
     tn__walk walk; /* keeps the modules and tensors of the root alive */
     tn__traced_slot *slots;
-    tn__map held;     /* from tensors of the root to their elements of `slots` */
-    tn__map modules;  /* from modules to their paths */
-    tn__map values;   /* from tensors to their nodes */
-    tn_tensor **kept; /* the keys of `values`: owned, so that their addresses are not used again */
-    int64_t n_kept, kept_capacity, n_constants;
+    tn__map held;    /* from tensors of the root to their elements of `slots` */
+    tn__map modules; /* from modules to their paths */
+    int64_t n_constants;
     const tn__storage **written; /* memory that recorded calls write into; its tensors are kept */
     int64_t n_written, written_capacity;
-    tn_node *before;      /* new nodes come before this one; NULL: at the end */
     const tn_node *where; /* the node whose path and type new nodes get; NULL: the module called */
     int64_t calls;        /* number of calls of modules so far */
     tn_error failure;
@@ -65,6 +94,13 @@ void tn__trace_open(tn__trace *trace);
 void tn__trace_close(tn__trace *trace);
 /* Frees everything but the graph. */
 void tn__trace_free(tn__trace *trace);
+/* In a block: returns the node of a tensor from outside, which becomes an input of the block.
+ * *outside: whether it is one. */
+tn_node *tn__trace_take(tn__trace *trace, tn_tensor *tensor, bool *outside);
+/* Fails if a block writes into a tensor from outside. */
+tn_status tn__trace_check_write(const tn__trace *trace, const tn_tensor *tensor);
+/* Frees everything but the graph. */
+void tn__trace_level_free(tn__trace_level *level);
 /* As in tn__tracer. */
 bool tn__trace_module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                             const tn_pack *pack, tn_status *status);

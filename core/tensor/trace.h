@@ -13,6 +13,7 @@
 struct tn_op;
 struct tn_module;
 struct tn__kernel_step;
+struct tn__control;
 
 /* The trace of a thread. */
 typedef struct tn__tracer {
@@ -40,6 +41,8 @@ typedef struct tn__tracer {
     tn_status (*module_end)(struct tn__tracer *self, struct tn_module *module, tn_tensor *input,
                             const tn_pack *pack, tn_tensor **output, tn_pack *out,
                             tn_status status);
+    /* Records a call of tn_cond or tn_loop. Not called where `silent` is set for a trace. */
+    tn_status (*control)(struct tn__tracer *self, const struct tn__control *control);
     /* Code has asked whether a module is in training mode. */
     void (*training)(struct tn__tracer *self);
     /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with

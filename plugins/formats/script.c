@@ -434,19 +434,30 @@ static tn_status put_needed(const tn_node *node, json_t *operators, json_t *plug
     return set(plugins, id, json_string(""));
 }
 
+/* Adds rows for the operators of a graph, and of the blocks in it. */
+static tn_status put_needed_by(const tn_graph *graph, json_t *operators, json_t *plugins)
+{
+    tn_status status = TN_OK;
+
+    for (const tn_node *node = graph != NULL ? tn_graph_first(graph) : NULL;
+         node != NULL && status == TN_OK; node = tn_node_next(node)) {
+        tn_node_kind kind = tn_node_kind_of(node);
+
+        if (kind == TN_NODE_OP || kind == TN_NODE_INPLACE)
+            status = put_needed(node, operators, plugins);
+        for (int i = 0; i < 2 && status == TN_OK; i++)
+            status = put_needed_by(tn_node_block(node, i), operators, plugins);
+    }
+    return status;
+}
+
 static tn_status put_requires(struct writing *w)
 {
     json_t *operators = json_object(), *plugins = json_object();
     tn_status status = operators != NULL && plugins != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    for (int i = 0; i < 2 && status == TN_OK; i++) {
-        const tn_graph *graph = tn_script_graph(w->script, i == 1);
-
-        for (const tn_node *node = graph != NULL ? tn_graph_first(graph) : NULL;
-             node != NULL && status == TN_OK; node = tn_node_next(node))
-            if (tn_node_kind_of(node) == TN_NODE_OP || tn_node_kind_of(node) == TN_NODE_INPLACE)
-                status = put_needed(node, operators, plugins);
-    }
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = put_needed_by(tn_script_graph(w->script, i == 1), operators, plugins);
     if (status == TN_OK)
         return put_json(w, SCRIPT_REQUIRES,
                         json_pack("{so,so}", "operators", operators, "plugins", plugins));

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/exchange.h %D%/plan_module.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/plan_module.h %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
-	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script
+	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script \
+	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals
 if HAVE_JANSSON
-TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees
+TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
@@ -48,4 +49,12 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_script_trees_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_control_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_control_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_control_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_control_graphs_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_control_refusals_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_control_refusals_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_control_scripts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_control_scripts_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -37,7 +37,9 @@ enum {
     /* A call of an operator that writes into an existing tensor, which is the last input. The value
      * of the node is this tensor after the call. */
     TN_NODE_INPLACE = 8,
-    TN_NODE_CALL = 9 /* a call of a module */
+    TN_NODE_CALL = 9, /* a call of a module */
+    TN_NODE_IF = 10,  /* tn_cond: its blocks are then and else */
+    TN_NODE_LOOP = 11 /* tn_loop: its blocks are test and body */
 };
 
 /* Stands for an absent optional input of a node. NULL, in contrast, always means an earlier
@@ -399,6 +401,47 @@ TN_API tn_state *tn_script_files(const tn_module *script);
 /* Returns the type of the module of which a script, or a child of a script, was made. [borrowed]
  * [null-through] */
 TN_API const char *tn_script_original(const tn_module *part);
+
+/* ---- control flow ---------------------------------------------------------------------------- */
+
+/* A function of tn_cond or tn_loop: computes out[i] from in[i]. The results belong to the scope;
+ * out[i] may be one of the inputs. [callback] */
+typedef tn_status (*tn_block_fn)(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                                 int64_t n_out);
+/* Calls `then_fn` if the predicate, one element of bool, is true, and `else_fn` if not. Gradients
+ * are those of the function that ran. In a trace both functions are recorded, as the blocks of one
+ * node: a function may use other tensors, such as parameters, which become inputs of the node, but
+ * it may write only into tensors that it has made, and both must give results of the same dtypes
+ * and shapes. A result that shares memory with an input, or with another result, is copied. On
+ * failure all elements of `out` are NULL. [scoped] [array: in n_in, out n_out] [null-ok: user]
+ * [null-through] */
+TN_API tn_status tn_cond(tn_tensor *predicate, tn_block_fn then_fn, tn_block_fn else_fn,
+                         tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
+                         void *user);
+/* Starts with the values `in` and, as long as `test_fn` gives true (one element of bool), replaces
+ * them by what `body_fn` gives for them, at most `most` times (-1: no limit). The values keep their
+ * number, dtypes and shapes; the last ones are the results. In a trace, and for results, as
+ * tn_cond. [scoped] [array: in count, out count] [null-ok: user] [null-through] */
+TN_API tn_status tn_loop(tn_block_fn test_fn, tn_block_fn body_fn, int64_t most,
+                         tn_tensor *const *in, tn_tensor **out, int64_t count, void *user);
+
+/* Adds a node of kind TN_NODE_IF. The blocks are graphs whose inputs are `inputs`, and which use no
+ * other tensors: no slots, constants or calls of modules. They are copied. [borrowed]
+ * [array: inputs n_inputs] [null-ok: before] [null-through] */
+TN_API tn_node *tn_graph_add_cond(tn_graph *graph, tn_node *before, tn_node *predicate,
+                                  const tn_graph *then_graph, const tn_graph *else_graph,
+                                  tn_node *const *inputs, int64_t n_inputs);
+/* Adds a node of kind TN_NODE_LOOP. As many of the inputs as the body has results are the values
+ * that change; the other ones stay as they are in all steps. Both blocks get all of them; the test
+ * has one result. `most` as in tn_loop. [borrowed] [array: inputs n_inputs] [null-ok: before]
+ * [null-through] */
+TN_API tn_node *tn_graph_add_loop(tn_graph *graph, tn_node *before, const tn_graph *test_graph,
+                                  const tn_graph *body_graph, int64_t most, tn_node *const *inputs,
+                                  int64_t n_inputs);
+/* Returns a block of a node: 0 is then or test, 1 is else or body. It may be changed as any graph;
+ * tn_graph_lint of the graph of the node checks it. NULL, without an error, if the node has no such
+ * block. [borrowed] [null-through] */
+TN_API tn_graph *tn_node_block(const tn_node *node, int64_t index);
 
 TN_END_DECLS
 #endif

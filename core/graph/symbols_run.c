@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sizes of a run: the values of the symbols, and the options that depend on them. */
+#include "core/graph/private.h"
+
+tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols)
+{
+    int64_t known[TN__SYMBOLS] = { 0 }, k = 0;
+
+    for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
+         node = node->next) {
+        if (node->kind != TN_NODE_INPUT)
+            continue;
+        const tn_tensor *tensor = in[k++];
+        bool same = tensor->view.ndim == node->meta->ndim &&
+                    tn__run_fits(graph, node->meta->dtype, tensor->dtype);
+
+        for (int32_t d = 0; same && d < node->meta->ndim; d++) {
+            const tn__expr *expr = tn__symbols_find(node, -1, d);
+            int64_t size = tensor->view.shape[d];
+
+            if (expr == NULL) {
+                same = size == node->meta->shape[d];
+                continue;
+            }
+            same = size % expr->times == 0 && size / expr->times >= graph->symbols[expr->a].least &&
+                   (!known[expr->a] || symbols[expr->a] == size / expr->times);
+            symbols[expr->a] = size / expr->times;
+            known[expr->a] = 1;
+        }
+        if (!same) {
+            tn__text got = { 0 }, expected = { 0 };
+            tn_status status;
+
+            tn__tensor_text(&got, tensor);
+            tn__text_type(&expected, node, 0);
+            tn__text_put(&got, "", 1);
+            tn__text_put(&expected, "", 1);
+            status = tn_fail(TN_ERR_VALUE,
+                             "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, "
+                             "with sizes of %lld or more",
+                             node->name, got.failed ? "?" : got.at,
+                             expected.failed ? "?" : expected.at,
+                             (long long)graph->symbols[0].least);
+            tn__text_free(&got);
+            tn__text_free(&expected);
+            return status;
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void **options)
+{
+    const tn_op_def *def = &node->op->def;
+    void *copy = NULL;
+
+    *options = NULL;
+    for (int64_t i = 0; i < node->n_exprs; i++) {
+        const tn__expr *expr = &node->exprs[i];
+        int64_t value = tn__symbols_value(expr, symbols);
+
+        if (expr->row < 0)
+            continue;
+        if (copy == NULL) {
+            copy = tn_malloc(
+                tn__options_copy_bytes(def->options, node->options, def->options_size));
+            if (copy == NULL)
+                return TN_ERR_MEMORY;
+            tn__options_copy(def->options, node->options, def->options_size, copy);
+        }
+        *tn__symbols_place(&def->options[expr->row], copy, expr->item) = value;
+    }
+    *options = copy;
+    return TN_OK;
+}
