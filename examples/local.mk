@@ -2,13 +2,16 @@
 #
 # xor.c and swish.c are the samples of the README, word for word. digits is a program of the same training as the demo, without tenon train. tests/models compares resnet18 with PyTorch.
 
-noinst_PROGRAMS += examples/digits examples/graph examples/graph_train examples/recipes/printed_model examples/resnet18 examples/xor
+noinst_PROGRAMS += examples/digits examples/graph examples/graph_loop examples/graph_train examples/recipes/printed_model examples/resnet18 examples/xor
 examples_digits_SOURCES = %D%/digits.c %D%/chart.c %D%/chart.h
 examples_digits_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_digits_LDADD = $(TN_LINK) $(LIBM)
 examples_graph_SOURCES = %D%/graph.c
 examples_graph_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_graph_LDADD = $(TN_LINK)
+examples_graph_loop_SOURCES = %D%/graph_loop.c
+examples_graph_loop_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_graph_loop_LDADD = $(TN_LINK)
 examples_graph_train_SOURCES = %D%/graph_train.c
 examples_graph_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_graph_train_LDADD = $(TN_LINK)

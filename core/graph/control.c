@@ -40,8 +40,8 @@ tn_status tn__control_check_bool(const tn_meta *meta, const char *what)
         return TN_OK;
     put_type(&text, meta);
     tn__text_put(&text, "", 1);
-    status = tn_fail(TN_ERR_TYPE, "%s: wrong dtype or shape, got %s; expected one element of bool", what,
-                     text.failed ? "another" : text.at);
+    status = tn_fail(TN_ERR_TYPE, "%s: wrong dtype or shape, got %s; expected one element of bool",
+                     what, text.failed ? "another" : text.at);
     tn__text_free(&text);
     return status;
 }
