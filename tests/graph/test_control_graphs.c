@@ -235,7 +235,8 @@ START_TEST(nodes_are_built_by_hand)
     ck_same(run1(graph, numbers(4)), numbers(4));
     ck_same(run1(graph, numbers(0)), tn_mul_scalar(numbers(0), TN_SCALAR(2.0)));
     ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, x, same, twice, &x, 1));
-    ck_error(TN_ERR_TYPE, "predicate: wrong dtype or shape, got float32[2, 3]; expected one element of",
+    ck_error(TN_ERR_TYPE,
+             "predicate: wrong dtype or shape, got float32[2, 3]; expected one element of",
              "node cond_");
     ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, same, twice, NULL, 0));
     ck_error(TN_ERR_VALUE, "then: inputs: wrong number, got 1", "expected 0");
