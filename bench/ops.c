@@ -108,33 +108,22 @@ static int64_t read_sizes(const bench *b, const char *text, int64_t *sizes)
     return count;
 }
 
-/* in NAME DTYPE KIND SHAPE: KIND is normal, unit, above, sign, half, below=LIMIT. */
+/* in NAME DTYPE KIND SHAPE: KIND is one of numbers.c, or below=LIMIT. */
 static tn_tensor *make_input(bench *b, const input *in)
 {
-    int64_t sizes[TN_MAX_DIMS], ndim = read_sizes(b, in->shape, sizes), count = 1, limit = 0;
+    int64_t sizes[TN_MAX_DIMS], ndim = read_sizes(b, in->shape, sizes), limit = 0;
     tn_dtype dtype = b->dtype;
     uint64_t state = 42;
-    tn_tensor *result;
     input plain = *in;
-    double *values;
     char *mark = strchr(plain.kind, '='), *end;
 
     if (mark != NULL) {
         limit = size_of(b, mark + 1, &end);
         *mark = '\0';
     }
-    for (int64_t i = 0; i < ndim; i++)
-        count *= sizes[i];
     if (strcmp(in->dtype, "F") != 0 && tn_dtype_parse(in->dtype, &dtype) != TN_OK)
         return NULL;
-    values = malloc((size_t)count * sizeof *values + 1);
-    if (values == NULL)
-        return NULL;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = bench_number(plain.kind, &state, limit);
-    result = tn_cast(tn_tensor_from(values, TN_F64, (tn_ints){ sizes, ndim }), dtype);
-    free(values);
-    return result;
+    return bench_tensor(plain.kind, limit, (tn_ints){ sizes, ndim }, dtype, &state);
 }
 
 static tn_tensor *find_input(bench *b, const char *name)

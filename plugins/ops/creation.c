@@ -85,6 +85,24 @@ static tn_status arange_infer(tn_infer *infer)
     return status;
 }
 
+/* The dtype of a new tensor: the given one, else that of `like`, else the default dtype. */
+static tn_dtype dtype_like(tn_dtype given, const tn_view *like)
+{
+    return given != TN_DTYPE_AUTO ? given : like != NULL ? tn_view_dtype(like) : tn_default_dtype();
+}
+
+static tn_dtype infer_dtype(const tn_infer *infer, tn_dtype given)
+{
+    return dtype_like(given, infer->n_in > 0 ? infer->in[0] : NULL);
+}
+
+static tn_dtype call_dtype(const tn_decompose *call, tn_dtype given)
+{
+    tn_tensor *like = call->n_in > 0 ? call->in[0] : NULL;
+
+    return dtype_like(given, like != NULL && like != TN_NONE ? tn_tensor_view(like) : NULL);
+}
+
 static tn_tensor *range_of(tn_tensor *like, int64_t n)
 {
     return tn_arange(like, 0, n, NULL);
@@ -93,7 +111,7 @@ static tn_tensor *range_of(tn_tensor *like, int64_t n)
 static tn_status linspace_infer(tn_infer *infer)
 {
     const tn_linspace_options *o = infer->options;
-    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype dtype = infer_dtype(infer, o->dtype);
 
     if (o->steps < 0)
         return tn_fail(TN_ERR_RUNTIME,
@@ -112,7 +130,7 @@ static tn_status linspace_infer(tn_infer *infer)
 static tn_status linspace_decompose(const tn_decompose *call)
 {
     const tn_linspace_options *o = call->options;
-    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype dtype = call_dtype(call, o->dtype);
     tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
     double step = o->steps > 1 ? (o->end - o->start) / (double)(o->steps - 1) : 0;
     tn_tensor *at = range_of(call->in[0], o->steps), *up, *down, *left;
@@ -138,7 +156,7 @@ static tn_status eye_infer(tn_infer *infer)
             TN_ERR_RUNTIME,
             /* PyTorch's wording */ "n and m must be greater or equal to 0, not %lld and %lld",
             (long long)o->n, (long long)m);
-    infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    infer->out[0].dtype = infer_dtype(infer, o->dtype);
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = o->n;
     infer->out[0].shape[1] = m;
@@ -149,7 +167,7 @@ static tn_status eye_decompose(const tn_decompose *call)
 {
     const tn_eye_options *o = call->options;
     int64_t m = o->m == INT64_MIN ? o->n : o->m;
-    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype dtype = call_dtype(call, o->dtype);
     return tn__common_given(call->out, tn_cast(tn_eq(tn_unsqueeze(range_of(call->in[0], o->n), 1),
                                                      range_of(call->in[0], m)),
                                                dtype));
@@ -257,7 +275,7 @@ static tn_status triu_derive(tn_derive *d)
 static tn_status full_infer(tn_infer *infer)
 {
     const tn_full_options *o = infer->options;
-    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype dtype = infer_dtype(infer, o->dtype);
     char text[TN__TEXT];
 
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
@@ -278,7 +296,7 @@ static tn_status full_infer(tn_infer *infer)
 static tn_status full_decompose(const tn_decompose *call)
 {
     const tn_full_options *o = call->options;
-    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype dtype = call_dtype(call, o->dtype);
     const tn_device *device = call->n_in > 0 && call->in[0] != NULL && call->in[0] != TN_NONE
                                   ? tn_tensor_device(call->in[0])
                                   : NULL;

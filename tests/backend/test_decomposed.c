@@ -235,6 +235,40 @@ START_TEST(equal_steps_meet_both_ends)
 }
 END_TEST
 
+static void is_like(tn_tensor *y, tn_dtype dtype, double value)
+{
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_dtype(y), dtype);
+    ck_assert_double_eq(get(y)[0], value);
+}
+
+START_TEST(new_tensors_have_the_dtype_of_like)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *half = tn_tensor_full(TN_SHAPE(1), 0, TN_F16, device);
+        tn_tensor *whole = tn_tensor_full(TN_SHAPE(1), 0, TN_I64, device);
+        tn_full_options o = TN_FULL_OPTIONS;
+        is_like(tn_full(half, TN_SHAPE(2), 3, NULL), TN_F16, 3);
+        is_like(tn_full(whole, TN_SHAPE(2), 3, NULL), TN_I64, 3);
+        is_like(tn_eye(half, 2, NULL), TN_F16, 1);
+        is_like(tn_eye(whole, 2, NULL), TN_I64, 1);
+        is_like(tn_linspace(half, 2, 3, 2, NULL), TN_F16, 2);
+        is_like(tn_full(TN_NONE, TN_SHAPE(2), 3, NULL), TN_F32, 3);
+        /* the numbers decide, as they do without `like` */
+        is_like(tn_arange(half, 1, 3, NULL), TN_I64, 1);
+        o.dtype = TN_F32;
+        is_like(tn_full(whole, TN_SHAPE(2), 0.5, &o), TN_F32, 0.5);
+        ck_assert_ptr_null(tn_linspace(whole, 0, 1, 2, NULL));
+        ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
+        tn_error_clear();
+        ck_assert_ptr_null(tn_full(whole, TN_SHAPE(2), 0.5, NULL));
+        tn_error_clear();
+    }
+}
+END_TEST
+
 START_TEST(ones_stand_where_the_index_points)
 {
     EACH_DEVICE(device)
@@ -494,7 +528,7 @@ END_TEST
 RUN_SUITE("decomposed", prelu_takes_its_weights_from_the_channel, third_powers,
           bounds_may_be_what_is_written, a_square_becomes_a_line, losses_are_added_up_as_they_come,
           losses_of_one_number_and_of_none, equal_steps_meet_both_ends,
-          ones_stand_where_the_index_points, rows_are_put_where_one_index_says,
-          gradients_of_views_and_bends_can_be_derived_again,
+          new_tensors_have_the_dtype_of_like, ones_stand_where_the_index_points,
+          rows_are_put_where_one_index_says, gradients_of_views_and_bends_can_be_derived_again,
           products_that_leave_the_range_of_float32, rows_of_all_lengths,
           the_same_bits_whatever_the_threads, float16_there_and_back)
