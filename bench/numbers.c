@@ -12,7 +12,7 @@ static double next_number(uint64_t *state)
     return (double)(*state >> 11) * 0x1p-53;
 }
 
-double bench_number(const char *kind, uint64_t *state, int64_t limit)
+static double number_of(const char *kind, uint64_t *state, int64_t limit)
 {
     double u = next_number(state);
 
@@ -44,7 +44,7 @@ tn_tensor *bench_tensor(const char *kind, int64_t limit, tn_ints shape, tn_dtype
         return NULL;
     for (int64_t i = 0; i < count; i++)
         values[i] = strcmp(kind, "rising") == 0 ? (float)(5.0 * (double)i / (double)count - 2.5)
-                                                : (float)bench_number(kind, state, limit);
+                                                : (float)number_of(kind, state, limit);
     result = tn_tensor_from(values, TN_F32, shape);
     free(values);
     return dtype == TN_F32 ? result : tn_cast(result, dtype);

@@ -13,10 +13,8 @@ double bench_copy_rate(int64_t bytes);
 /* Floating point operations a second, a multiply-add counted as two; NAN without the profiler, or
  * while TENON_PROFILE is set. */
 double bench_multiply_rate(void);
-/* The next number of a kind: unit, above, sign, half, below (whole numbers below the limit),
- * normal. */
-double bench_number(const char *kind, uint64_t *state, int64_t limit);
-/* A tensor of such numbers, contiguous, on the default device; NULL and an error. */
+/* A tensor of numbers of a kind: unit, above, sign, half, below (whole numbers below the limit),
+ * rising, normal. It is contiguous and on the default device; NULL and an error on failure. */
 tn_tensor *bench_tensor(const char *kind, int64_t limit, tn_ints shape, tn_dtype dtype,
                         uint64_t *state);
 
