@@ -39,6 +39,7 @@ static tn_status read_words(writer *w)
     w->eval = has_word(text, "eval");
     w->fixed = has_word(text, "fixed") || has_word(text, "typed");
     w->folded = has_word(text, "folded");
+    w->inference = has_word(text, "inference");
     free(text);
     return TN_OK;
 }
@@ -87,6 +88,7 @@ static void put_input_types(const writer *w)
 static void put_comment(const writer *w)
 {
     int column = 3;
+    char last = ' ';
 
     fputs("/* ", w->to);
     for (const char *at = w->model; *at != '\0'; at++) {
@@ -94,8 +96,13 @@ static void put_comment(const writer *w)
 
         if (wrap)
             fputs("\n *", w->to);
-        if (isprint((unsigned char)*at) && !(at[0] == '*' && at[1] == '/'))
+        if (wrap)
+            last = ' ';
+        if (isprint((unsigned char)*at) && !(last == '*' && *at == '/') &&
+            !(last == '/' && *at == '*')) {
             putc(*at, w->to);
+            last = *at;
+        }
         column = wrap ? 4 : column + 1;
     }
     fprintf(w->to,

@@ -10,17 +10,18 @@
  * forward. `model` is what the user called the module. Writes nothing if it fails. */
 tn_status graph_c_write(const char *model, tn_module *module, const tn_graph *graph);
 
-enum { NAME = 128 };
+enum { NAME = 256 };
 
 typedef struct writer {
     FILE *to; /* in memory */
     const tn_graph *graph;
     tn_module *module;
     const char *model, *type;
-    char name[NAME];                 /* of the functions of the file */
-    bool train, eval, fixed, folded; /* words of the first line of the graph's text */
-    bool pack;                       /* several inputs or outputs */
-    bool no_grad;                    /* while nodes are written: recording is off */
+    char name[NAME];                            /* of the functions of the file */
+    bool train, eval, fixed, folded, inference; /* words of the first line of the graph's text */
+    bool pack;                                  /* several inputs or outputs */
+    bool no_grad;                               /* while nodes are written: recording is off */
+    bool failed;                                /* there was no memory for a line */
 } writer;
 
 /* A piece of text in memory. */

@@ -23,7 +23,9 @@ static void put_lines(FILE *to, const char *text, int indent)
         bool quoted = false;
 
         for (int i = 0, end = width; i < end; i++) {
-            if (text[i] == '"' && (i == 0 || text[i - 1] != '\\'))
+            if (quoted && text[i] == '\\')
+                i++;
+            else if (text[i] == '"')
                 quoted = !quoted;
             if (!quoted && text[i] == ' ' && i > 0 && strchr(",={", text[i - 1]) != NULL)
                 at = i;
@@ -66,13 +68,21 @@ tn_status piece_end(piece *p, FILE *to, int indent)
 static bool is_reserved(const char *name)
 {
     static const char *const words[] = {
-        "auto",    "bool",   "break",    "case",     "char",     "const",    "continue", "default",
-        "do",      "double", "else",     "enum",     "extern",   "false",    "float",    "for",
-        "goto",    "if",     "inline",   "int",      "long",     "register", "restrict", "return",
-        "short",   "signed", "sizeof",   "static",   "struct",   "switch",   "true",     "typedef",
-        "typeof",  "union",  "unsigned", "void",     "volatile", "while",    "self",     "given",
-        "results", "ok",     "NULL",     "NAN",      "INFINITY", "asm",      "unix",     "linux",
-        "signbit", "isnan",  "isinf",    "isfinite", "alignas",  "alignof",  "nullptr",  "constexpr"
+        "auto",       "bool",     "break",       "case",
+        "char",       "const",    "continue",    "default",
+        "do",         "double",   "else",        "enum",
+        "extern",     "false",    "float",       "for",
+        "goto",       "if",       "inline",      "int",
+        "long",       "register", "restrict",    "return",
+        "short",      "signed",   "sizeof",      "static",
+        "struct",     "switch",   "true",        "typedef",
+        "typeof",     "union",    "unsigned",    "void",
+        "volatile",   "while",    "self",        "given",
+        "results",    "ok",       "NULL",        "NAN",
+        "INFINITY",   "asm",      "unix",        "linux",
+        "signbit",    "expect",   "expect_mode", "expect_inference",
+        "add_result", "isnan",    "isinf",       "isfinite",
+        "alignas",    "alignof",  "nullptr",     "constexpr"
     };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -146,11 +156,11 @@ static bool put_options(writer *w, const tn_node *node, int arguments)
                     upper);
         begun = true;
         if (!piece_begin(&line))
-            return begun; /* the stream of the file fails as well */
+            return w->failed = true;
         fprintf(line.to, "%s_options.%s = ", name, option->name);
         graph_c_option(line.to, option, options);
         fputs(";", line.to);
-        piece_end(&line, w->to, 4);
+        w->failed |= piece_end(&line, w->to, 4) != TN_OK;
     }
     return begun;
 }
@@ -161,13 +171,21 @@ static void put_list(writer *w, const tn_node *node, int64_t first, int64_t end)
     char name[NAME], in[NAME];
     piece line;
 
-    if (!piece_begin(&line))
+    if (!piece_begin(&line)) {
+        w->failed = true;
         return;
+    }
     fprintf(line.to, "tn_tensor *%s_in[] = { ", variable(w, node, name));
     for (int64_t i = first; i < end; i++)
         fprintf(line.to, "%s%s", argument(w, tn_node_input(node, i), in),
                 i + 1 < end ? ", " : " };");
-    piece_end(&line, w->to, 4);
+    w->failed |= piece_end(&line, w->to, 4) != TN_OK;
+}
+
+/* Returns the number of values that a call gets, without the tensor that it writes. */
+static int64_t value_count(const tn_node *node)
+{
+    return tn_node_input_count(node) - (tn_node_kind_of(node) == TN_NODE_INPLACE);
 }
 
 static void put_separator(FILE *to, bool *any)
@@ -185,8 +203,7 @@ static void put_arguments(writer *w, FILE *to, const tn_node *node, const wrappe
     for (int32_t i = 0; i < def->n_inputs; i++) {
         put_separator(to, any);
         if ((def->inputs[i].flags & TN_OPERAND_LIST) != 0)
-            fprintf(to, "%s_in, %lld", variable(w, node, name),
-                    (long long)(tn_node_input_count(node) - i));
+            fprintf(to, "%s_in, %lld", variable(w, node, name), (long long)(value_count(node) - i));
         else
             fputs(argument(w, tn_node_input(node, i), name), to);
     }
@@ -274,7 +291,7 @@ static tn_status put_op(writer *w, const tn_node *node)
     if (how == NULL)
         return tn_error_last_code();
     if (list_of(def) >= 0)
-        put_list(w, node, list_of(def), tn_node_input_count(node));
+        put_list(w, node, list_of(def), value_count(node));
     options = put_options(w, node, how->arguments);
     if (def->n_outputs != 1)
         return put_several(w, node, how, options);
@@ -337,8 +354,10 @@ static void put_slot(writer *w, const tn_node *node)
     char name[NAME];
     piece line;
 
-    if (!piece_begin(&line))
+    if (!piece_begin(&line)) {
+        w->failed = true;
         return;
+    }
     fprintf(line.to, "tn_tensor *%s = tn_module_find_tensor(self, ", variable(w, node, name));
     if (tn_node_kind_of(node) == TN_NODE_CONSTANT) {
         char path[NAME + 32];
@@ -349,7 +368,7 @@ static void put_slot(writer *w, const tn_node *node)
         graph_c_string(line.to, tn_node_target(node));
     }
     fputs(");", line.to);
-    piece_end(&line, w->to, 4);
+    w->failed |= piece_end(&line, w->to, 4) != TN_OK;
 }
 
 static void put_input(writer *w, const tn_node *node, int64_t index)
@@ -425,9 +444,12 @@ static void put_return(writer *w, const tn_node *output)
         fprintf(w->to, "    return ok ? %s : NULL;\n", argument(w, tn_node_input(output, 0), name));
         return;
     }
-    for (int64_t i = 0; i < count; i++)
-        fprintf(w->to, "    ok = ok && add_result(results, %s);\n",
-                argument(w, tn_node_input(output, i), name));
+    for (int64_t i = 0; i < count; i++) {
+        argument(w, tn_node_input(output, i), name);
+        if (w->inference)
+            fprintf(w->to, "    ok = ok && expect_inference(%s);\n", name);
+        fprintf(w->to, "    ok = ok && add_result(results, %s);\n", name);
+    }
     fputs("    return ok ? TN_OK : tn_error_last_code();\n", w->to);
 }
 
@@ -477,5 +499,5 @@ tn_status graph_c_forward(writer *w)
     }
     put_return(w, output);
     fputs("}\n\n", w->to);
-    return TN_OK;
+    return w->failed ? graph_c_out_of_memory() : TN_OK;
 }

@@ -90,7 +90,8 @@ static tn_status put_parts(tables *t, tn_module *module, const char *path)
         char *below;
         piece row;
 
-        if (child == NULL)
+        /* put_constants writes the constants of a script. */
+        if (child == NULL || (path[0] == '\0' && strcmp(name, "_constants") == 0))
             continue;
         below = join(path, name);
         if (below == NULL || !piece_begin(&row)) {
@@ -329,6 +330,16 @@ static const char expect_mode_text[] =
     "    return false;\n"
     "}\n\n";
 
+static const char expect_inference_text[] =
+    "static bool expect_inference(tn_tensor *result)\n"
+    "{\n"
+    "    if (result == NULL || !tn_tensor_requires_grad(result))\n"
+    "        return true;\n"
+    "    tn_fail(TN_ERR_RUNTIME, \"this code is for inference, and a gradient would be recorded\");"
+    "\n"
+    "    return false;\n"
+    "}\n\n";
+
 static const char add_result_text[] =
     "static bool add_result(tn_pack *results, tn_tensor *result)\n"
     "{\n"
@@ -420,6 +431,7 @@ tn_status graph_c_module(writer *w)
             put_table(w->to, slot_struct, slots.text, add_slot_text);
         fputs(w->train || w->eval ? expect_mode_text : "", w->to);
         fputs(w->fixed ? expect_text : "", w->to);
+        fputs(w->inference ? expect_inference_text : "", w->to);
         fputs(w->pack ? add_result_text : "", w->to);
         status = graph_c_forward(w);
     }

@@ -104,7 +104,8 @@ static void put_scalar(FILE *to, tn_scalar scalar)
 static void put_ints(FILE *to, tn_ints ints)
 {
     if (ints.count <= 0) {
-        fprintf(to, "(tn_ints){ NULL, %d }", (int)ints.count);
+        /* in parentheses, because it may be an argument of a macro */
+        fprintf(to, "((tn_ints){ NULL, %d })", (int)ints.count);
         return;
     }
     for (int64_t i = 0; i < ints.count; i++) {
@@ -117,14 +118,14 @@ static void put_ints(FILE *to, tn_ints ints)
 static void put_floats(FILE *to, tn_floats floats)
 {
     if (floats.count <= 0) {
-        fprintf(to, "(tn_floats){ NULL, %d }", (int)floats.count);
+        fprintf(to, "((tn_floats){ NULL, %d })", (int)floats.count);
         return;
     }
     for (int64_t i = 0; i < floats.count; i++) {
-        fputs(i == 0 ? "(tn_floats){ (const double[]){ " : ", ", to);
+        fputs(i == 0 ? "((tn_floats){ (const double[]){ " : ", ", to);
         put_double(to, floats.at[i]);
     }
-    fprintf(to, " }, %d }", (int)floats.count);
+    fprintf(to, " }, %d })", (int)floats.count);
 }
 
 void graph_c_option(FILE *to, const tn_option *option, const void *options)

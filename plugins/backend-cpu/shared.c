@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -40,8 +41,9 @@ static struct note *note_of(const tn_memory *memory)
     return (struct note *)(void *)((char *)memory->handle - page());
 }
 
-/* Maps a file, which from then on owns the descriptor; closes the descriptor if that fails. */
-static tn_status map(tn_memory *memory, int descriptor)
+/* Maps a file, which from then on owns the descriptor; closes the descriptor if that fails. `wrong`
+ * is the status for a file that cannot be mapped, which is not for lack of memory. */
+static tn_status map(tn_memory *memory, int descriptor, tn_status wrong)
 {
     size_t bytes = ((size_t)memory->bytes + page() - 1) / page() * page();
     char *at = mmap(NULL, bytes + page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -52,7 +54,8 @@ static tn_status map(tn_memory *memory, int descriptor)
         if (at != MAP_FAILED)
             munmap(at, bytes + page());
         close(descriptor);
-        return tn_fail(TN_ERR_MEMORY, "cpu: shared memory: cannot map %llu bytes: %s",
+        return tn_fail(error == ENOMEM ? TN_ERR_MEMORY : wrong,
+                       "cpu: shared memory: cannot map %llu bytes: %s",
                        (unsigned long long)memory->bytes, strerror(error));
     }
     memory->handle = at + page();
@@ -61,7 +64,8 @@ static tn_status map(tn_memory *memory, int descriptor)
 }
 
 /* The most bytes that the machine could ever give. The system takes any size for a file and gives
- * memory when it is written to, as for ordinary memory. */
+ * memory when it is written to, as it does for ordinary memory unless the administrator has
+ * forbidden that (docs/plugins/backends.md). */
 static uint64_t most(void)
 {
     struct sysinfo machine;
@@ -78,10 +82,15 @@ tn_status tn__shared_alloc(tn_memory *memory)
                        "cpu: shared memory: too large, got %llu bytes; expected at most %llu",
                        (unsigned long long)memory->bytes, (unsigned long long)most());
     uint64_t bytes = (memory->bytes + page() - 1) / page() * page();
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        bytes > limit.rlim_cur) /* ftruncate would send SIGXFSZ */
+        return tn_fail(TN_ERR_MEMORY, "cpu: shared memory: cannot allocate %llu bytes: %s",
+                       (unsigned long long)memory->bytes, strerror(EFBIG));
     int descriptor = memfd_create("tenon", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor >= 0 && ftruncate(descriptor, (off_t)bytes) == 0 &&
         fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
-        return map(memory, descriptor);
+        return map(memory, descriptor, TN_ERR_MEMORY);
     int error = errno;
     if (descriptor >= 0)
         close(descriptor);
@@ -123,6 +132,14 @@ static bool is_named(const struct stat *file, const struct name *name)
     return S_ISREG(file->st_mode) && file->st_dev == name->device && file->st_ino == name->file;
 }
 
+/* Returns whether the file can be written and never shrinks. */
+static bool is_sealed(int descriptor)
+{
+    int seals = fcntl(descriptor, F_GET_SEALS), mode = fcntl(descriptor, F_GETFL);
+    return seals >= 0 && mode >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+           (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0 && (mode & O_ACCMODE) == O_RDWR;
+}
+
 /* Returns a new descriptor of the file, or -1 and sets errno. */
 static int open_named(const struct name *name, int sent)
 {
@@ -132,14 +149,21 @@ static int open_named(const struct name *name, int sent)
         return fcntl(sent, F_DUPFD_CLOEXEC, 0);
     tn_snprint(path, sizeof path, "/proc/%lld/fd/%lld", (long long)name->process,
                (long long)name->descriptor);
-    /* Looks before it opens: opening a device or a pipe could have effects. */
-    if (stat(path, &file) != 0)
+    /* Looks before it opens, without a moment in which the owner could exchange the file: opening a
+     * device or a pipe could have effects. */
+    int found = open(path, O_PATH | O_CLOEXEC), opened = -1;
+    if (found < 0)
         return -1;
-    if (!is_named(&file, name)) {
+    if (fstat(found, &file) == 0 && is_named(&file, name)) {
+        tn_snprint(path, sizeof path, "/proc/self/fd/%d", found);
+        opened = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    } else {
         errno = ESTALE;
-        return -1;
     }
-    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int error = errno;
+    close(found);
+    errno = error;
+    return opened;
 }
 
 tn_status tn__shared_open(void *device, const tn_share_args *args, tn_memory *memory)
@@ -157,9 +181,7 @@ tn_status tn__shared_open(void *device, const tn_share_args *args, tn_memory *me
                        "cpu: shared memory: cannot be opened, got descriptor %lld of process "
                        "%lld: %s",
                        (long long)name.descriptor, (long long)name.process, strerror(errno));
-    if (fstat(descriptor, &file) != 0 || !is_named(&file, &name) ||
-        (fcntl(descriptor, F_GET_SEALS) & F_SEAL_SHRINK) == 0 ||
-        fcntl(descriptor, F_GET_SEALS) < 0) {
+    if (fstat(descriptor, &file) != 0 || !is_named(&file, &name) || !is_sealed(descriptor)) {
         close(descriptor);
         return tn_fail(TN_ERR_VALUE,
                        "cpu: shared memory: another file, got descriptor %lld of process %lld; "
@@ -172,5 +194,5 @@ tn_status tn__shared_open(void *device, const tn_share_args *args, tn_memory *me
                        "cpu: shared memory: too small, got %lld bytes; expected at least %llu",
                        (long long)file.st_size, (unsigned long long)memory->bytes);
     }
-    return map(memory, descriptor);
+    return map(memory, descriptor, TN_ERR_VALUE);
 }

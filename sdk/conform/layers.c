@@ -481,9 +481,11 @@ static void without_case(conform *c)
 void conform_layer(conform *c)
 {
     char words[500];
-    int64_t count = conform_layer_cases(c->plugin->options->cases, c->subject, take_case, c, words,
-                                        sizeof words);
+    int64_t count;
 
+    conform_layer_forget_options();
+    count = conform_layer_cases(c->plugin->options->cases, c->subject, take_case, c, words,
+                                sizeof words);
     if (count < 0)
         conform_fail(c, "%s", words);
     else if (count == 0)

@@ -131,6 +131,8 @@ bool conform_layer_copies(const conform_subject *s, tn_module *module);
 
 /* ---- layers_options.c ---- */
 
+/* Forgets the options of another layer that the process has tested. */
+void conform_layer_forget_options(void);
 /* conform_layer_try_options() tries other values of the options that a case sets; after all cases,
  * conform_layer_judge_options() reports the options that had no effect in any case. */
 void conform_layer_try_options(const conform_subject *s);

@@ -16,6 +16,11 @@ static struct record {
     conform_other_value value;
 } records[MOST];
 
+void conform_layer_forget_options(void)
+{
+    memset(records, 0, sizeof records);
+}
+
 static const tn_option *options_of(const conform *c)
 {
     const tn_layer_def *def = (const void *)tn_registry_find(TN_KIND_tn_layer_def, c->subject);

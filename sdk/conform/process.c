@@ -72,7 +72,7 @@ bool process_start(const conform_options *o, const char *tests, bool guarded, ru
         return false;
     }
     fflush(NULL);
-    r->began = conform_now();
+    r->began = r->test_began = conform_now();
     r->pid = fork();
     if (r->pid == 0) {
         int nothing = open("/dev/null", O_RDONLY);
@@ -124,6 +124,7 @@ bool process_start(const conform_options *o, const char *tests, bool guarded, ru
 bool process_listen(running *r, int milliseconds)
 {
     struct pollfd fds[2] = { { r->told, POLLIN, 0 }, { r->said, POLLIN, 0 } };
+    size_t before = r->outcome.used;
 
     if (poll(fds, 2, milliseconds) <= 0)
         return false;
@@ -131,6 +132,8 @@ bool process_listen(running *r, int milliseconds)
         close(r->told);
         r->told = -1;
     }
+    if (r->outcome.used > before && strstr(r->outcome.at + before, "begin ") != NULL)
+        r->test_began = conform_now();
     if (fds[1].fd >= 0 && fds[1].revents != 0 && !collect(&r->prints, r->said, 1 << 16)) {
         close(r->said);
         r->said = -1;
@@ -150,7 +153,7 @@ bool process_is_stuck(const conform_options *o, running *r)
         kill(-r->pid, SIGKILL);
         return true;
     }
-    if (!r->late && conform_now() - r->began > o->seconds) {
+    if (!r->late && conform_now() - r->test_began > o->seconds) {
         r->late = true;
         kill(-r->pid, SIGKILL);
     }

@@ -18,6 +18,7 @@ typedef struct running {
     pid_t pid;
     int told, said;     /* read ends of two pipes: the outcome, and what the plugin printed */
     double began, died; /* times; died == 0: the process has not ended */
+    double test_began;  /* of the last test that is known to have begun */
     buffer outcome, prints;
     int64_t index;   /* of the first test; the others follow it */
     int count;       /* of the tests */

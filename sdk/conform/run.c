@@ -345,9 +345,14 @@ static bool begin(conform_report *report, queue *q, running *r)
         report->outcome[first + i].again = false;
     if (start_tests(report, r, first, count))
         return true;
-    for (int i = 0; i < count; i++)
-        set_words(&report->outcome[first + i], CONFORM_FAIL, "cannot start a process");
-    say_all(report, first, count);
+    if (count > 1) { /* perhaps only for a moment */
+        for (int i = 0; i < count; i++)
+            report->outcome[first + i].again = true;
+        q->again = 0;
+    } else {
+        set_words(&report->outcome[first], CONFORM_FAIL, "cannot start a process");
+        say_all(report, first, count);
+    }
     r->pid = 0;
     return true;
 }

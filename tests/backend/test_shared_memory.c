@@ -5,6 +5,8 @@
 #include "tests/backend/backend.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -265,6 +267,35 @@ START_TEST(memory_that_could_be_taken_away_is_refused)
 }
 END_TEST
 
+/* Files of another owner that cannot be written, although they never shrink. */
+START_TEST(memory_that_cannot_be_written_is_refused)
+{
+    TN_SCOPE;
+    for (int i = 0; i < 2; i++) {
+        tn_shared shared;
+        struct stat stat;
+        struct name name;
+        char path[64];
+        int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+        ck_assert(file >= 0 && ftruncate(file, 1 << 20) == 0 && fstat(file, &stat) == 0);
+        ck_assert_int_eq(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | (i == 0 ? F_SEAL_WRITE : 0)), 0);
+        ok(tn_tensor_share(shared_tensor(), 0, &shared));
+        memcpy(&name, shared.handle, sizeof name);
+        name.device = stat.st_dev;
+        name.file = stat.st_ino;
+        name.descriptor = file;
+        memcpy(shared.handle, &name, sizeof name);
+        tn_snprint(path, sizeof path, "/proc/self/fd/%d", file);
+        shared.fd = i == 0 ? file : open(path, O_RDONLY | O_CLOEXEC);
+        refused(&shared, "another file");
+        close(shared.fd);
+        if (i == 1)
+            close(file);
+    }
+}
+END_TEST
+
 START_TEST(memory_that_was_freed_is_refused)
 {
     uint64_t scope = tn_scope_begin();
@@ -279,7 +310,17 @@ END_TEST
 START_TEST(more_than_there_is_fails_without_harm)
 {
     TN_SCOPE;
+    struct rlimit usual, small;
 
+    /* a limit of the size of files, which would end the process */
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    small = usual;
+    small.rlim_cur = 100 << 10;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    ck_assert_ptr_null(tn_tensor_empty_in(TN_SHAPE(1 << 20), TN_U8, NULL, TN_MEMORY_SHARED));
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
+    tn_error_clear();
     ck_assert_ptr_null(tn_tensor_empty_in(TN_SHAPE(INT64_MAX / 8), TN_F32, NULL, TN_MEMORY_SHARED));
     ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
     tn_error_clear();
@@ -291,4 +332,5 @@ END_TEST
 RUN_SUITE("shared memory", two_processes_see_what_each_other_wrote,
           a_file_descriptor_that_was_sent_opens_it_too, operators_use_shared_memory_as_any_other,
           handles_that_are_wrong_are_refused, memory_that_could_be_taken_away_is_refused,
-          memory_that_was_freed_is_refused, more_than_there_is_fails_without_harm)
+          memory_that_cannot_be_written_is_refused, memory_that_was_freed_is_refused,
+          more_than_there_is_fails_without_harm)

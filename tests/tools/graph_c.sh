@@ -62,11 +62,32 @@ equal lenet5_new lenet5 train float32:2,1,32,32
 equal mobilenet_v2_new mobilenet_v2 eval float32:1,3,64,64
 equal resnet18_new resnet18 eval float32:1,3,64,64
 
+# a full of shape [] as an argument of a macro
+"$tenon" graph 'TransformerEncoderLayer(8, 2, 16, batch_first=True)' --train --input 2,5,8 \
+    --passes decompose --format c >net.c 2>err && grep -q 'tn_full(.*NULL, 0 })' net.c &&
+    built transformerencoderlayer_new || complain 'decomposed: does not compile'
+
 # ---- folded weights are in the file; a file with all weights does not fit ----
 check 0 '^static const float values_0\[\] = \{$' graph \
     'Sequential(Conv2d(1, 2, 3), BatchNorm2d(2))' --input 1,1,5,5 --passes conv_bn --format c
 also '"_constants", "conv2d_weight", NULL, TN_F32, BUFFER, 1, values_0' 'Values of'
 grep -q 'tn_batch_norm' out && complain 'a folded norm is written'
+
+# constants of a script, too: the same C form as that of the module with the same passes
+net='Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), ReLU(), Flatten(), Linear(288, 4))'
+"$tenon" script "$net" --input 2,3,8,8 --out fast.script --eval --passes 'conv_bn, dead' \
+    >out 2>err || complain 'tenon script'
+check 0 '"_constants", ".*", NULL, TN_F32, BUFFER, 1, values_0' graph fast.script \
+    --input 2,3,8,8 --format c
+test "$(grep -c '"", "_constants", "Module", NULL' out)" = 1 || complain 'constants twice'
+grep -q '"_constants", .*NULL, 4, {' out && complain 'constants without values'
+
+# what passes made for inference records no gradient
+check 0 'ok && expect_inference(.*) ?' graph "$net" --input 2,3,8,8 --passes conv_bn --format c
+mkdir -p '**' && cp fast.script '**/x.script'
+check 0 '^tn_module' graph '**/x.script' --input 2,3,8,8 --format c
+cp out net.c
+built sequential_new || complain 'a name ends the comment'
 
 # ---- what the form has not ----
 check 1 'node .*: the C form has no calls of modules; expected a graph of operators' \

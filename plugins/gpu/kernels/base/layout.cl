@@ -84,8 +84,8 @@ typedef struct gpu_loss {
 enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 
 /* Key and first block of the random generator; see sdk/operators/random.ops. If has_state is set, a
- * state tensor has the seed at offset seed_at, and at offset block_at a number that is added to
- * `block`. */
+ * state tensor has the seed at offset seed_at and then, `step` apart, a number that is added to
+ * `block`, and the lane. */
 typedef struct gpu_philox {
     i64 seed;
     i64 block;
