@@ -51,7 +51,7 @@ static tn_status leaks(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor
                        int64_t n_out)
 {
     (void)user, (void)n_in, (void)n_out;
-    leaked = tn_neg(in[0]);
+    leaked = tn_tensor_keep(tn_neg(in[0]));
     out[0] = tn_relu(leaked);
     return TN_OK;
 }
@@ -75,11 +75,14 @@ static tn_block_fn branch;
 static tn_tensor *branch_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y;
+    tn_status status;
 
     leaked = NULL;
-    if (tn_cond(sum_above(x, 1), pass, branch, &x, 1, &y, 1, self) != TN_OK)
-        return NULL;
-    return leaked != NULL ? tn_add(y, leaked, NULL) : y;
+    status = tn_cond(sum_above(x, 1), pass, branch, &x, 1, &y, 1, self);
+    if (status == TN_OK && leaked != NULL)
+        y = tn_add(y, leaked, NULL);
+    tn_tensor_drop(leaked);
+    return status == TN_OK ? y : NULL;
 }
 
 static const struct {
