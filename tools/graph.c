@@ -109,10 +109,25 @@ static int print_graph(tn_graph *graph, const request *wanted, tn_module *module
                                                : print(graph, NULL, wanted->format, stdout);
 }
 
+/* Evaluation is traced in inference mode: scripts that passes have made for inference run only
+ * where no gradient is recorded. */
+static tn_graph *trace(const request *wanted, tn_module *module, const tn_pack *input)
+{
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    tn_graph *graph = NULL;
+
+    how.flags = wanted->layers ? TN_TRACE_LEAVES : TN_TRACE_THROUGH;
+    if (wanted->train)
+        return tn_module_trace_pack(module, input, &how);
+    if (tn_inference_begin(true) == TN_OK)
+        graph = tn_module_trace_pack(module, input, &how);
+    tn_inference_end();
+    return graph;
+}
+
 static int show(const request *wanted)
 {
     TN_SCOPE;
-    tn_tracing_options how = TN_TRACING_OPTIONS;
     model_notes notes = { 0 };
     tn_module *module = model_open(wanted->model, wanted->weights, 0, &notes);
     tn_pack *input = module != NULL ? tn_pack_new() : NULL;
@@ -120,13 +135,12 @@ static int show(const request *wanted)
     tn_graph *graph = NULL;
     int code;
 
-    how.flags = wanted->layers ? TN_TRACE_LEAVES : TN_TRACE_THROUGH;
     if (status == TN_OK)
         status = inputs_add(&wanted->inputs, input);
     if (status == TN_OK)
         status = input_prepare(module, input);
     if (status == TN_OK)
-        graph = tn_module_trace_pack(module, input, &how);
+        graph = trace(wanted, module, input);
     if (graph != NULL && wanted->passes != NULL)
         status = tn_graph_pass(graph, wanted->passes);
     code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, module, input)

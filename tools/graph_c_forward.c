@@ -441,11 +441,15 @@ static void put_return(writer *w, const tn_node *output)
     char name[NAME];
 
     if (!w->pack) {
-        fprintf(w->to, "    return ok ? %s : NULL;\n", argument(w, tn_node_input(output, 0), name));
+        variable(w, tn_node_input(output, 0), name);
+        if (w->inference)
+            fprintf(w->to, "    return ok && expect_inference(%s) ? %s : NULL;\n", name, name);
+        else
+            fprintf(w->to, "    return ok ? %s : NULL;\n", name);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        argument(w, tn_node_input(output, i), name);
+        variable(w, tn_node_input(output, i), name);
         if (w->inference)
             fprintf(w->to, "    ok = ok && expect_inference(%s);\n", name);
         fprintf(w->to, "    ok = ok && add_result(results, %s);\n", name);

@@ -247,24 +247,23 @@ START_TEST(new_tensors_have_the_dtype_of_like)
     EACH_DEVICE(device)
     {
         TN_SCOPE;
-        tn_tensor *half = tn_tensor_full(TN_SHAPE(1), 0, TN_F16, device);
+        tn_tensor *wide = tn_tensor_full(TN_SHAPE(1), 0, TN_F64, device);
         tn_tensor *whole = tn_tensor_full(TN_SHAPE(1), 0, TN_I64, device);
         tn_full_options o = TN_FULL_OPTIONS;
-        is_like(tn_full(half, TN_SHAPE(2), 3, NULL), TN_F16, 3);
+        is_like(tn_full(wide, TN_SHAPE(2), 3, NULL), TN_F64, 3);
         is_like(tn_full(whole, TN_SHAPE(2), 3, NULL), TN_I64, 3);
-        is_like(tn_eye(half, 2, NULL), TN_F16, 1);
+        is_like(tn_eye(wide, 2, NULL), TN_F64, 1);
         is_like(tn_eye(whole, 2, NULL), TN_I64, 1);
-        is_like(tn_linspace(half, 2, 3, 2, NULL), TN_F16, 2);
+        is_like(tn_linspace(wide, 2, 3, 2, NULL), TN_F64, 2);
         is_like(tn_full(TN_NONE, TN_SHAPE(2), 3, NULL), TN_F32, 3);
         /* the numbers decide, as they do without `like` */
-        is_like(tn_arange(half, 1, 3, NULL), TN_I64, 1);
+        is_like(tn_arange(wide, 1, 3, NULL), TN_I64, 1);
         o.dtype = TN_F32;
         is_like(tn_full(whole, TN_SHAPE(2), 0.5, &o), TN_F32, 0.5);
         ck_assert_ptr_null(tn_linspace(whole, 0, 1, 2, NULL));
         ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
         tn_error_clear();
-        ck_assert_ptr_null(tn_full(whole, TN_SHAPE(2), 0.5, NULL));
-        tn_error_clear();
+        is_like(tn_full(whole, TN_SHAPE(2), 2.5, NULL), TN_I64, 2); /* as in PyTorch */
     }
 }
 END_TEST
