@@ -55,6 +55,13 @@ static int depth_of(const tn_graph *graph, int above)
     return deepest;
 }
 
+tn_status tn__blocks_check_depth(const tn_graph *graph, int above)
+{
+    if (depth_of(graph, above) <= TN__BLOCKS_DEEPEST)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "blocks in blocks, more than %d levels", TN__BLOCKS_DEEPEST);
+}
+
 static tn_status check_counts(const tn_node *node, int block)
 {
     const tn_graph *graph = node->blocks[block];
@@ -72,16 +79,52 @@ static tn_status check_counts(const tn_node *node, int block)
     return TN_OK;
 }
 
-static tn_status check_block(tn_node *node, int block)
+/* Gives an input of a block the type of the value that it gets, unless something relied on another
+ * one. */
+static tn_status take_input(tn_node *in, const tn_meta *meta)
 {
-    tn_graph *graph = node->blocks[block];
+    const tn_graph *graph = in->graph;
+    const tn_meta *before = &in->meta[0];
+    bool same = before->ndim == meta->ndim && tn__run_fits(graph, before->dtype, meta->dtype);
+
+    for (int32_t d = 0; same && d < meta->ndim; d++)
+        same = before->shape[d] == meta->shape[d];
+    if (graph->fixed != NULL && before->ndim >= 0 && meta->ndim < 0)
+        return TN_OK; /* a run checks it */
+    if (graph->fixed != NULL && before->ndim >= 0 && !same)
+        return tn_fail(TN_ERR_VALUE, "input %s: wrong dtype or shape, which %s relied on", in->name,
+                       graph->fixed);
+    in->meta[0] = *meta;
+    return TN_OK;
+}
+
+static tn_status take_inputs(tn_node *node, int block)
+{
     tn_status status = check_counts(node, block);
     int64_t i = tn__blocks_first(node);
 
-    for (tn_node *in = graph->first; status == TN_OK && in != NULL && tn__graph_is_leaf(in);
-         in = in->next)
+    for (tn_node *in = node->blocks[block]->first;
+         status == TN_OK && in != NULL && tn__graph_is_leaf(in); in = in->next)
         if (in->kind == TN_NODE_INPUT)
-            in->meta[0] = node->in[i++]->meta[0];
+            status = take_input(in, node->in[i++]->meta);
+    return status;
+}
+
+tn_status tn__blocks_inputs(tn_node *node)
+{
+    tn_status status = TN_OK;
+
+    for (int block = 0; block < 2 && status == TN_OK; block++)
+        if ((status = take_inputs(node, block)) != TN_OK)
+            status = tn_error_prefix("%s: ", tn__blocks_name(node->kind, block));
+    return status;
+}
+
+static tn_status check_block(tn_node *node, int block)
+{
+    tn_graph *graph = node->blocks[block];
+    tn_status status = take_inputs(node, block);
+
     if (status == TN_OK)
         status = tn__lint_graph(graph);
     for (const tn_node *step = graph->first; step != NULL && status == TN_OK; step = step->next)
@@ -179,10 +222,9 @@ static tn_status complete(tn_node *node, tn_node *const *inputs, const tn_meta *
                        "%s: wrong number of results, got %d; expected at least one, and for a loop "
                        "not more than the %lld inputs",
                        node->name, (int)node->n_out, (long long)node->n_in);
-    if (depth_of(node->blocks[0], 1) > TN__BLOCKS_DEEPEST ||
-        depth_of(node->blocks[1], 1) > TN__BLOCKS_DEEPEST)
-        return tn_fail(TN_ERR_VALUE, "%s: blocks in blocks, more than %d levels", node->name,
-                       TN__BLOCKS_DEEPEST);
+    for (int i = 0; i < 2; i++)
+        if (tn__blocks_check_depth(node->blocks[i], 1) != TN_OK)
+            return tn_error_prefix("%s: ", node->name);
     tn_snprint(what, sizeof what, "%s: input", tn__control_name(node->kind));
     for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
         status = tn__graph_value_check(node->graph, inputs[i], false, what);
@@ -217,8 +259,12 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
         tn_graph_drop(blocks[1]);
         return NULL;
     }
-    node->blocks[0] = blocks[0];
-    node->blocks[1] = blocks[1];
+    for (int i = 0; i < 2; i++) { /* inputs and results of blocks have no names */
+        node->blocks[i] = blocks[i];
+        tn_pack_drop(blocks[i]->in);
+        tn_pack_drop(blocks[i]->out);
+        blocks[i]->in = blocks[i]->out = NULL;
+    }
     node->most = kind == TN_NODE_LOOP && most >= 0 ? most : -1;
     if (complete(node, inputs, metas) != TN_OK) {
         tn__graph_node_undo(node);
@@ -227,17 +273,55 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
     return tn__build_link(node, before);
 }
 
+/* The expressions of a block are about its own symbols, in their order. */
+static tn_status check_symbols(const tn_graph *graph, const tn_graph *block)
+{
+    bool same = block->n_symbols == 0 || block->n_symbols == graph->n_symbols;
+
+    for (int32_t i = 0; same && i < block->n_symbols; i++) {
+        const tn__symbol *a = &graph->symbols[i], *b = &block->symbols[i];
+
+        same = strcmp(a->name, b->name) == 0 && a->value == b->value && a->least == b->least;
+    }
+    return same ? TN_OK
+                : tn_fail(TN_ERR_VALUE, "block: it has sizes that vary; expected those of the "
+                                        "graph, or none");
+}
+
+/* Sets *training to the mode that the graph is for with this block. */
+static tn_status check_mode(const tn_graph *block, int32_t *training)
+{
+    static const char *const modes[] = { "evaluation", "training" };
+
+    if (block->training >= 0 && *training >= 0 && block->training != *training)
+        return tn_fail(TN_ERR_VALUE, "block: it is for %s mode; expected %s mode",
+                       modes[block->training], modes[*training]);
+    *training = block->training >= 0 ? block->training : *training;
+    return TN_OK;
+}
+
 /* Copies the blocks, and adds the node. */
 static tn_node *add(tn_graph *graph, tn_node *before, tn_node_kind kind, const tn_graph *first,
                     const tn_graph *second, int64_t most, tn_node *const *inputs, int64_t n_inputs)
 {
-    tn_graph *blocks[2] = { tn_graph_copy(first), tn_graph_copy(second) };
+    tn_graph *blocks[2];
+    int32_t training = graph->training;
+    tn_node *node;
 
-    if (blocks[0] != NULL && blocks[1] != NULL)
-        return tn__blocks_build(graph, before, kind, NULL, blocks, most, inputs, n_inputs, NULL);
-    tn_graph_drop(blocks[0]);
-    tn_graph_drop(blocks[1]);
-    return NULL;
+    if (check_symbols(graph, first) != TN_OK || check_symbols(graph, second) != TN_OK ||
+        check_mode(first, &training) != TN_OK || check_mode(second, &training) != TN_OK)
+        return NULL;
+    blocks[0] = tn_graph_copy(first);
+    blocks[1] = tn_graph_copy(second);
+    if (blocks[0] == NULL || blocks[1] == NULL) {
+        tn_graph_drop(blocks[0]);
+        tn_graph_drop(blocks[1]);
+        return NULL;
+    }
+    node = tn__blocks_build(graph, before, kind, NULL, blocks, most, inputs, n_inputs, NULL);
+    if (node != NULL)
+        graph->training = training;
+    return node;
 }
 
 static bool given(const tn_graph *graph, const tn_graph *first, const tn_graph *second,
@@ -340,9 +424,15 @@ tn_status tn__blocks_run(const tn_node *node, const int64_t *symbols, tn_tensor 
                          tn_tensor **out)
 {
     tn__blocks run = { node, symbols, in };
+    tn_status status;
 
     if (node->kind == TN_NODE_IF)
         return tn_cond(in[0], run_first, run_second, in + 1, node->n_in - 1, out, node->n_out,
                        &run);
-    return tn_loop(run_first, run_second, node->most, in, out, node->n_out, &run);
+    status = tn_loop(run_first, run_second, node->most, in, out, node->n_out, &run);
+    if (status == TN_OK) /* tn_loop does not know the inputs that do not change */
+        status = tn__control_apart(in + node->n_out, node->n_in - node->n_out, out, node->n_out);
+    for (int32_t i = 0; i < node->n_out && status != TN_OK; i++)
+        out[i] = NULL;
+    return status;
 }

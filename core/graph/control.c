@@ -124,9 +124,7 @@ tn_status tn__control_call(const tn__control *c, int block, tn_tensor *const *in
     return status == TN_OK ? TN_OK : tn_error_prefix("%s: %s: ", tn__control_name(c->kind), name);
 }
 
-/* Copies the results that share memory with an input or with an earlier result, so that it makes no
- * difference whether the call ran eagerly, as a node or in a plan. */
-static tn_status make_apart(tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out)
+tn_status tn__control_apart(tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out)
 {
     tn_status status = TN_OK;
 
@@ -172,7 +170,7 @@ static tn_status run_cond(const tn__control *c)
     if (status == TN_OK)
         status = tn__control_call(c, yes ? 0 : 1, c->in, c->out, c->n_out);
     if (status == TN_OK)
-        status = make_apart(c->in, c->n_in, c->out, c->n_out);
+        status = tn__control_apart(c->in, c->n_in, c->out, c->n_out);
     return leave(scope, c->out, c->n_out, status);
 }
 
@@ -232,7 +230,7 @@ static tn_status run_loop(const tn__control *c)
     for (size_t i = 0; i < count; i++)
         c->out[i] = now[i];
     if (status == TN_OK)
-        status = make_apart(c->in, c->n_in, c->out, c->n_out);
+        status = tn__control_apart(c->in, c->n_in, c->out, c->n_out);
     status = leave(scope, c->out, c->n_out, status);
     for (size_t i = 0; i < count; i++)
         tn_tensor_drop(now[i]);

@@ -30,6 +30,9 @@ typedef struct tn__blocks {
 /* Calls one of the functions, and checks that it has set its results. They belong to the scope. */
 tn_status tn__control_call(const tn__control *control, int block, tn_tensor *const *in,
                            tn_tensor **out, int64_t n_out);
+/* Copies the results that share memory with an input or with an earlier result, so that it makes no
+ * difference whether the call ran eagerly, as a node or in a plan. */
+tn_status tn__control_apart(tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out);
 /* Calls both functions for shapes, and checks that they fit together. The results have no memory
  * and belong to the scope. Only while this thread traces. */
 tn_status tn__control_shapes(const tn__control *control);

@@ -169,6 +169,8 @@ tn_status tn_graph_lint(tn_graph *graph)
         return tn_error_last_code();
     if (graph->output == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; call tn_graph_output first");
-    status = tn__lint_graph(graph);
+    status = tn__blocks_check_depth(graph, 0);
+    if (status == TN_OK)
+        status = tn__lint_graph(graph);
     return status == TN_OK ? TN_OK : tn_error_prefix("tn_graph_lint: ");
 }

@@ -224,7 +224,9 @@ static tn_status add_control(struct recorder *r, const tn__blocks *blocks, tn_te
         views[i] = i < node->n_in ? &blocks->in[i]->view : &out[i - node->n_in]->view;
     call.in = views;
     call.out = views + node->n_in;
-    step.device = out[0]->device;
+    step.device = r->b->device;
+    for (int64_t i = 0; i < node->n_out && step.device == r->b->device; i++)
+        step.device = out[i]->device;
     status = add_step(r, &step);
     tn_free(views);
     if (status == TN_OK && blocks->symbols != NULL) {

@@ -4,6 +4,7 @@
  * Only the views of inputs and of new results change from run to run. */
 #include "core/graph/plan.h"
 #include "core/tensor/capture.h"
+#include "core/tensor/mode.h"
 #include "core/tensor/thread.h"
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -282,6 +283,7 @@ static tn_status run_control(const tn__plan_binding *b, const tn__plan_state *st
     int64_t n_in = step->call.n_in, n_out = step->call.n_out;
     tn_tensor **tensors = tn_calloc((size_t)(n_in + 2 * n_out) + 1, sizeof(tn_tensor *));
     uint64_t scope = tn_scope_begin();
+    bool autocast = tn__autocast_pause(); /* as tn__run_graph */
     tn_status status = tn_grad_begin(false);
 
     if (status == TN_OK)
@@ -293,6 +295,7 @@ static tn_status run_control(const tn__plan_binding *b, const tn__plan_state *st
         status = copy_results(step, tensors + n_in + n_out, tensors + n_in);
     tn__stream_lock(state->stream);
     tn_grad_end();
+    tn__autocast_resume(autocast);
     tn_scope_end(scope);
     for (int64_t i = 0; tensors != NULL && i < n_in + n_out; i++)
         tn_tensor_drop(tensors[i]);

@@ -270,6 +270,10 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
                           int64_t n_inputs, const tn_meta *metas);
 /* Checks the blocks of a node and infers its results. */
 tn_status tn__blocks_infer(tn_node *node);
+/* Gives the inputs of the blocks the types of the values that they get, and leaves the rest. */
+tn_status tn__blocks_inputs(tn_node *node);
+/* Fails if there are too many blocks in blocks. The graph is below `above` blocks. */
+tn_status tn__blocks_check_depth(const tn_graph *graph, int above);
 tn_status tn__blocks_copy(tn_node *to, const tn_node *from);
 void tn__blocks_drop(tn_node *node);
 /* Gives the blocks the symbols of the graph of the node, at any depth. */

@@ -353,11 +353,28 @@ static void release_inputs(struct run *run, const tn_node *node)
     }
 }
 
+/* A node of a block must not write into memory of the graph around it. The checks of the graph do
+ * not see operators that return their input for some options, such as reshape. */
+static tn_status check_writes(const struct run *run, const tn_node *node)
+{
+    for (int64_t i = 0; i < node->n_in; i++)
+        for (int64_t k = 0;
+             k < run->graph->n_inputs && (node->writes >> (i < 63 ? i : 63) & 1) != 0; k++)
+            if (!tn__is_none(run->operands[i]) && run->operands[i]->storage == run->in[k]->storage)
+                return tn_fail(TN_ERR_VALUE,
+                               "node %s: it writes into an input of the block, which comes from "
+                               "outside; expected a block that writes only into what it has made",
+                               node->name);
+    return TN_OK;
+}
+
 static tn_status run_step(struct run *run, tn_node *node)
 {
     tn_status status = gather(run, node);
     uint64_t scope;
 
+    if (status == TN_OK && run->block && node->writes != 0)
+        status = check_writes(run, node);
     if (status != TN_OK)
         return status;
     scope = tn_scope_begin();

@@ -398,20 +398,34 @@ void tn__text_signature(tn__text *text, const tn_graph *graph)
     put_signature(&w, "forward");
 }
 
+/* What the graph and its blocks rely on: a text has no place for what only a block relies on. */
+static void find_guards(const tn_graph *graph, const char **fixed, bool *inference)
+{
+    bool by_pass = graph->fixed != NULL && strcmp(graph->fixed, TN__FIXED_BY_TRACE) != 0;
+
+    *fixed = *fixed == NULL || by_pass ? graph->fixed : *fixed;
+    *inference |= graph->inference != NULL;
+    for (const tn_node *node = graph->steps; node != NULL; node = node->next)
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+            find_guards(node->blocks[i], fixed, inference);
+}
+
 static void put_head(struct writer *w)
 {
     const tn_graph *graph = w->graph;
+    const char *fixed = NULL;
+    bool inference = false;
 
+    find_guards(graph, &fixed, &inference);
     put_signature(w, w->code ? "def forward" : "graph");
     tn__text_add(w->text, ":  # tenon.graph 1%s%s%s%s",
                  graph->training < 0    ? ""
                  : graph->training == 0 ? ", eval"
                                         : ", train",
-                 graph->fixed == NULL                            ? ""
-                 : strcmp(graph->fixed, TN__FIXED_BY_TRACE) == 0 ? ", fixed"
-                                                                 : ", typed",
-                 graph->inference != NULL ? ", inference" : "",
-                 graph->n_guards > 0 ? ", folded" : "");
+                 fixed == NULL                            ? ""
+                 : strcmp(fixed, TN__FIXED_BY_TRACE) == 0 ? ", fixed"
+                                                          : ", typed",
+                 inference ? ", inference" : "", graph->n_guards > 0 ? ", folded" : "");
     for (int32_t i = 0; i < graph->n_symbols; i++)
         tn__text_add(w->text, ", %s = %lld >= %lld", graph->symbols[i].name,
                      (long long)graph->symbols[i].value, (long long)graph->symbols[i].least);

@@ -132,7 +132,7 @@ static tn_status add_outputs(tn__trace *trace, tn_tensor *const *out, int64_t co
 }
 
 static tn_status call(tn__trace *trace, const tn__control *c, tn_node *const *nodes,
-                      tn_tensor **space, tn_meta *metas, int64_t count)
+                      tn_tensor **space, tn_meta *metas, const tn_device **devices, int64_t count)
 {
     tn_tensor **in = space, **out = space + c->n_in;
     tn_status status = TN_OK;
@@ -150,12 +150,15 @@ static tn_status call(tn__trace *trace, const tn__control *c, tn_node *const *no
     }
     if (status == TN_OK)
         status = tn__control_call(c, trace->block->number, in, out, count);
+    for (int64_t i = 0; i < count && devices != NULL && status == TN_OK; i++)
+        devices[i] = out[i]->device;
     return status == TN_OK ? add_outputs(trace, out, count, metas) : status;
 }
 
 /* Records one function. Its graph is in block->level afterwards. */
 static tn_status record_block(tn__trace *trace, const tn__control *c, tn__trace_block *block,
-                              tn_node *const *nodes, tn_meta *metas, int64_t count)
+                              tn_node *const *nodes, tn_meta *metas, const tn_device **devices,
+                              int64_t count)
 {
     tn_tensor **space = tn_calloc((size_t)(c->n_in + count) + 1, sizeof(tn_tensor *));
     uint64_t scope = tn_scope_begin();
@@ -171,7 +174,7 @@ static tn_status record_block(tn__trace *trace, const tn__control *c, tn__trace_
     exchange(trace, block);
     trace->block = block;
     if (status == TN_OK)
-        status = call(trace, c, nodes, space, metas, count);
+        status = call(trace, c, nodes, space, metas, devices, count);
     trace->block = block->outer;
     exchange(trace, block);
     /* Nothing outside may use what the function has made, except by its results. */
@@ -215,7 +218,8 @@ struct recorded {
     tn__trace_block blocks[2];
     tn_node **nodes; /* predicate, inputs */
     int64_t n_nodes;
-    tn_meta *metas; /* of the results, then of those of the second function */
+    tn_meta *metas;            /* of the results, then of those of the second function */
+    const tn_device **devices; /* of the results */
 };
 
 static tn_status take_nodes(tn__trace *trace, const tn__control *c, struct recorded *r)
@@ -224,7 +228,8 @@ static tn_status take_nodes(tn__trace *trace, const tn__control *c, struct recor
 
     r->nodes = tn_malloc(((size_t)c->n_in + 1) * sizeof *r->nodes);
     r->metas = tn_calloc(2 * (size_t)c->n_out + 1, sizeof *r->metas);
-    if (r->nodes == NULL || r->metas == NULL)
+    r->devices = tn_calloc((size_t)c->n_out, sizeof *r->devices);
+    if (r->nodes == NULL || r->metas == NULL || r->devices == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = c->predicate != NULL ? -1 : 0; i < c->n_in && status == TN_OK; i++) {
         r->nodes[r->n_nodes] = tn__trace_node(trace, i < 0 ? c->predicate : c->in[i]);
@@ -248,12 +253,12 @@ static tn_status record_blocks(tn__trace *trace, const tn__control *c, struct re
     for (int i = 0; i < 2; i++)
         r->blocks[i] = (tn__trace_block){ .kind = c->kind, .number = i, .taken = &r->taken };
     if (status == TN_OK)
-        status = record_block(trace, c, &r->blocks[0], inputs, loop ? &test : first,
+        status = record_block(trace, c, &r->blocks[0], inputs, loop ? &test : first, NULL,
                               loop ? 1 : c->n_out);
     if (status == TN_OK && loop)
         status = tn__control_check(c->kind, 0, &test, NULL, 1);
     if (status == TN_OK)
-        status = record_block(trace, c, &r->blocks[1], inputs, second, c->n_out);
+        status = record_block(trace, c, &r->blocks[1], inputs, second, r->devices, c->n_out);
     for (int64_t i = 0; i < c->n_out && loop; i++)
         tn__control_carried(c->in[i], &first[i]);
     if (status == TN_OK)
@@ -286,26 +291,16 @@ static tn_status add_node(tn__trace *trace, const tn__control *c, struct recorde
 
 /* Makes the results of the call. The scope owns them. */
 static tn_status make_results(tn__trace *trace, const tn__control *c, const tn_node *node,
-                              const tn_device *device)
+                              const tn_device *const *devices)
 {
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
-        c->out[i] = tn__trace_make_like(&node->meta[i], device);
+        c->out[i] = tn__trace_make_like(&node->meta[i], devices[i]);
         status = c->out[i] == NULL ? tn_error_last_code()
                                    : tn__trace_map(trace, c->out[i], tn_node_item(node, i));
     }
     return status;
-}
-
-/* Returns the device of the results. */
-static const tn_device *device_of(const tn__control *c, const struct recorded *r)
-{
-    const tn__trace_level *level = &r->blocks[1].level;
-
-    if (c->n_in > 0 || level->n_kept == 0)
-        return c->n_in > 0 ? c->in[0]->device : c->predicate->device;
-    return level->kept[level->n_kept - 1]->device;
 }
 
 static int depth_of(const tn__trace *trace)
@@ -334,7 +329,7 @@ tn_status tn__trace_control(tn__tracer *tracer, const tn__control *c)
     if (status == TN_OK)
         status = add_node(trace, c, &r, &node);
     if (status == TN_OK)
-        status = make_results(trace, c, node, device_of(c, &r));
+        status = make_results(trace, c, node, r.devices);
     for (int i = 0; i < 2; i++) {
         tn_graph_drop(r.blocks[i].level.graph);
         tn__trace_level_free(&r.blocks[i].level);
@@ -342,6 +337,7 @@ tn_status tn__trace_control(tn__tracer *tracer, const tn__control *c)
     tn_free(r.taken.at);
     tn_free(r.nodes);
     tn_free(r.metas);
+    tn_free((void *)(uintptr_t)r.devices);
     for (int64_t i = 0; i < c->n_out && status != TN_OK; i++)
         c->out[i] = NULL;
     return status == TN_OK ? TN_OK : tn__trace_keep_failure(trace);

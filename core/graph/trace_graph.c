@@ -144,12 +144,39 @@ static tn_status shapes(tn__trace *trace, tn_graph *graph, tn_tensor *const *in)
     return status;
 }
 
+/* Infers the blocks of a graph whose nodes have got their types. The options of a graph with sizes
+ * that vary are those of its trace: then only a run can tell what is in its blocks. */
+static tn_status infer_blocks(tn_graph *graph, tn_tensor *const *in)
+{
+    tn_status status = TN_OK;
+
+    for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next) {
+        if (node->kind == TN_NODE_INPUT)
+            tn__build_meta_of(*in++, &node->meta[0]);
+        if (tn__graph_has_blocks(node))
+            status = graph->n_symbols > 0 ? tn__blocks_inputs(node) : tn__blocks_infer(node);
+    }
+    return status;
+}
+
+/* Gives the nodes of a graph the types that those of its copy have. */
+static void take_types(tn_graph *graph, const tn_graph *copy)
+{
+    const tn_node *from = copy->first;
+
+    for (tn_node *node = graph->first; node != NULL; node = node->next, from = from->next) {
+        for (int32_t i = 0; i < node->n_out; i++)
+            node->meta[i] = from->meta[i];
+        for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
+            take_types(node->blocks[i], from->blocks[i]);
+    }
+}
+
 tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
 {
     tn__trace trace = { .tracer = tn__trace_functions };
     tn_graph *copy;
     tn_status status;
-    int64_t k = 0;
 
     if (!tn__not_null(graph, "tn_graph_shapes: graph") ||
         !tn__given(in != NULL || n_in <= 0, "tn_graph_shapes: in"))
@@ -173,15 +200,10 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
     copy = trace.level.graph = status == TN_OK ? tn_graph_copy(graph) : NULL;
     if (status == TN_OK)
         status = copy != NULL ? shapes(&trace, copy, in) : TN_ERR_MEMORY;
-    for (tn_node *node = graph->first, *from = copy != NULL ? copy->first : NULL;
-         node != NULL && status == TN_OK; node = node->next, from = from->next) {
-        if (node->kind == TN_NODE_INPUT)
-            tn__build_meta_of(in[k++], &from->meta[0]);
-        for (int32_t i = 0; i < node->n_out; i++)
-            node->meta[i] = from->meta[i];
-        if (tn__graph_has_blocks(node))
-            status = tn__blocks_infer(node);
-    }
+    if (status == TN_OK)
+        status = infer_blocks(copy, in);
+    if (status == TN_OK)
+        take_types(graph, copy);
     tn_graph_drop(copy);
     tn__trace_free(&trace);
     if (trace.root != NULL)

@@ -398,10 +398,13 @@ static tn_status check(tn_module *module, const tn_tracing_options *options)
     return TN_OK;
 }
 
-/* Whether an operator of the graph has integers among its options, which may come from sizes. */
+/* Whether the graph has integers, among the options of operators or as the most steps of a loop,
+ * which may come from sizes. */
 static bool has_sizes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next) {
+        if (node->kind == TN_NODE_LOOP && node->most >= 0)
+            return true;
         for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
             if (has_sizes(node->blocks[i]))
                 return true;

@@ -277,6 +277,242 @@ START_TEST(graphs_are_traced_again)
 }
 END_TEST
 
+/* ---- what the reader of blocks relies on ----------------------------------------------------- */
+
+#define IF_OF(then)                                                                                \
+    "graph(%self : Net, %x : float32[2, 1], %p : bool[]):  # tenon.graph 1\n"                      \
+    "  %y = prim::If(%p, %x)\n    block then(%x : float32[2, 1]):\n" then                          \
+    "    block else(%x : float32[2, 1]):\n      %w = neg(%x)\n      return (%w)\n"                 \
+    "  return (%y)\n"
+
+/* reshape and cast return their input's memory, which the flags of the operator do not say. */
+START_TEST(blocks_write_into_no_input)
+{
+    TN_SCOPE;
+    tn_tensor *in[] = { tn_tensor_full(TN_SHAPE(2, 1), -1, TN_F32, NULL),
+                        tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_BOOL, NULL) };
+    tn_tensor *before = tn_clone(in[0]), *y;
+    tn_graph *graph = tn_graph_parse(IF_OF("      %r = reshape[shape=[2, 1]](%x)\n"
+                                           "      %z = relu_(%r!)\n      return (%z)\n"),
+                                     NULL, NULL);
+    ck_made(graph);
+    ck_assert_int_eq(tn_graph_run(graph, in, 2, &y, 1), TN_ERR_VALUE);
+    ck_error(TN_ERR_VALUE, "node z: it writes into an input of the block", "from outside");
+    ck_same(in[0], before);
+    tn_graph_drop(graph);
+    graph = tn_graph_parse(IF_OF("      %r = neg(%x)\n      %z = relu_(%r!)\n"
+                                 "      return (%z)\n"),
+                           NULL, NULL);
+    ck_made(graph);
+    ck_ok(tn_graph_run(graph, in, 2, &y, 1));
+    ck_same(y, tn_tensor_full(TN_SHAPE(2, 1), 1, TN_F32, NULL));
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* A loop that gives back an input that does not change: the result has memory of its own. */
+START_TEST(results_of_loops_are_apart)
+{
+    TN_SCOPE;
+    tn_tensor *in[] = { tn_zeros(TN_SHAPE(2)), tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL) };
+    tn_tensor *y;
+    tn_graph *graph = tn_graph_parse(
+        "graph(%self : Net, %x : float32[2], %s : float32[2]):  # tenon.graph 1\n"
+        "  %y = prim::Loop[most=2](%x, %s)\n"
+        "    block test(%x : float32[2], %s : float32[2]):\n"
+        "      %a = sum(%x)\n      %b = sum(%s)\n      %t = lt(%a, %b)\n      return (%t)\n"
+        "    block body(%x : float32[2], %s : float32[2]):\n      return (%s)\n"
+        "  return (%y)\n",
+        NULL, NULL);
+    ck_made(graph);
+    ck_ok(tn_graph_run(graph, in, 2, &y, 1));
+    ck_same(y, in[1]);
+    tn_add_scalar_(y, TN_SCALAR(1.0));
+    ck_same(in[1], tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL));
+    tn_graph_drop(graph);
+}
+END_TEST
+
+static tn_graph *block_of(const char *head, const char *step)
+{
+    char text[512];
+    tn_graph *graph;
+
+    snprintf(text, sizeof text, "graph(%%self : Net, %s\n  %%y = %s\n  return (%%y)\n", head, step);
+    graph = tn_graph_parse(text, NULL, NULL);
+    ck_made(graph);
+    return graph;
+}
+
+#define PLAIN "%x : float32[2, 3]):  # tenon.graph 1"
+
+START_TEST(what_blocks_rely_on_is_kept)
+{
+    TN_SCOPE;
+    static const struct {
+        const char *words, *part;
+    } rows[] = { { ", typed", "# tenon.graph 1, typed\n" },
+                 { ", fixed", "# tenon.graph 1, fixed\n" },
+                 { ", inference", "# tenon.graph 1, inference\n" },
+                 { ", train", "# tenon.graph 1, train\n" } };
+    tn_graph *other = block_of(PLAIN, "relu(%x)");
+    for (int i = 0; i < 4; i++) {
+        tn_graph *graph = tn_graph_new(), *block, *eval = block_of(PLAIN ", eval", "abs(%x)");
+        tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+        tn_node *z = tn_graph_input(graph, "z", TN_SHAPE(4, 3), TN_F32);
+        tn_node *p = tn_graph_input(graph, "p", TN_SCALAR_SHAPE, TN_BOOL), *y;
+        char head[128], *text;
+        snprintf(head, sizeof head, "%s%s", PLAIN, rows[i].words);
+        block = block_of(head, "neg(%x)");
+        y = tn_graph_add_cond(graph, NULL, p, other, block, &x, 1);
+        ck_made(y);
+        ck_ok(tn_graph_output(graph, &y, 1));
+        text = printed(graph, "text");
+        ck_assert_msg(strstr(text, rows[i].part) != NULL, "%s", text);
+        free(text);
+        if (i < 2) {
+            ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, other, block, &z, 1));
+            ck_error(TN_ERR_VALUE, "else: input x: wrong dtype or shape, which ", "relied on");
+        } else if (i == 3) {
+            ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, other, eval, &x, 1));
+            ck_error(TN_ERR_VALUE, "block: it is for evaluation mode", "expected training mode");
+        }
+        tn_graph_drop(eval);
+        tn_graph_drop(block);
+        tn_graph_drop(graph);
+    }
+    tn_graph_drop(other);
+}
+END_TEST
+
+START_TEST(sizes_of_blocks_are_those_of_the_graph)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_graph *block = block_of("%x : float32[N, 3]):  # tenon.graph 1, N = 2 >= 1", "neg(%x)");
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+    tn_node *p = tn_graph_input(graph, "p", TN_SCALAR_SHAPE, TN_BOOL);
+    ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, block, block, &x, 1));
+    ck_error(TN_ERR_VALUE, "block: it has sizes that vary", "those of the graph, or none");
+    tn_graph_drop(block);
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* A graph whose sizes vary gets the shapes of its results; what is in its blocks stays. */
+START_TEST(shapes_of_graphs_with_sizes)
+{
+    TN_SCOPE;
+    tn_tensor *in[] = { tn_zeros(TN_SHAPE(5, 3)),
+                        tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_BOOL, NULL) };
+    tn_meta meta;
+    tn_graph *graph = tn_graph_parse(
+        "graph(%self : Net, %x : float32[N, 3], %p : bool[]):  # tenon.graph 1, N = 2 >= 1\n"
+        "  %y = prim::If(%p, %x)\n    block then(%x : float32[N, 3]):\n"
+        "      %a = reshape[shape=[3*N]](%x)\n      return (%a)\n"
+        "    block else(%x : float32[N, 3]):\n"
+        "      %a = reshape[shape=[3*N]](%x)\n      return (%a)\n  return (%y)\n",
+        NULL, NULL);
+    tn_tensor *y;
+    ck_made(graph);
+    ck_ok(tn_graph_run(graph, in, 2, &y, 1));
+    ck_assert_int_eq(tn_tensor_size(y, 0), 15);
+    ck_ok(tn_graph_shapes(graph, in, 2));
+    ck_ok(tn_node_meta(tn_graph_first(graph), &meta));
+    ck_assert_int_eq(meta.shape[0], 5);
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* Blocks can be nested later, from below. */
+START_TEST(lint_counts_levels_from_above)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new(),
+             *inner = block_of("%x : bool[]):  # tenon.graph 1", "logical_not(%x)");
+    tn_node *x = tn_graph_input(graph, "x", TN_SCALAR_SHAPE, TN_BOOL), *y;
+    tn_graph *at = graph;
+    for (int level = 0; level <= 32; level++) {
+        x = tn_graph_first(at);
+        y = tn_graph_add_cond(at, NULL, x, inner, inner, &x, 1);
+        ck_made(y);
+        if (at == graph)
+            ck_ok(tn_graph_output(graph, &y, 1));
+        if (level == 31)
+            ck_ok(tn_graph_lint(graph));
+        at = tn_node_block(y, 0);
+    }
+    ck_assert_int_eq(tn_graph_lint(graph), TN_ERR_VALUE);
+    ck_error(TN_ERR_VALUE, "tn_graph_lint: blocks in blocks, more than 32 levels", "");
+    tn_graph_drop(inner);
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* The most steps may come from a size: the graph is for the sizes of the trace. No operator of it
+ * has an integer as option. */
+static tn_status flagged(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                         int64_t n_out)
+{
+    (void)in, (void)n_in, (void)n_out;
+    out[0] = tn_module_get(user, "flag");
+    return TN_OK;
+}
+
+static tn_status negate(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                        int64_t n_out)
+{
+    (void)user, (void)n_in, (void)n_out;
+    out[0] = tn_neg(in[0]);
+    return TN_OK;
+}
+
+static tn_tensor *rows_forward(tn_module *self, tn_tensor *x)
+{
+    int64_t most = tn_tensor_size(x, 0);
+    tn_tensor *out;
+
+    return tn_loop(flagged, negate, most, &x, &out, 1, self) == TN_OK ? out : NULL;
+}
+
+START_TEST(a_number_of_steps_is_a_size)
+{
+    TN_SCOPE;
+    tn_module *module = own(rows_forward);
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 3), 9, TN_F32, NULL), *y;
+    tn_graph *graph;
+    ck_ok(
+        tn_module_add_buffer(module, "flag", tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_BOOL, NULL), 0));
+    graph = graph_of(module);
+    ck_same(run1(graph, numbers(4)), numbers(4)); /* two steps */
+    ck_assert_int_eq(tn_graph_run(graph, &x, 1, &y, 1), TN_ERR_VALUE);
+    ck_error(TN_ERR_VALUE, "wrong dtype or shape, got float32[3, 3]", "the trace relied on");
+    tn_graph_drop(graph);
+    tn_module_drop(module);
+}
+END_TEST
+
+/* As tn_graph_run: the dtypes are those that the graph was built with. */
+START_TEST(plans_pause_autocast_in_blocks)
+{
+    TN_SCOPE;
+    tn_module *module = own(cond_forward);
+    tn_graph *graph = graph_of(module);
+    tn_plan *plan = tn_plan_new(graph, NULL);
+    tn_tensor *x = numbers(4.123f), *expected = tn_module_call(module, x), *y = NULL;
+    ck_made(plan);
+    ck_ok(tn_inference_begin(true));
+    ck_ok(tn_autocast_begin("cpu", TN_BF16, true));
+    ck_ok(tn_plan_run(plan, &x, 1, &y, 1));
+    tn_autocast_end();
+    tn_inference_end();
+    ck_same(y, expected);
+    tn_plan_drop(plan);
+    tn_graph_drop(graph);
+    tn_module_drop(module);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { graphs_compute_what_the_code_does,
@@ -288,6 +524,14 @@ int main(void)
                                    passes_leave_blocks_alone_but_dead_code,
                                    nodes_are_built_by_hand,
                                    graphs_are_traced_again,
+                                   blocks_write_into_no_input,
+                                   results_of_loops_are_apart,
+                                   what_blocks_rely_on_is_kept,
+                                   sizes_of_blocks_are_those_of_the_graph,
+                                   shapes_of_graphs_with_sizes,
+                                   lint_counts_levels_from_above,
+                                   a_number_of_steps_is_a_size,
+                                   plans_pause_autocast_in_blocks,
                                    NULL };
     return suite_run("control_graphs", tests);
 }
