@@ -271,8 +271,8 @@ typedef struct tn_tracing_options {
  * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
  * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow)
  * except by tn_cond and tn_loop, or calls a module that is not below `module`; the message names
- * the node and its module. The graph is for the mode of the module, training or evaluation, if any code
- * asked for it.
+ * the node and its module. The graph is for the mode of the module, training or evaluation, if any
+ * code asked for it.
  * docs/guides/graphs.md describes what becomes a node. [owned] [null-ok: options] [null-through] */
 TN_API tn_graph *tn_module_trace(tn_module *module, tn_tensor *input,
                                  const tn_tracing_options *options);
