@@ -197,7 +197,8 @@ TN_API tn_node *tn_graph_add_inplace(tn_graph *graph, tn_node *before, const cha
  * if `node` is NULL. [null-through] */
 TN_API uint64_t tn_node_writes(const tn_node *node);
 /* Returns what the node refers to: the path of a slot, a constant or a module, the name of an
- * operator or compiler; for other kinds, the name of the node. [borrowed] [null-through] */
+ * operator or compiler, "cond" or "loop" for a node with blocks; for other kinds, the name of the
+ * node. [borrowed] [null-through] */
 TN_API const char *tn_node_target(const tn_node *node);
 /* tn_node_module returns the module that a node of kind TN_NODE_CALL calls. [borrowed]
  * [null-through] */
@@ -207,7 +208,7 @@ TN_API tn_module *tn_node_module(const tn_node *node);
  * [null-through] */
 TN_API const char *tn_node_path(const tn_node *node);
 /* Removes the nodes whose values nobody uses: slots, constants, and operators that write nothing,
- * draw no random numbers and keep no order. Returns their number, -1 on error. */
+ * draw no random numbers and keep no order; in blocks, too. Returns their number, -1 on error. */
 TN_API int64_t tn_graph_dead_code(tn_graph *graph);
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -229,8 +230,9 @@ TN_API tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_stat
 typedef tn_status (*tn_node_handler)(void *user, tn_node *node, tn_tensor *const *in, int64_t n_in,
                                      tn_tensor **out, int64_t n_out);
 /* Runs the graph as tn_graph_run does, but calls `handler` for every node that computes something:
- * it may call tn_node_run, measure, or compute something else. NULL: tn_graph_run. [scoped]
- * [array: in n_in, out n_out] [null-ok: handler, user] [null-through] */
+ * it may call tn_node_run, measure, or compute something else. It is not called for nodes of
+ * blocks. NULL: tn_graph_run. [scoped] [array: in n_in, out n_out] [null-ok: handler, user]
+ * [null-through] */
 TN_API tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
                                    tn_tensor **out, int64_t n_out, tn_node_handler handler,
                                    void *user);
@@ -267,9 +269,10 @@ typedef struct tn_tracing_options {
 
 /* Calls the module with a tensor of the dtype, shape and device of `input` that has no memory, and
  * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
- * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow),
- * or calls a module that is not below `module`; the message names the node and its module. The
- * graph is for the mode of the module, training or evaluation, if any code asked for it.
+ * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow)
+ * except by tn_cond and tn_loop, or calls a module that is not below `module`; the message names
+ * the node and its module. The graph is for the mode of the module, training or evaluation, if any
+ * code asked for it.
  * docs/guides/graphs.md describes what becomes a node. [owned] [null-ok: options] [null-through] */
 TN_API tn_graph *tn_module_trace(tn_module *module, tn_tensor *input,
                                  const tn_tracing_options *options);
@@ -303,8 +306,8 @@ TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
 TN_API tn_status tn_node_expand(tn_node *node);
 /* Replaces all places where the graph computes `pattern` by `replacement`, both in the form
  * "linear(x, w, b)": names that are not operators stand for any value. Matches do not overlap, and
- * a match whose inner values are used elsewhere is left out. Returns the number of replaced places,
- * -1 on error. [null-through] */
+ * a match whose inner values are used elsewhere is left out. Blocks stay as they are. Returns the
+ * number of replaced places, -1 on error. [null-through] */
 TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char *replacement);
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -412,8 +415,9 @@ typedef tn_status (*tn_block_fn)(void *user, tn_tensor *const *in, int64_t n_in,
  * are those of the function that ran. In a trace both functions are recorded, as the blocks of one
  * node: a function may use other tensors, such as parameters, which become inputs of the node, but
  * it may write only into tensors that it has made, and both must give results of the same dtypes
- * and shapes. A result that shares memory with an input, or with another result, is copied. On
- * failure all elements of `out` are NULL. [scoped] [array: in n_in, out n_out] [null-ok: user]
+ * and shapes. A result that shares memory with an input, or with another result, is copied; another
+ * tensor that the function has not made, such as a parameter, the function must copy. On failure
+ * all elements of `out` are NULL. [scoped] [array: in n_in, out n_out] [null-ok: user]
  * [null-through] */
 TN_API tn_status tn_cond(tn_tensor *predicate, tn_block_fn then_fn, tn_block_fn else_fn,
                          tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
