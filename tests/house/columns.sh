@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # Lines of scripts and of C have at most 100 columns. clang-format breaks lines of C, but no strings
-# and macros. Tables of numbers that a script wrote have lines as they come.
+# and macros. What a script wrote, which a distribution has in its folders, has lines as they come.
 cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
 scripts="$scripts sdk/operators/generate.pl"
 scripts="$scripts $(find bench bindings examples tests -name '*.sh' -type f)"
 scripts="$scripts $(find bench bindings plugins tests -name '*.py' -type f)"
 sources=$(find core plugins sdk tools tests bench examples -name '*.[ch]' -type f |
-    xargs grep -LE '^ \* (Made|Written|Numbers of .* written) by [a-z_-]+\.(py|pl)')
+    xargs grep -LE '^ \* (Made|Written|Numbers of .* written) by [a-z_-]+\.(py|pl)' |
+    xargs grep -LE 'Generated .*by sdk/(operators|api)/generate\.pl')
 scripts="$scripts $sources"
 # shellcheck disable=SC2086
 long=$(LC_ALL=C.UTF-8 awk 'length($0) > 100 { print FILENAME ":" FNR }' $scripts) || exit 99
