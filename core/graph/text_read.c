@@ -104,8 +104,8 @@ static const tn_op *find_op(const char *name, bool *inplace, tn__arena *arena)
     *inplace = op == NULL && length > 1 && name[length - 1] == '_';
     if (!*inplace)
         return op;
+    tn_error_restore(mark); /* before the next step, whose failure counts */
     name = tn__arena_text(arena, name, length - 1);
-    tn_error_restore(mark);
     return name != NULL ? tn_op_find(name, 0) : NULL;
 }
 
