@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the cases of tenon check from text files, whose lines are a word and its values
- * (docs/plugins/conform.md describes the format). */
+ * (docs/plugins/check.md describes the format). */
 #include "conform.h"
 
 #include <dirent.h>
