@@ -135,9 +135,10 @@ static int64_t *copy_indices(const tn_dataset *source, tn_ints indices)
 
         if (at < -source->count || at >= source->count) {
             tn_fail(TN_ERR_INDEX,
-                    "tn_dataset_subset: indices: index %lld: out of range, got %lld; the dataset "
-                    "has %lld samples",
-                    (long long)i, (long long)at, (long long)source->count);
+                    "tn_dataset_subset: indices: index %lld: out of range, got %lld; expected "
+                    "%lld to %lld, a sample of the dataset",
+                    (long long)i, (long long)at, -(long long)source->count,
+                    (long long)source->count - 1);
             tn_free(own);
             return NULL;
         }

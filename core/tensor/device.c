@@ -485,8 +485,7 @@ const tn_device *tn_device_at(int64_t index)
 
     if (device == NULL) {
         if (total >= 0)
-            tn_fail(TN_ERR_INDEX, "device: index out of range, got %lld; expected less than %lld",
-                    (long long)index, (long long)total);
+            tn__error_index(index, total, "device: index: ");
         return NULL;
     }
     return tn_device_find(device->name);

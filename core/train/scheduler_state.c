@@ -235,7 +235,7 @@ tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *state)
     tn_status status;
 
     if (scheduler == NULL || state == NULL)
-        return tn__error_null_input("tn_scheduler_set_state: scheduler or state");
+        return tn__error_null_of("tn_scheduler_set_state", "scheduler, state", scheduler, state);
     tn__text_add(&text, "state(%s)", state);
     whole = tn__text_take(&text);
     spec = whole != NULL ? tn__spec_parse(whole) : NULL;

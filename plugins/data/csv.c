@@ -182,8 +182,11 @@ static tn_status take_line(struct table *t, int64_t *used)
     if (label != INT64_MIN && label < 0)
         label += t->columns;
     if (label != INT64_MIN && (label < 0 || label >= t->columns))
-        return tn_fail(TN_ERR_VALUE, "label: out of range, got column %lld; %s has %lld columns",
-                       (long long)t->options->label, t->path, (long long)t->columns);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "label: out of range, got column %lld; expected %lld to %lld, a column of %s",
+            (long long)t->options->label, -(long long)t->columns, (long long)t->columns - 1,
+            t->path);
     if (label != INT64_MIN)
         status = grow_labels(t);
     do {

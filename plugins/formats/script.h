@@ -19,7 +19,7 @@
 
 #include "formats.h"
 
-#include <jansson.h>
+#include "json.h"
 
 #define SCRIPT_VERSION 1
 #define SCRIPT_KEY "tenon.script"

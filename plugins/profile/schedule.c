@@ -99,7 +99,8 @@ static tn_profile_action action_of(const tn_profile_options *o, int64_t step)
 tn_status schedule_action(const tn_profile_options *options, int64_t step, tn_profile_action *out)
 {
     tn_status status = options == NULL || out == NULL
-                           ? tn_fail(TN_ERR_VALUE, "profile: options or out: it is NULL")
+                           ? tn_fail(TN_ERR_VALUE, "profile: %s: it is NULL; expected a pointer",
+                                     options == NULL ? "options" : "out")
                            : check(options);
 
     if (status == TN_OK && step < 0)

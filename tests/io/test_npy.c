@@ -151,7 +151,7 @@ START_TEST(hostile_headers_are_refused_with_words)
     header(F4 "(2)}", 8, "comma: missing in the shape");
     header(F4 "(2 2)}", 16, "comma: missing in the shape");
     header(F4 "(,)}", 4, "not an integer >= 0");
-    header(F4 "[2]}", 8, "shape: wrong type; expected a tuple");
+    header(F4 "[2]}", 8, "shape: not a tuple; expected (");
     header(F4 "(2,", 8, "not an integer >= 0");
     header(F4 "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
            "too many dimensions; expected at most 16");

@@ -53,7 +53,7 @@ START_TEST(files_are_taken_sorted_and_only_those_that_end_in_so_rule_14)
     ck_assert(at[0] >= 0 && at[0] < at[1] && at[1] < at[2]);
     ck_assert(!is_there("text.so.bak"));
     expect_failure(tn_plugin_report_at(count, &report), TN_ERR_INDEX,
-                   "load report: index out of range");
+                   "load report: index: out of range");
     expect_failure(tn_plugin_report_at(-1, &report), TN_ERR_INDEX, "-1");
 }
 END_TEST

@@ -52,7 +52,7 @@ START_TEST(devices_are_listed_by_type_and_index)
     for (int i = 0; i < 5; i++)
         ck_assert_str_eq(tn_device_name(tn_device_at(i)), names[i]);
     ck_assert_ptr_null(tn_device_at(5));
-    said("device: index out of range, got 5; expected less than 5");
+    said("device: index: out of range, got 5; expected 0 to 4");
     ck_assert_ptr_null(tn_device_at(-1));
     tn_error_clear();
     room_close();
