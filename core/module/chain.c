@@ -165,7 +165,7 @@ static bool look_ahead(chain *c, tn_follower *after, int64_t *count)
     return true;
 }
 
-/* Goes on after the first `count` names that are left. */
+/* Continues after the first `count` names that are left. */
 static void skip(chain *c, int64_t count, const tn_follower *after)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -432,7 +432,7 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
 
 /* ---- listing ---- */
 
-/* Goes through the devices in the order of the names of their types. Returns the device of this
+/* Visits the devices in the order of the names of their types. Returns the device of this
  * index, or NULL; *total is then the number of all devices, or -1 if it is not known because a
  * device type failed. */
 static const tn_device *count_devices(int64_t index, int64_t *total)

@@ -115,7 +115,7 @@ START_TEST(the_message_of_a_failure_names_dataset_and_sample)
     ck_assert_int_eq(tn_pack_count(pack), 0);
     ck_assert_int_eq(tn_dataset_get(changed, 2, 0, 0, pack), TN_OK);
     ck_assert_int_eq(tn_pack_count(pack), 4);
-    /* A failure leaves what the pack had. */
+    /* A failure does not change the pack. */
     ck_assert_int_eq(tn_dataset_get(changed, 1, 0, 0, pack), TN_ERR_VALUE);
     tn_error_clear();
     ck_assert_int_eq(tn_pack_count(pack), 4);

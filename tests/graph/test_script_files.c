@@ -378,8 +378,8 @@ START_TEST(wrong_files_are_refused_by_name)
 }
 END_TEST
 
-/* A file that is cut or changed anywhere is refused with words or makes a module that can be called
- * and saved. */
+/* A file that is cut or changed anywhere is refused with a message or makes a module that can be
+ * called and saved. */
 START_TEST(damaged_files_do_no_harm)
 {
     TN_SCOPE;

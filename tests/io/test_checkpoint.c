@@ -48,7 +48,7 @@ START_TEST(views_of_one_storage_are_views_of_one_storage_again)
 }
 END_TEST
 
-/* Padding has no sum; it must be zero. */
+/* Padding has no checksum; it must be zero. */
 START_TEST(a_checkpoint_cut_or_changed_anywhere_is_refused)
 {
     TN_SCOPE;

@@ -145,7 +145,7 @@ START_TEST(a_short_spec_cannot_ask_for_more_than_one_call_builds)
     ck_assert_ptr_null(tn_list_repeat(list, 1000000));
     ck_assert_msg(strstr(tn_error_text(), "262144") != NULL, "%s", tn_error_text());
     tn_error_clear();
-    /* A program that goes on by calls of its own is not stopped. */
+    /* A program that builds more by further calls is not stopped. */
     tn_module *half = tn_list_repeat(list, TN__BUILD_MAX - 2);
     ck_assert_msg(half != NULL, "%s", tn_error_text());
     for (int i = 0; i < 10; i++)

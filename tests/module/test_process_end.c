@@ -131,8 +131,9 @@ static _Noreturn void *exit_later(void *user)
     exit(0);
 }
 
-/* Returns from main after a time. `how`: "main" has threads that go on, "threads" has threads that
- * end and begin all the time, in "exit" a thread calls exit() while main is in the library. */
+/* Returns from main after a time. `how`: "main" has threads that keep running, "threads" has
+ * threads that end and begin all the time, in "exit" a thread calls exit() while main is in the
+ * library. */
 static int child(const char *name, const char *how, int microseconds)
 {
     static struct timespec pause;

@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(test_random_pruning_pickle)
 {
-    /* A deep copy of a pruned module is pruned, and both go on alone. */
+    /* A deep copy of a pruned module is pruned, and the two are independent. */
     TN_SCOPE;
     tn_module *m = parsed("Sequential(Linear(5, 7), ReLU())"), *copy;
     double values[35];

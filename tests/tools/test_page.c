@@ -61,7 +61,7 @@ static bool is_void(const char *name)
     return false;
 }
 
-/* Every element ends where it should; attributes stand in double quotes; '&' begins a reference;
+/* Every element ends where it should; attributes have double quotes; '&' begins a reference;
  * nothing is loaded from elsewhere. */
 static void check_form(const char *page)
 {
