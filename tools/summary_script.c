@@ -98,7 +98,7 @@ static tn_status run_node(void *user, tn_node *node, tn_tensor *const *in, int64
     summary_settle(t->s);
     status = tn_node_run(node, in, n_in, out, n_out);
     summary_settle(t->s);
-    /* What a part has computed last is what its container has computed so far. */
+    /* The last result of a part is, so far, also the result of its container. */
     for (int64_t i = index; status == TN_OK && i >= 0; i--)
         if (i == index ||
             is_below(&t->s->rows[index], t->s->rows[i].path, strlen(t->s->rows[i].path)))

@@ -108,8 +108,7 @@ int main(void)
     printf("1000000 rows: %s: %s\n", tn_status_name(tn_error_code()), tn_error_text());
     tn_error_clear();
 
-    compute(100); /* the program continues; the library uses the memory again that it could not get
-                     before */
+    compute(100); /* the program continues, and the library can allocate again */
     size_t before = arena.used;
     for (int i = 0; i < 100 && !tn_failed(); i++)
         compute(100);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this plugin share: files of bytes, samples in memory, tensors of samples. */
+ * Shared by the files of this plugin: files of bytes, samples in memory, tensors of samples. */
 #ifndef TN_DATA_DATA_H
 #define TN_DATA_DATA_H
 

@@ -223,7 +223,8 @@ START_TEST(shared_tensors_stay_shared)
     ck_assert(tn_tensor_shares_storage(tn_module_get(loaded, "turned"),
                                        tn_module_get(loaded, "turned_too")));
     ck_same(tn_module_call(loaded, numbers(5)), tn_module_call(net, numbers(5)));
-    state = tn_state_load(file("net.script")); /* a weight is there once, the shared memory, too */
+    state = tn_state_load(
+        file("net.script")); /* shared weights and shared memory are stored once */
     ck_made(state);
     ck_assert_int_eq(tn_state_count(state), 5);
     ck_same(tn_state_get(state, "fc.weight"), tn_module_get(fc, "weight"));

@@ -126,7 +126,7 @@ START_TEST(a_save_that_fails_leaves_the_old_set)
         if (!reached)
             break;
     }
-    /* What could not be removed for want of memory is removed by the next save. */
+    /* Files that could not be removed because memory ran out are removed by the next save. */
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(tn_state_save_parts(old, INDEX, 80), TN_OK);
     expect_files(files);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of operators and gradients share: running a suite in this process (device threads
+ * Shared by the tests of operators and gradients: running a suite in this process (device threads
  * do not survive a fork), small tensors, values. */
 #ifndef TN_TESTS_OP_SUITE_H
 #define TN_TESTS_OP_SUITE_H

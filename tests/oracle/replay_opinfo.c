@@ -63,7 +63,7 @@ static void say(play *p, verdict what, const char *format, ...)
     va_end(args);
 }
 
-/* What an error of ours means: what is not there is "unsupported". */
+/* Reports an error of Tenon: "unsupported" if an operator or a dtype is missing, else "wrong". */
 static void say_error(play *p, const char *where)
 {
     tn_status code = tn_error_code();

@@ -189,7 +189,7 @@ START_TEST(a_list_of_known_devices_is_not_warned_about)
 }
 END_TEST
 
-/* What a kernel that writes behind its output comes to: the checked boundary finds it. */
+/* Calls a kernel that writes beyond its output, which the checked boundary reports. */
 static tn_status overrun(void)
 {
     tn_tensor *out = NULL, *in = tn_tensor_empty(TN_SHAPE(5), TN_F32, tn_device_find("probe"));

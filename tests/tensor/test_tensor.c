@@ -212,7 +212,7 @@ START_TEST(wrapped_memory_is_used_as_it_is_and_released_once)
         ck_assert_int_eq(released, 0);
     }
     ck_assert_int_eq(released, 1);
-    /* What is refused stays the caller's. */
+    /* After a refusal the caller still owns the memory. */
     ck_assert_ptr_null(tn_tensor_wrap((char *)data + 1, TN_F32, TN_SHAPE(2), NULL, NULL,
                                       count_release, &released));
     said("not aligned");

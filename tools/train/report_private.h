@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a report share: texts, files, series, events, the parts of the page. */
+ * Shared by the files of a report: texts, files, series, events, the parts of the page. */
 #ifndef TN_TOOLS_TRAIN_REPORT_PRIVATE_H
 #define TN_TOOLS_TRAIN_REPORT_PRIVATE_H
 
