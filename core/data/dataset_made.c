@@ -120,7 +120,9 @@ static int64_t *copy_indices(const tn_dataset *source, tn_ints indices)
     int64_t *own;
 
     if (indices.count < 0 || (indices.at == NULL && indices.count > 0)) {
-        tn_fail(TN_ERR_VALUE, "tn_dataset_subset: indices: not a list, got %lld indices at %s",
+        tn_fail(TN_ERR_VALUE,
+                "tn_dataset_subset: indices: wrong list, got %lld indices at %s; expected 0 or "
+                "more, and an address",
                 (long long)indices.count, indices.at == NULL ? "NULL" : "an address");
         return NULL;
     }
