@@ -371,8 +371,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
             "or 0",
             ctx.name, function->flags);
     if (status == TN_OK && function->reserved32 != 0)
-        status = tn_fail(TN_ERR_VALUE, "function %s: reserved32: got %u; expected 0", ctx.name,
-                         function->reserved32);
+        status = tn_fail(TN_ERR_VALUE, "function %s: reserved32: nonzero, got %u; expected 0",
+                         ctx.name, function->reserved32);
     if (status == TN_OK)
         status = tn__error_reserved((const void *const *)function->reserved,
                                     tn__countof(function->reserved), "tn_function");

@@ -85,7 +85,7 @@ tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags)
                        scheduler->def->name);
     if (flags != TN_SCHEDULE_INITIAL && flags != TN_SCHEDULE_JUMP)
         return tn_fail(TN_ERR_VALUE,
-                       "scheduler %s: flags: got %lld; expected TN_SCHEDULE_INITIAL or "
+                       "scheduler %s: flags: unknown, got %lld; expected TN_SCHEDULE_INITIAL or "
                        "TN_SCHEDULE_JUMP",
                        scheduler->def->name, (long long)flags);
     return tn__scheduler_apply(scheduler, 0, NAN, flags | TN_SCHEDULE_RESTART);

@@ -275,8 +275,10 @@ static tn_status histc_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "min and max: range of [%g, %g] is not finite", o->min,
                        o->max);
     if (o->min > o->max)
-        return tn_fail(TN_ERR_RUNTIME, "min and max: got %g and %g; max must be larger than min",
-                       o->min, o->max);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "min and max: out of range, got %g and %g; expected min below max: max must be larger than min",
+            o->min, o->max);
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), TN_SHAPE(o->bins));
     return TN_OK;
 }

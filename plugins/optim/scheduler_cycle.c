@@ -127,9 +127,10 @@ static tn_status cyclic_check(tn_scheduler *self)
                        "CyclicLR: step_size_down: out of range, got %lld; expected 1 or more",
                        (long long)s->step_size_down);
     if (strcmp(s->scale_mode, "cycle") != 0 && strcmp(s->scale_mode, "iterations") != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "CyclicLR: scale_mode: got %q; expected \"cycle\" or \"iterations\"",
-                       s->scale_mode);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "CyclicLR: scale_mode: unknown, got %q; expected \"cycle\" or \"iterations\"",
+            s->scale_mode);
     return TN_OK;
 }
 

@@ -203,7 +203,7 @@ START_TEST(a_part_of_a_dataset_has_the_samples_of_its_indices)
     ck_assert_ptr_null(tn_dataset_subset(part, TN_INTS(-5)));
     failed(TN_ERR_INDEX, "got -5");
     ck_assert_ptr_null(tn_dataset_subset(part, (tn_ints){ NULL, 3 }));
-    failed(TN_ERR_VALUE, "indices: not a list");
+    failed(TN_ERR_VALUE, "indices: wrong list");
     ck_assert_ptr_null(tn_dataset_subset(NULL, TN_INTS(0)));
     tn_error_clear();
     tn_dataset *none = tn_dataset_subset(part, tn_no_ints());

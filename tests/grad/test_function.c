@@ -111,7 +111,7 @@ START_TEST(flags_of_a_function_that_are_unknown_are_refused)
     function.flags = 0;
     function.reserved32 = 7;
     ck_assert_int_eq(tn_function_call(&function, &s, in, 2, &y, 1), TN_ERR_VALUE);
-    FAILED(TN_ERR_VALUE, "reserved32: got 7; expected 0");
+    FAILED(TN_ERR_VALUE, "reserved32: nonzero, got 7; expected 0");
 }
 END_TEST
 

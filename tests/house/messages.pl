@@ -8,7 +8,7 @@
 #   - "out of range" has the value that came and, after "expected", the range;
 #   - "wrong type", "wrong kind", "wrong dtype" and "unknown" have what came and what is expected;
 #   - "too large", "wrong number" and the like have a number, or say what is expected;
-#   - a message with "got" has "expected".
+#   - a message with "got" has "expected", and says before "got" what is wrong.
 # The lines after __DATA__ are parts of messages that are exempt, with the reason.
 use strict;
 use warnings;
@@ -44,6 +44,7 @@ sub problem {
     return 'neither a number nor what is expected'
         if $m =~ /\btoo (?:large|small|many|few|long|short)\b|wrong (?:number|count|size)/ &&
         $m !~ /%\w|\d|expected/;
+    return '"got" without what is wrong' if $m =~ /: got %/;
     return '"got" without "expected"' if $m =~ /, got %/ && !$expected && $m !~ /[:;] .*[:;] /;
     return undef;
 }
@@ -89,6 +90,7 @@ wrong kind for a block # the node has its kind
 unknown kind of value # an argument of the function has the parts
 unknown tensor # an argument of the function has the parts
 unknown or complex dtype # the line of the file comes before it
+column %lld: got %q; expected # of a text, by its place
 unknown setting %q # "did you mean"
 which the operators and tensors make # the line of the text is what came
 unknown name; expected one that tenon check # the name comes before it

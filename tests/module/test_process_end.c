@@ -2,7 +2,8 @@
  *
  * The process ends while detached threads still call the library: main returns, or a thread calls
  * exit(). Nothing that other threads use may be freed by then. This program starts itself again
- * with the name of a task, many times, because the moment of the end decides.
+ * with the name of a task, many times, because the result depends on the moment at which the
+ * process ends.
  *
  * TN_TEST_ENDS is the number of processes for each task. */
 #include "tests/base/suite.h"
