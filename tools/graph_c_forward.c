@@ -12,7 +12,7 @@ enum { LINE = 96 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Writes a statement, in lines that break behind commas. */
+/* Writes a statement, in lines that break after commas. */
 static void put_lines(FILE *to, const char *text, int indent)
 {
     int width = LINE - indent;

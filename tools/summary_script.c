@@ -20,7 +20,7 @@ static bool is_below(const row *r, const char *path, size_t length)
                : length > 0 && strncmp(r->path, path, length) == 0 && r->path[length] == '.';
 }
 
-/* Returns the index of the row of a path, which it adds behind the rows of its parent, if need be;
+/* Returns the index of the row of a path, which it adds after the rows of its parent, if need be;
  * -1 without memory. */
 static int64_t row_of(script *t, const char *path, size_t length)
 {

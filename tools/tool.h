@@ -155,7 +155,7 @@ void report_json(const tn_plugin_report *report);
 /* Write the contributions of a plugin by kind, as JSON or as text. */
 void gives_json(const char *plugin);
 void gives_print(const char *plugin);
-/* Returns the bytes of a regular file, with a 0 behind them; the caller frees them with tn_free().
+/* Returns the bytes of a regular file, with a 0 after them; the caller frees them with tn_free().
  * Returns NULL and sets the error on failure, and for a file of more than `most` bytes. `option`
  * begins the message. */
 char *read_file(const char *option, const char *path, size_t most, size_t *size);

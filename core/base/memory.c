@@ -12,7 +12,7 @@
 #define HEADER 16 /* bytes in front of a block for its size; a multiple of ALIGNMENT */
 
 _Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0,
-               "the block behind the header must be aligned");
+               "the block after the header must be aligned");
 
 static tn_allocator custom; /* .alloc is NULL: the C library's allocator is used */
 /* 0: nothing was allocated yet; 1: tn_set_allocator is replacing the allocator; 2: memory was

@@ -72,7 +72,7 @@ struct tn_stream {
     _Atomic(struct tn_device_graph *) capture;
 };
 
-/* What kernels keep for a storage (core/op/kept.c); the storage drops it at its end. */
+/* What kernels keep for a storage (core/op/kept.c); the storage drops it when it is freed. */
 typedef struct tn__kept {
     void (*drop)(struct tn__kept *self);
 } tn__kept;

@@ -51,7 +51,7 @@ static tn_status bad(const struct table *t, int64_t column, const char *what, co
                    (long long)t->line, (long long)column, what, got);
 }
 
-/* Takes a field in quotes, in which "" is a quote. *end gets the character behind the field. */
+/* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
 static char *take_quoted(char **at, char *end)
 {
     char *from = *at + 1, *in = from, *out = from;
@@ -70,7 +70,7 @@ static char *take_quoted(char **at, char *end)
     return from;
 }
 
-/* Takes the next field of a line; *end gets the separator, '\n' or NUL behind it. */
+/* Takes the next field of a line; *end gets the separator, '\n' or NUL after it. */
 static char *take_field(struct table *t, char *end)
 {
     char separator = t->options->separator[0], *from, *last;

@@ -145,7 +145,7 @@ static void put_bytes(const char *path, const unsigned char *from, size_t count)
     memcpy(&rows, bytes + 32, 8);
     memcpy(bytes + 32 + length, from, count);
     sum = sum_of(bytes + 32 + length, count);
-    memcpy(bytes + 32 + rows + 24, &sum, 8); /* behind the count, the place and the size */
+    memcpy(bytes + 32 + rows + 24, &sum, 8); /* after the count, the place and the size */
     sum = sum_of(bytes + 32, (size_t)length);
     memcpy(bytes + 24, &sum, 8);
     FILE *file = fopen(path, "wb");

@@ -329,7 +329,7 @@ START_TEST(hostile_headers_are_refused_with_words)
 }
 END_TEST
 
-/* A tensor without elements may be listed before or behind the one that ends where it is. */
+/* A tensor without elements may be listed before or after the one that ends where it is. */
 START_TEST(tensors_without_elements_may_be_listed_anywhere)
 {
     static const char *const headers[] = {

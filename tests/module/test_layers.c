@@ -284,7 +284,7 @@ START_TEST(recurrent_layers_respect_lengths)
             states = states.as.list[0];
         ck_assert_int_eq(tn_tensor_copy_out(states.as.tensor, h, sizeof h), TN_OK);
         for (int k = 0; k < 3; k++) {
-            ck_assert(y[2 * 6 + 3 + k] == 0 && y[3 * 6 + 3 + k] == 0); /* behind the end */
+            ck_assert(y[2 * 6 + 3 + k] == 0 && y[3 * 6 + 3 + k] == 0); /* beyond the end */
             ck_assert(y[6 + 3 + k] != 0 && h[3 + k] == y[6 + 3 + k]);
             ck_assert(h[k] == y[3 * 6 + k]);
         }

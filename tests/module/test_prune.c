@@ -311,7 +311,7 @@ START_TEST(test_remove_pruning)
     ck_assert_int_eq(tn_module_slot_kind(m, "weight_orig"), 0);
     ck_assert_int_eq(tn_module_slot_kind(m, "weight_mask"), 0);
     ck_assert(!tn_is_pruned(m));
-    /* the name goes to the end, behind other pruned parameters too */
+    /* the name goes to the end, after other pruned parameters too */
     ok(tn_prune(m, "weight", "Identity"));
     ok(tn_prune(m, "bias", "Identity"));
     expect_names(m, "weight_orig bias_orig weight_mask bias_mask ");
