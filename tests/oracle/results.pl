@@ -238,7 +238,7 @@ END
 my @without;
 for my $op (sort { $a->{name} cmp $b->{name} } @{ $operators->{operators} }) {
     my $all = $cases{ $op->{name} };
-    if (!$all) {
+    if (!$all || !@{ $op->{outputs} }) {
         push @without, "`$op->{name}`";
         next;
     }
@@ -251,7 +251,7 @@ for my $op (sort { $a->{name} cmp $b->{name} } @{ $operators->{operators} }) {
 }
 
 # The names, in lines of at most 100 columns.
-my ($text, $line) = ('', 'Operators without recorded results (random numbers, for example):');
+my ($text, $line) = ('', 'Operators without recorded results, or without results (random numbers, steps of optimizers):');
 for my $name (@without) {
     my $item = ' ' . $name . ($name eq $without[-1] ? '.' : ',');
     if (length($line . $item) > 100) {
