@@ -124,6 +124,8 @@ const char *bytes_text(int64_t bytes, char *out, size_t size);
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);
+/* env.c: writes an environment variable as an object. */
+void tool_env_json(const tn_env_row *row);
 void json_int(const char *key, int64_t number);
 void json_float(const char *key, double number);
 void json_bool(const char *key, bool yes);
