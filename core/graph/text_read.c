@@ -48,7 +48,8 @@ static tn_status check_type(tn__reader *r, const tn__left *left, const tn_node *
     tn__text_put(&got, "", 1);
     status = tn_fail(
         TN_ERR_VALUE,
-        "tn_graph_parse: line %lld: %s: wrong type; expected %s, which the operators and tensors make",
+        "tn_graph_parse: line %lld: %s: wrong type; expected %s, which the operators and tensors "
+        "make",
         (long long)r->number, node->name, got.failed ? "another" : got.at);
     tn__text_free(&got);
     return status;

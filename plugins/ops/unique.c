@@ -245,8 +245,8 @@ static tn_status bincount_decompose(const tn_decompose *call)
         if (tn_scalar_as_int(least) < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "bincount: x: out of range, got %lld; expected 0 or more: bincount only supports 1-d "
-                "non-negative integral inputs",
+                "bincount: x: out of range, got %lld; expected 0 or more: bincount only supports "
+                "1-d non-negative integral inputs",
                 (long long)tn_scalar_as_int(least));
         if (tn_scalar_as_int(most) == INT64_MAX)
             return tn_fail(TN_ERR_MEMORY,
@@ -277,7 +277,8 @@ static tn_status histc_infer(tn_infer *infer)
     if (o->min > o->max)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "min and max: out of range, got %g and %g; expected min below max: max must be larger than min",
+            "min and max: out of range, got %g and %g; expected min below max: max must be larger "
+            "than min",
             o->min, o->max);
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), TN_SHAPE(o->bins));
     return TN_OK;

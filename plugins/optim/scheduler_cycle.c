@@ -181,7 +181,8 @@ static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
     if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
         status = tn_fail(
             TN_ERR_VALUE,
-            "CyclicLR: mode is invalid and scale_fn is None, got %q; expected triangular, triangular2 or exp_range",
+            "CyclicLR: mode is invalid and scale_fn is None, got %q; expected triangular, "
+            "triangular2 or exp_range",
             s->mode);
     if (status == TN_OK && s->cycle_momentum)
         status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);
