@@ -201,7 +201,7 @@ START_TEST(an_output_marked_so_requires_no_gradient)
     HAS(y[1], 1, 2);
     ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);
     HAS(tn_tensor_grad(x), 2, 2);
-    ck_assert(m.got[0] && m.got[1]); /* zeros for what nobody sent */
+    ck_assert(m.got[0] && m.got[1]); /* zeros for outputs without a gradient */
     m.bare = true;
     ck_assert_int_eq(tn_function_call(&parts_function, &m, &x, 1, y, 2), TN_OK);
     ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);

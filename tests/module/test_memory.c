@@ -13,7 +13,7 @@
 
 static _Atomic int64_t ledger;
 
-/* Before each piece of memory; after it are AFTER bytes that nobody asked for. */
+/* Before each piece of memory; after it are AFTER bytes that were not requested. */
 struct piece {
     struct piece *next, *before;
     size_t size, room; /* asked for; from the beginning to what was asked for */

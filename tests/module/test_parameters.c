@@ -99,7 +99,7 @@ START_TEST(the_gradients_of_a_module_are_clipped)
     ck_assert_mem_eq(all, p, sizeof p);
     tn_free(all);
     ck_assert_int_eq(tn_module_clip_grad_norm(m, 1.0, 2.0, true, &norm), TN_OK);
-    ck_assert_double_eq(norm, 0.0); /* nobody has a gradient */
+    ck_assert_double_eq(norm, 0.0); /* no parameter has a gradient */
     ck_assert_ptr_nonnull(inner);
     tn_tensor_set_grad(p[0], tn_tensor_from(a, TN_F32, TN_SHAPE(2, 2)));
     tn_tensor_set_grad(p[1], tn_tensor_from(b, TN_F32, TN_SHAPE(2)));

@@ -470,7 +470,7 @@ START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
     ck_assert_ptr_null(strstr(logged, "\n0 "));
     ck_assert_ptr_null(strstr(logged, "memory before"));
     expect("observing.so", OK, TN_STAGE_ACTIVATE, "");
-    /* The other one is reported and warned about once, and disturbs nobody. */
+    /* The other one is reported and warned about once, and has no other effect. */
     expect("observing_in_vain.so", TN_OUTCOME_NOT_APPLICABLE, TN_STAGE_ACTIVATE, "trace file");
     char *warning = strstr(logged, "the observer \"observing_in_vain\" is not called: ");
     ck_assert_ptr_nonnull(warning);

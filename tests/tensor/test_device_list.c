@@ -140,7 +140,7 @@ START_TEST(a_backend_without_devices_says_why_each_time)
     ck_assert_ptr_null(tn_device_find("silent"));
     ck_assert_int_eq(tn_error_code(), TN_ERR_DEVICE);
     said("recorded no message");
-    /* Not counted, and nobody is troubled. */
+    /* Not counted, and no error is recorded. */
     ck_assert_int_eq(tn_device_count(), 7);
     ck_assert(!tn_failed());
     ok(tn_set_default_device("absent, broken, vault:1, cpu"));
