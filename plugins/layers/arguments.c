@@ -88,6 +88,9 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
 tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *value,
                            tn_tensor **out)
 {
+    if (value->kind == TN_VALUE_NONE)
+        return tn_fail(TN_ERR_TYPE, "%s: %s: missing; expected a tensor", tn_module_type(self),
+                       name);
     if (value->kind != TN_VALUE_TENSOR)
         return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected a tensor",
                        tn_module_type(self), name, tn_value_kind_name(value->kind));

@@ -184,7 +184,7 @@ START_TEST(parameters_become_a_vector_and_look_into_one_utl_003)
     ck_assert_int_eq(tn_vector_to_parameters(TN_NONE, p, 4), TN_ERR_TYPE);
     tn_error_clear();
     ck_assert_int_eq(tn_vector_to_parameters(tn_cast(other, TN_F64), p, 4), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "wrong dtype, got float64; parameter 0 has float32");
+    expect_failure(TN_ERR_TYPE, "wrong dtype, got float64; expected float32, that of parameter 0");
     tn_module_to_device(tn_module_child(m, "1"), "meta");
     ck_assert_ptr_null(tn_parameters_to_vector(p, 4));
     expect_failure(TN_ERR_TYPE, "Found two parameters on different devices, cpu:0 and meta:0");
