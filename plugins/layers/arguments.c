@@ -75,7 +75,7 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
                 at++;
         if (at == count)
             return tn_fail(TN_ERR_TYPE,
-                           "%s: argument %q: no such input; expected the name of an input", type,
+                           "%s: argument %q: unknown name; expected the name of an input", type,
                            tn_pack_name(input, i));
         if (i >= positional && at < positional)
             return tn_fail(TN_ERR_TYPE, "%s: argument %q: given twice; expected once", type,

@@ -273,7 +273,7 @@ static tn_status take(tn_module *self, const tn_pack *input, bool cell, tn_tenso
         for (int64_t i = positional; i < tn_pack_count(input) && status == TN_OK; i++) {
             const char *name = tn_pack_name(input, i);
             if (cell || strcmp(name, "lengths") != 0)
-                status = tn_fail(TN_ERR_TYPE, "%s: argument %q: no such argument; expected %s",
+                status = tn_fail(TN_ERR_TYPE, "%s: argument %q: unknown name; expected %s",
                                  tn_module_type(self), name,
                                  cell ? "no named argument" : "lengths");
         }

@@ -278,7 +278,7 @@ START_TEST(the_file_has_everything_and_other_files)
     TN_PROVES("SCR-014");
     ck_ok(tn_state_set_value(files, "number", tn_value_int(3)));
     ck_assert_int_ne(tn_module_save(loaded, file("net.script")), TN_OK);
-    ck_error(TN_ERR_TYPE, "file \"number\": wrong kind", "expected a text or bytes");
+    ck_error(TN_ERR_TYPE, "file \"number\": wrong kind", "expected a string or bytes");
     tn_state_drop(state);
     tn_module_drop(loaded);
     tn_module_drop(script);

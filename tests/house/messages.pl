@@ -91,6 +91,7 @@ unknown kind of value # an argument of the function has the parts
 unknown tensor # an argument of the function has the parts
 unknown or complex dtype # the line of the file comes before it
 column %lld: got %q; expected # of a text, by its place
+argument %q: unknown name; # the name is what came
 unknown setting %q # "did you mean"
 which the operators and tensors make # the line of the text is what came
 unknown name; expected one that tenon check # the name comes before it

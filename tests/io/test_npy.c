@@ -168,8 +168,8 @@ START_TEST(hostile_headers_are_refused_with_words)
     header("{'de\\'scr':'<f4'}", 8, "a backslash");
     header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8,
            "wrong dtype, got records");
-    header("[]", 0, "expected a dictionary");
-    header("", 2, "expected a dictionary");
+    header("[]", 0, "not a dictionary; expected {");
+    header("", 2, "not a dictionary; expected {");
     static const char *const types[] = {
         "|O", "<f3", "f4", "|f4", "<U4", "<M8[s]", "", "<", "<f16"
     };

@@ -323,7 +323,7 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE("ccollections\nOrderedDict\nK\1\x85R.].",
           "OrderedDict: wrong arguments; expected a list");
     JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage: wrong arguments");
-    JUDGE("]}b.].", "attributes: wrong type");
+    JUDGE("]}b.].", "attributes: owner: wrong type, got a list");
     JUDGE("K\1Q.].", "external object: wrong arguments; expected a storage");
     JUDGE("}K\1ctorch\nfloat32\ns.].", NULL);
     JUDGE("}K\1ctorch\nTensor\ns.].",

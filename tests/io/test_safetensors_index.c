@@ -153,7 +153,7 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
           "an index, named in another index" },
         { "{\"weight_map\": {\"t9\": \"p.safetensors\"}}", "missing in" },
         { "{\"weight_map\": {\"t0\": \"p.safetensors\"}}", "not in the index" },
-        { "{\"weight_map\": [1]}", "weight_map: missing" },
+        { "{\"weight_map\": [1]}", "weight_map: wrong type, got a list" },
         { "{\"metadata\": 3, \"weight_map\": {}}",
           "metadata: wrong type, got an integer; expected an object" },
         { "{\"metadata\": {\"a\": [1]}, \"weight_map\": {}}", "expected a string or an integer" },
