@@ -64,7 +64,7 @@ static const tn_pass_def nothing_pass = { TN_HEAD(tn_pass_def), .name = "nothing
                                           .help = "changes nothing", .flags = TN_PASS_EXACT,
                                           .run = nothing };
 static const tn_pass_def unused_pass = {
-    TN_HEAD(tn_pass_def),   .name = "unused",   .help = "removes nodes whose results nobody uses",
+    TN_HEAD(tn_pass_def),   .name = "unused",   .help = "removes nodes whose results are not used",
     .flags = TN_PASS_EXACT, .after = "nothing", .run = unused
 };
 

@@ -6,7 +6,7 @@
 
 #include <tenon/tenon.h>
 
-/* Goes on while the mean of the values is small. */
+/* Continues while the mean of the values is small. */
 static tn_status is_small(void *self, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
                           int64_t n_out)
 {

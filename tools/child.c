@@ -382,5 +382,7 @@ int child_run(const char *const *arguments, bool (*wanted)(const fault *, const 
             fprintf(stderr, "tenon: note: another plugin is excluded, %s: %s\n", last->file,
                     last->reason);
     }
-    return tool_refuse(TN_ERR_RUNTIME, "too many plugins crash or do not return");
+    return tool_refuse(
+        TN_ERR_RUNTIME,
+        "too many plugins crash or do not return; expected fewer in the plugin path");
 }

@@ -112,7 +112,7 @@ static uint64_t begin(void *user, const tn_op_event *event)
     return 0;
 }
 
-/* Notes the name of an operator that is not counted, except views. */
+/* Records the name of an operator that is not counted, except views. */
 static void not_counted(op_count *count, const tn_op_def *op)
 {
     int64_t i = 0;

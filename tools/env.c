@@ -4,6 +4,16 @@
  */
 #include "tool.h"
 
+void tool_env_json(const tn_env_row *row)
+{
+    json_begin(NULL, '{');
+    json_text("name", row->name);
+    json_text("value", row->value);
+    json_text("origin", row->origin);
+    json_text("help", row->help);
+    json_end('}');
+}
+
 static int run(int count, char **arguments, bool json)
 {
     table t = { .columns = 4, .wraps = true };
@@ -22,12 +32,7 @@ static int run(int count, char **arguments, bool json)
         if (tn_env_at(i, &row) != TN_OK)
             return tool_fail("the environment cannot be listed");
         if (json) {
-            json_begin(NULL, '{');
-            json_text("name", row.name);
-            json_text("value", row.value);
-            json_text("origin", row.origin);
-            json_text("help", row.help);
-            json_end('}');
+            tool_env_json(&row);
         } else {
             table_row(&t, row.name, row.value ? row.value : "-", row.origin, row.help);
         }

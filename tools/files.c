@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon inspect and tenon convert share: how much a state holds. */
+ * Shared by tenon inspect and tenon convert: how much a state holds. */
 #include "files.h"
 
 int64_t files_bytes(const tn_tensor *tensor)

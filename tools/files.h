@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon inspect and tenon convert share. */
+ * Shared by tenon inspect and tenon convert. */
 #ifndef TN_TOOLS_FILES_H
 #define TN_TOOLS_FILES_H
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether the first line of a graph's text has this word behind the inputs. */
+/* Returns whether the first line of a graph's text has this word after the inputs. */
 static bool has_word(const char *line, const char *word)
 {
     const char *at = strstr(line, "# tenon.graph ");

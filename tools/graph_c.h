@@ -37,7 +37,7 @@ const char *graph_c_type(tn_module *module);
 /* graph_c_forward.c */
 
 bool piece_begin(piece *p);
-/* Writes a piece as a statement, in lines that break behind commas, and frees it. */
+/* Writes a piece as a statement, in lines that break after commas, and frees it. */
 tn_status piece_end(piece *p, FILE *to, int indent);
 /* Records a failure. */
 tn_status graph_c_out_of_memory(void);

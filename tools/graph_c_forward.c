@@ -12,7 +12,7 @@ enum { LINE = 96 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Writes a statement, in lines that break behind commas. */
+/* Writes a statement, in lines that break after commas. */
 static void put_lines(FILE *to, const char *text, int indent)
 {
     int width = LINE - indent;
@@ -225,7 +225,7 @@ static bool has_struct(const tn_op_def *def, const wrapper *how)
     return def->options != NULL && def->options[how->arguments].name != NULL;
 }
 
-/* A node whose value nobody uses can fail unseen, so `ok` keeps what came of it. */
+/* A node whose value is not used can fail unnoticed, so `ok` keeps its result. */
 static void begin_call(const writer *w, const tn_node *node, FILE *to)
 {
     char name[NAME];

@@ -130,12 +130,7 @@ static void settings(const char *id, bool json)
         if (tn_env_at(i, &row) != TN_OK || !is_setting(&row, id))
             continue;
         if (json) {
-            json_begin(NULL, '{');
-            json_text("name", row.name);
-            json_text("value", row.value);
-            json_text("origin", row.origin);
-            json_text("help", row.help);
-            json_end('}');
+            tool_env_json(&row);
             continue;
         }
         if (!t.count)

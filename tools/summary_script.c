@@ -20,7 +20,7 @@ static bool is_below(const row *r, const char *path, size_t length)
                : length > 0 && strncmp(r->path, path, length) == 0 && r->path[length] == '.';
 }
 
-/* Returns the index of the row of a path, which it adds behind the rows of its parent, if need be;
+/* Returns the index of the row of a path, which it adds after the rows of its parent, if need be;
  * -1 without memory. */
 static int64_t row_of(script *t, const char *path, size_t length)
 {
@@ -98,7 +98,7 @@ static tn_status run_node(void *user, tn_node *node, tn_tensor *const *in, int64
     summary_settle(t->s);
     status = tn_node_run(node, in, n_in, out, n_out);
     summary_settle(t->s);
-    /* What a part has computed last is what its container has computed so far. */
+    /* The last result of a part is, so far, also the result of its container. */
     for (int64_t i = index; status == TN_OK && i >= 0; i--)
         if (i == index ||
             is_below(&t->s->rows[index], t->s->rows[i].path, strlen(t->s->rows[i].path)))

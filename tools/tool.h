@@ -124,6 +124,8 @@ const char *bytes_text(int64_t bytes, char *out, size_t size);
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);
+/* env.c: writes an environment variable as an object. */
+void tool_env_json(const tn_env_row *row);
 void json_int(const char *key, int64_t number);
 void json_float(const char *key, double number);
 void json_bool(const char *key, bool yes);
@@ -155,7 +157,7 @@ void report_json(const tn_plugin_report *report);
 /* Write the contributions of a plugin by kind, as JSON or as text. */
 void gives_json(const char *plugin);
 void gives_print(const char *plugin);
-/* Returns the bytes of a regular file, with a 0 behind them; the caller frees them with tn_free().
+/* Returns the bytes of a regular file, with a 0 after them; the caller frees them with tn_free().
  * Returns NULL and sets the error on failure, and for a file of more than `most` bytes. `option`
  * begins the message. */
 char *read_file(const char *option, const char *path, size_t most, size_t *size);

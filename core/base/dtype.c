@@ -57,8 +57,9 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
     int64_t count = 0;
     tn_status status;
 
-    if (name == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_dtype_parse: name or out: it is NULL; expected both");
+    if (!tn__given(name != NULL, "tn_dtype_parse: name") ||
+        !tn__given(out != NULL, "tn_dtype_parse: out"))
+        return TN_ERR_VALUE;
     if (strncmp(name, "torch.", 6) == 0)
         name += 6;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)

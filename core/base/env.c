@@ -175,9 +175,7 @@ tn_status tn_env_at(int64_t index, tn_env_row *out)
     if (!tn__given(out != NULL, "tn_env_at: out"))
         return TN_ERR_VALUE;
     if (index < 0 || index >= count)
-        return tn_fail(TN_ERR_INDEX,
-                       "environment table: index out of range, got %lld; expected less than %lld",
-                       (long long)index, (long long)count);
+        return tn__error_index(index, count, "tn_env_at: index: ");
     uint64_t before = tn__error_count();
     pthread_mutex_lock(&lock);
     struct row *row = row_at(index);

@@ -297,6 +297,36 @@ tn_status tn__error_null_input(const char *what)
                    what);
 }
 
+tn_status tn__error_null_of(const char *function, const char *names, ...)
+{
+    char what[160];
+    va_list pointers;
+
+    va_start(pointers, names);
+    while (va_arg(pointers, const void *) != NULL && strchr(names, ',') != NULL)
+        names = strchr(names, ',') + 2;
+    va_end(pointers);
+    tn_snprint(what, sizeof what, "%s: %s", function, names);
+    if (strchr(names, ',') != NULL)
+        *strchr(what, ',') = '\0';
+    return tn__error_null_input(what);
+}
+
+tn_status tn__error_index(int64_t index, int64_t count, const char *format, ...)
+{
+    va_list args;
+
+    if (count > 0)
+        tn_fail(TN_ERR_INDEX, "out of range, got %lld; expected 0 to %lld", (long long)index,
+                (long long)count - 1);
+    else
+        tn_fail(TN_ERR_INDEX, "out of range, got %lld; there is none", (long long)index);
+    va_start(args, format);
+    tn_error_prefixv(format, args);
+    va_end(args);
+    return TN_ERR_INDEX;
+}
+
 tn_status tn_error_prefix_text(const char *text)
 {
     if (!tn__given(text != NULL, "tn_error_prefix_text: text"))

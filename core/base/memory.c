@@ -12,7 +12,7 @@
 #define HEADER 16 /* bytes in front of a block for its size; a multiple of ALIGNMENT */
 
 _Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0,
-               "the block behind the header must be aligned");
+               "the block after the header must be aligned");
 
 static tn_allocator custom; /* .alloc is NULL: the C library's allocator is used */
 /* 0: nothing was allocated yet; 1: tn_set_allocator is replacing the allocator; 2: memory was
@@ -69,9 +69,10 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
 
     if (!tn__given(allocator != NULL, "tn_set_allocator: allocator"))
         return TN_ERR_VALUE;
-    if (!allocator->alloc || !allocator->resize || !allocator->free)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_set_allocator: alloc, resize or free: it is NULL; expected all three");
+    if (!tn__given(allocator->alloc != NULL, "tn_set_allocator: alloc") ||
+        !tn__given(allocator->resize != NULL, "tn_set_allocator: resize") ||
+        !tn__given(allocator->free != NULL, "tn_set_allocator: free"))
+        return TN_ERR_VALUE;
     if (!atomic_compare_exchange_strong(&stage, &unused, 1))
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_set_allocator: memory is in use already; call it before anything else");

@@ -53,15 +53,16 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
     if (status != TN_OK)
         return status;
     if (row->kind > TN_OPTION_KIND_SCALAR)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: unknown kind, got %u; Tenon %s does not know this kind",
-                       what, row->name, row->kind, tn_version());
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: option %q: unknown kind, got %u; expected 0 to %d, which Tenon %s knows", what,
+            row->name, row->kind, TN_OPTION_KIND_SCALAR, tn_version());
     if (row->flags & ~known || row->reserved[0] || row->reserved[1] || row->reserved[2])
         return tn_fail(TN_ERR_VALUE,
                        "%s: option %q: unknown flags or nonzero reserved words, got 0x%x and %u, "
-                       "%u, %u; Tenon %s knows the flags 0x%x",
+                       "%u, %u; expected flags of 0x%x, which Tenon %s knows, and 0",
                        what, row->name, row->flags, row->reserved[0], row->reserved[1],
-                       row->reserved[2], tn_version(), known);
+                       row->reserved[2], known, tn_version());
     if (row->flags & TN_OPTION_MANY &&
         (row->kind != TN_OPTION_KIND_VALUE || row[1].kind != TN_OPTION_KIND_END))
         return tn_fail(TN_ERR_VALUE,
@@ -70,9 +71,9 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
                        what, row->name);
     if (row->flags & TN_OPTION_LISTS && row->kind != TN_OPTION_KIND_INTS)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: TN_OPTION_LISTS with a wrong kind; expected "
-                       "TN_OPTION_KIND_INTS",
-                       what, row->name);
+                       "%s: option %q: TN_OPTION_LISTS with a wrong kind, got %u; expected "
+                       "TN_OPTION_KIND_INTS (%d)",
+                       what, row->name, row->kind, TN_OPTION_KIND_INTS);
     return TN_OK;
 }
 

@@ -99,8 +99,7 @@ static struct entry *entry_at(const tn_pack *pack, int64_t index)
         return NULL;
     }
     if (index < 0 || index >= pack->count) {
-        tn_fail(TN_ERR_INDEX, "pack: index out of range, got %lld; expected less than %lld",
-                (long long)index, (long long)pack->count);
+        tn__error_index(index, pack->count, "pack: index: ");
         return NULL;
     }
     return &pack->at[index];

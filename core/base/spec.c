@@ -402,7 +402,8 @@ static tn_status parse_word(struct tn__parser *p, tn_value *out)
             return status;
         p->work += (int64_t)(p->at - start);
         if (p->work > WORK_MAX)
-            return tn__spec_fail(p, start, "spec: too many long nested calls");
+            return tn__spec_fail(p, start,
+                                 "spec: too many long nested calls; expected fewer calls in calls");
         *out = (tn_value){ .kind = TN_VALUE_SPEC };
         out->as.s = keep_text(p, start, p->at - start, &status);
         return status;

@@ -7,14 +7,9 @@
 
 #define DEPTH_MAX 64
 
-static const char *const kind_names[] = { "None",           "bool",   "int",    "float",
-                                          "string",         "list",   "tuple",  "spec",
-                                          "tensor",         "module", "opaque", "bytes",
-                                          "complex number", "dict",   "uint" };
-
 const char *tn__value_kind_name(uint32_t kind)
 {
-    return kind < tn__countof(kind_names) ? kind_names[kind] : "value of an unknown kind";
+    return tn_value_kind_name(kind);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -45,7 +40,7 @@ tn_status tn__value_check_dict(const tn_value *value)
                        "dict of %u values: odd count; expected a key and a value in turn",
                        value->count);
     if (value->count && !value->as.list)
-        return tn_fail(TN_ERR_VALUE, "dict of %u values: it is NULL", value->count);
+        return tn_fail(TN_ERR_VALUE, "dict: as.list: it is NULL; expected %u values", value->count);
     for (uint32_t i = 0; i < value->count; i += 2) {
         uint32_t kind = value->as.list[i].kind;
 
@@ -88,17 +83,18 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
     if (depth > DEPTH_MAX)
         return tn_fail(TN_ERR_VALUE, "value: lists nested too deep; expected at most %d levels",
                        DEPTH_MAX);
-    if (value->kind >= tn__countof(kind_names))
+    if (value->kind > TN_VALUE_UINT)
         return tn_fail(TN_ERR_TYPE, "value: unknown kind, got %u; expected TN_VALUE_*",
                        value->kind);
     if (is_text(value)) {
         if (!value->as.s)
-            return tn_fail(TN_ERR_VALUE, "value of kind %s: it is NULL",
+            return tn_fail(TN_ERR_VALUE, "%s: as.s: it is NULL; expected a text",
                            tn__value_kind_name(value->kind));
         *texts += strlen(value->as.s) + 1;
     } else if (value->kind == TN_VALUE_BYTES) {
         if (value->count && !value->as.s)
-            return tn_fail(TN_ERR_VALUE, "value of %u bytes: it is NULL", value->count);
+            return tn_fail(TN_ERR_VALUE, "bytes: as.s: it is NULL; expected %u bytes",
+                           value->count);
         *texts += value->count + (size_t)1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
         return tn__error_null_input("tensor among the values");
@@ -113,7 +109,7 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
         if (status != TN_OK)
             return status;
         if (value->count && !value->as.list)
-            return tn_fail(TN_ERR_VALUE, "%s of %u values: it is NULL",
+            return tn_fail(TN_ERR_VALUE, "%s: as.list: it is NULL; expected %u values",
                            tn__value_kind_name(value->kind), value->count);
         *lists += value->count * sizeof(tn_value);
         for (uint32_t i = 0; i < value->count; i++) {

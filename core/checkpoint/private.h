@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this folder share: the objects of a checkpoint, the names of its entries. */
+ * Shared by the files of this folder: the objects of a checkpoint, the names of its entries. */
 #ifndef TN_CORE_CHECKPOINT_PRIVATE_H
 #define TN_CORE_CHECKPOINT_PRIVATE_H
 

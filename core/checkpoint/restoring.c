@@ -135,12 +135,16 @@ static tn_status restore_random(const tn_state *state)
 
     /* Drafts before revision 1 wrote a fourth number, always 0. */
     if (list.kind != TN_VALUE_LIST || (list.count != 3 && list.count != 4))
-        return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
-                                      ": wrong type or count; expected a list of 3 integers");
+        return tn_fail(TN_ERR_FORMAT,
+                       "checkpoint: " TN__CHECKPOINT_RANDOM
+                       ": wrong type or count, got %s of %u; expected a list of 3 integers",
+                       tn__value_kind_name(list.kind), tn_value_size(&list));
     for (int i = 0; i < 3; i++) {
         if (list.as.list[i].kind != TN_VALUE_INT)
-            return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
-                                          ": wrong type or count; expected a list of 3 integers");
+            return tn_fail(TN_ERR_FORMAT,
+                           "checkpoint: " TN__CHECKPOINT_RANDOM
+                           ": element %d: wrong type, got %s; expected an integer",
+                           i, tn__value_kind_name(list.as.list[i].kind));
         random[i] = (uint64_t)list.as.list[i].as.i;
     }
     return tn_random_set_state(random);

@@ -235,12 +235,12 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
     int64_t expected;
 
     if (many->dtype != one->dtype)
-        return tn_fail(TN_ERR_TYPE, "%s: dtypes differ, got %s and %s", who,
+        return tn_fail(TN_ERR_TYPE, "%s: dtypes differ, got %s and %s; expected one dtype", who,
                        tn_dtype_name(one->dtype), tn_dtype_name(many->dtype));
     if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
         return tn_fail(TN_ERR_VALUE,
                        "%s: wrong sizes, got %lld elements for all and %lld for each of %d "
-                       "processes",
+                       "processes; expected the product for all",
                        who, (long long)many->numel, (long long)one->numel, (int)comm->size);
     if (tn__tensor_overlap(many, one))
         return tn_fail(TN_ERR_VALUE, "%s: out and in share memory; expected two tensors", who);

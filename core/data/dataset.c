@@ -144,8 +144,10 @@ tn_status tn_dataset_get(tn_dataset *dataset, int64_t index, uint64_t seed, int6
         return TN_ERR_VALUE;
     if (index < -dataset->count || index >= dataset->count)
         return tn_fail(TN_ERR_INDEX,
-                       "tn_dataset_get: index: out of range, got %lld; dataset %s has %lld samples",
-                       (long long)index, origin_of(dataset)->name, (long long)dataset->count);
+                       "tn_dataset_get: index: out of range, got %lld; expected %lld to %lld, a "
+                       "sample of dataset %s",
+                       (long long)index, -(long long)dataset->count, (long long)dataset->count - 1,
+                       origin_of(dataset)->name);
     if (index < 0)
         sample.index += dataset->count;
     before = tn_pack_count(out);

@@ -120,7 +120,9 @@ static int64_t *copy_indices(const tn_dataset *source, tn_ints indices)
     int64_t *own;
 
     if (indices.count < 0 || (indices.at == NULL && indices.count > 0)) {
-        tn_fail(TN_ERR_VALUE, "tn_dataset_subset: indices: not a list, got %lld indices at %s",
+        tn_fail(TN_ERR_VALUE,
+                "tn_dataset_subset: indices: wrong list, got %lld indices at %s; expected 0 or "
+                "more, and an address",
                 (long long)indices.count, indices.at == NULL ? "NULL" : "an address");
         return NULL;
     }
@@ -135,9 +137,10 @@ static int64_t *copy_indices(const tn_dataset *source, tn_ints indices)
 
         if (at < -source->count || at >= source->count) {
             tn_fail(TN_ERR_INDEX,
-                    "tn_dataset_subset: indices: index %lld: out of range, got %lld; the dataset "
-                    "has %lld samples",
-                    (long long)i, (long long)at, (long long)source->count);
+                    "tn_dataset_subset: indices: index %lld: out of range, got %lld; expected "
+                    "%lld to %lld, a sample of the dataset",
+                    (long long)i, (long long)at, -(long long)source->count,
+                    (long long)source->count - 1);
             tn_free(own);
             return NULL;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The threads of a loader, which read batches ahead. A thread takes the next batch of the epoch
- * that nobody reads yet and puts the result, or the failure, in the slot of that batch;
+ * that no other thread reads yet and puts the result, or the failure, in the slot of that batch;
  * tn_loader_next takes the slots in the order of the batches. */
 #include "core/data/internal.h"
 #include "core/data/loader.h"

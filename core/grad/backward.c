@@ -231,7 +231,7 @@ tn_status tn_backward_with(tn_tensor *tensor, tn_tensor *gradient, bool retain_g
     const tn_backward_options options = { sizeof options, retain_graph, false, false, 0 };
 
     if (tensor == NULL || gradient == NULL)
-        return tn__error_null_input("tn_backward_with: tensor or gradient");
+        return tn__error_null_of("tn_backward_with", "tensor, gradient", tensor, gradient);
     return run(&tensor, &gradient, 1, NULL, NULL, 0, &options);
 }
 

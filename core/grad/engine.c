@@ -100,7 +100,7 @@ static int by_age(const void *a, const void *b)
                : (*x)->node->sequence > (*y)->node->sequence;
 }
 
-/* Goes through the nodes, the oldest first, so that the nodes to which the edges of a node lead are
+/* Visits the nodes, the oldest first, so that the nodes to which the edges of a node lead are
  * marked before the node itself. */
 tn_status tn__engine_mark(tn__walk *w)
 {

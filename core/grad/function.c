@@ -67,9 +67,7 @@ bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index)
     int64_t n_in = ctx == NULL ? 0 : ctx->forward ? ctx->n_in : ctx->node->n_in;
 
     if (index < 0 || index >= n_in) {
-        tn_fail(TN_ERR_INDEX,
-                "tn_function_needs_grad: input: out of range, got %lld; expected less than %lld",
-                (long long)index, (long long)n_in);
+        tn__error_index(index, n_in, "tn_function_needs_grad: input: ");
         return false;
     }
     if (ctx->forward)
@@ -93,9 +91,7 @@ tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
         return NULL;
     }
     if (index < 0 || index >= ctx->node->n_saved) {
-        tn_fail(TN_ERR_INDEX,
-                "function %s: saved tensor: index out of range, got %lld; expected less than %d",
-                ctx->name, (long long)index, (int)ctx->node->n_saved);
+        tn__error_index(index, ctx->node->n_saved, "function %s: saved tensor: index: ", ctx->name);
         return NULL;
     }
     if (ctx->saved[index] == NULL)
@@ -375,8 +371,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
             "or 0",
             ctx.name, function->flags);
     if (status == TN_OK && function->reserved32 != 0)
-        status = tn_fail(TN_ERR_VALUE, "function %s: reserved32: got %u; expected 0", ctx.name,
-                         function->reserved32);
+        status = tn_fail(TN_ERR_VALUE, "function %s: reserved32: nonzero, got %u; expected 0",
+                         ctx.name, function->reserved32);
     if (status == TN_OK)
         status = tn__error_reserved((const void *const *)function->reserved,
                                     tn__countof(function->reserved), "tn_function");

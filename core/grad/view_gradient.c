@@ -157,7 +157,7 @@ static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradie
     return status;
 }
 
-/* Goes to the next place along the dimensions in `set`. Returns false after the last place. */
+/* Moves to the next index along the dimensions in `set`. Returns false after the last index. */
 static bool next_place(const tn_meta *of, uint32_t set, int64_t *place)
 {
     for (int32_t d = of->ndim - 1; d >= 0; d--) {

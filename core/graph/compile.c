@@ -69,9 +69,7 @@ static tn_status check_numbers(struct offer *offer, const int64_t *nodes, int64_
                        (long long)count);
     for (int64_t i = 0; i < count; i++) {
         if (nodes[i] < 0 || nodes[i] >= most)
-            return tn_fail(TN_ERR_INDEX,
-                           "claim: node out of range, got %lld; the region has %lld nodes",
-                           (long long)nodes[i], (long long)most);
+            return tn__error_index(nodes[i], most, "claim: node: ");
         if (offer->claimed[nodes[i]])
             return tn_fail(TN_ERR_VALUE,
                            "claim: node %lld (%s): already claimed; expected each node once",

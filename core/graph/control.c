@@ -101,7 +101,8 @@ static tn_status failed(uint64_t before, tn_status status)
     if (tn__error_count() > before && tn_error_last_code() != TN_OK)
         return tn_error_last_code();
     if (status < 0 || status >= TN_ERR_COUNT)
-        return tn_fail(TN_ERR_RUNTIME, "returned an unknown status, got %d", (int)status);
+        return tn_fail(TN_ERR_RUNTIME, "returned an unknown status, got %d; expected 0 to %d",
+                       (int)status, TN_ERR_COUNT - 1);
     return tn_fail(status, "failed with %s and recorded no message", tn_status_name(status));
 }
 

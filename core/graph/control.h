@@ -19,7 +19,7 @@ typedef struct tn__control {
     int64_t n_out;
 } tn__control;
 
-/* What the functions get while a node runs by tn_cond or tn_loop. */
+/* The user data of the functions while tn_cond or tn_loop runs a node. */
 typedef struct tn__blocks {
     const tn_node *node;
     const int64_t *symbols; /* NULL: those of the trace */

@@ -84,7 +84,9 @@ static struct expr *read_expr(struct search *s, const char *text, int depth)
 
     if (spec == NULL) {
         if (depth >= DEEPEST || s->n_specs >= 2 * MOST)
-            tn_fail(TN_ERR_VALUE, "tn_graph_replace: pattern: too large");
+            tn_fail(TN_ERR_VALUE,
+                    "tn_graph_replace: pattern: too large; expected at most %d levels and %d calls",
+                    DEEPEST, 2 * MOST);
         return NULL;
     }
     s->specs[s->n_specs++] = spec;

@@ -381,8 +381,7 @@ static bool in_range(const tn_node *node, int64_t index, int64_t count, const ch
 {
     if (index >= 0 && index < count)
         return true;
-    tn_fail(TN_ERR_INDEX, "%s: index: out of range, got %lld for node %s; expected less than %lld",
-            what, (long long)index, node->name, (long long)count);
+    tn__error_index(index, count, "%s: node %s: index: ", what, node->name);
     return false;
 }
 

@@ -150,7 +150,8 @@ static tn_status report(const tn_pass_args *args, const char *text)
     struct reporter *to;
 
     if (args == NULL || text == NULL)
-        return tn__error_refuse_null("tn_pass_args.report: args or text");
+        return tn__error_refuse_null(args == NULL ? "tn_pass_args.report: args"
+                                                  : "tn_pass_args.report: text");
     to = args->host;
     tn__text_add(to->text, "%s: %s\n", to->name, text);
     return TN_OK;

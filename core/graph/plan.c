@@ -410,8 +410,7 @@ tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out)
     tn__plan_binding_drop(b);
     return index >= 0 && found == index
                ? TN_OK
-               : tn_fail(TN_ERR_INDEX, "tn_plan_value_at: index: out of range, got %lld",
-                         (long long)index);
+               : tn__error_index(index, found, "tn_plan_value_at: index: ");
 }
 
 static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan_step *step)

@@ -276,7 +276,7 @@ tn_status tn__blocks_inputs(tn_node *node);
 tn_status tn__blocks_check_depth(const tn_graph *graph, int above);
 tn_status tn__blocks_copy(tn_node *to, const tn_node *from);
 void tn__blocks_drop(tn_node *node);
-/* Gives the blocks the symbols of the graph of the node, at any depth. */
+/* Copies the symbols of the graph of the node to its blocks, and to the blocks in them. */
 void tn__blocks_symbols(tn_node *node);
 /* Returns whether the node runs operators that draw random numbers or keep an order. */
 bool tn__graph_draws(const tn_node *node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What nodes write, where they come from, and which nodes nobody needs. */
+ * What nodes write, where they come from, and which nodes are not needed. */
 #include "core/graph/private.h"
 
 uint64_t tn_node_writes(const tn_node *node)

@@ -46,9 +46,11 @@ static tn_status check_type(tn__reader *r, const tn__left *left, const tn_node *
         return TN_OK;
     tn__text_type(&got, node, 0);
     tn__text_put(&got, "", 1);
-    status = tn_fail(TN_ERR_VALUE,
-                     "tn_graph_parse: line %lld: %s: wrong type; the operators and tensors make %s",
-                     (long long)r->number, node->name, got.failed ? "another" : got.at);
+    status = tn_fail(
+        TN_ERR_VALUE,
+        "tn_graph_parse: line %lld: %s: wrong type; expected %s, which the operators and tensors "
+        "make",
+        (long long)r->number, node->name, got.failed ? "another" : got.at);
     tn__text_free(&got);
     return status;
 }

@@ -91,7 +91,7 @@ tn_status tn__graph_read_outputs(tn__reader *r);
 /* Reads an IF or LOOP after its name: arguments and blocks (text_read_block.c). */
 tn_status tn__graph_read_control(tn__reader *r, tn_node_kind kind, bool no_grad, tn_node **node);
 
-/* Stands for the pass, whose name the text does not have. */
+/* In messages, in place of the name of the pass, which the text does not have. */
 #define TN__GRAPH_OF_TEXT "(of the text)"
 /* Moves to the next line that is not empty. Returns false at the end. */
 bool tn__graph_read_next_line(tn__reader *r);

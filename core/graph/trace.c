@@ -49,7 +49,7 @@ static bool stale(tn__tracer *tracer, const tn_tensor *tensor)
     return false;
 }
 
-/* Notes which tensors with memory a recorded call writes. */
+/* Records which tensors with memory a recorded call writes. */
 static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *const *in,
                               int64_t n_in, const tn_tensor *into)
 {

@@ -48,7 +48,7 @@ static tn_node *add_input(tn__trace *trace, const char *name, tn_tensor *tensor)
     return tn__trace_map(trace, tensor, node) == TN_OK ? node : NULL;
 }
 
-/* Notes a tensor from outside as an input of the node. */
+/* Records a tensor from outside as an input of the node. */
 static tn_status note_taken(tn__trace_taken *taken, tn_tensor *tensor, tn_node *node)
 {
     for (int64_t i = 0; i < taken->count; i++)

@@ -328,7 +328,7 @@ static tn_state *load(const char *path, uint32_t flags)
 tn_status tn_state_save(const tn_state *state, const char *path)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("tn_state_save: state or path");
+        return tn__error_null_of("tn_state_save", "state, path", state, path);
     return save(path, state);
 }
 
@@ -373,7 +373,7 @@ static tn_status check_hooks(tn_module *module, const char *path)
 tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__error_null_input("tn_module_save: module or path");
+        return tn__error_null_of("tn_module_save", "module, path", module, path);
     tn_status status = tn__plugins_discover();
     const tn__entry *entry = status == TN_OK ? tn__file_format(path) : NULL;
     if (entry != NULL && format_of(entry)->save_module != NULL) {
@@ -393,7 +393,7 @@ tn_status tn_module_save(tn_module *module, const char *path)
 tn_status tn_module_load(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__error_null_input("tn_module_load: module or path");
+        return tn__error_null_of("tn_module_load", "module, path", module, path);
     bool empty;
     tn_status status = tn__load_take_wanted(module, &empty);
     tn_state *state = status == TN_OK ? tn_state_load_as(path, empty ? TN_FILE_MAP : 0) : NULL;

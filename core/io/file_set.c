@@ -34,7 +34,7 @@ char *tn__file_set_path(const char *path, const char *name)
 }
 
 /* Splits the name of an index, such as "model.x.index.json", into the stem "model" and the
- * extension ".x". If the stem is too long for numbers behind it, only its beginning is used, up to
+ * extension ".x". If the stem is too long for numbers after it, only its beginning is used, up to
  * the end of a character. Returns false if the name is not that of an index. */
 bool tn__file_set_scheme(const char *name, tn__scheme *scheme)
 {

@@ -67,7 +67,7 @@ static tn_status take_line(struct lines *l, const char **line)
             break;
         l->at++;
         if (*l->at != '\\' && *l->at != 'n')
-            return bad(l, "unknown escape; expected \\n or \\\\");
+            return bad(l, "wrong escape; expected \\n or \\\\");
         tn__text_put(&l->line, *l->at == 'n' ? "\n" : "\\", 1);
     }
     l->at++;
@@ -205,7 +205,7 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     int64_t count = 0;
     tn_status status = take_number(l, 0, &count);
     if (status == TN_OK && count > l->budget)
-        status = bad(l, "wrong number of values in a list; expected at most the number of lines "
+        status = bad(l, "too many values in a list; expected at most the number of lines "
                         "that follow");
     if (status != TN_OK)
         return status;

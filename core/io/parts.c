@@ -245,7 +245,7 @@ static tn_status find_formats(struct saving *s)
 tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("tn_state_save_parts: state or path");
+        return tn__error_null_of("tn_state_save_parts", "state, path", state, path);
     if (most == 0)
         return tn_fail(TN_ERR_VALUE, "%s: size of a file: it is 0; expected at least 1 byte", path);
     struct saving s = { .path = path };

@@ -2,7 +2,7 @@
  *
  * Limits what one call may build. A short spec can ask for any number of modules (repeats, layers
  * of a recurrent network). Therefore the slots that a call makes are counted and limited, and the
- * program is asked from time to time whether to go on. */
+ * program is asked from time to time whether to continue. */
 #include "core/module/internal.h"
 
 enum { EACH = 64 }; /* steps from one report of progress to the next */

@@ -529,7 +529,7 @@ static tn_status call(tn_module *module, struct exchange *x)
 tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || input == NULL)) {
-        tn__error_null_input("tn_module_call: module or input");
+        tn__error_null_of("tn_module_call", "module, input", module, input);
         return NULL;
     }
     struct exchange x = { .input = input };
@@ -552,7 +552,8 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)
-        return tn__error_null_input("tn_module_call_pack: module, input or output");
+        return tn__error_null_of("tn_module_call_pack", "module, input, output", module, input,
+                                 output);
     if (tn_pack_count(output) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_call_pack: output: not empty, got %lld values; expected none",

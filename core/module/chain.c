@@ -44,7 +44,7 @@ tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
     int64_t count;
 
     if (module == NULL || input == NULL) {
-        tn__error_null_input("tn_module_call_children: module or input");
+        tn__error_null_of("tn_module_call_children", "module, input", module, input);
         return NULL;
     }
     count = tn_module_child_count(module);
@@ -165,7 +165,7 @@ static bool look_ahead(chain *c, tn_follower *after, int64_t *count)
     return true;
 }
 
-/* Goes on after the first `count` names that are left. */
+/* Continues after the first `count` names that are left. */
 static void skip(chain *c, int64_t count, const tn_follower *after)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -227,7 +227,7 @@ tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *
     tn_module *child;
 
     if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
-        tn__error_null_input("tn_module_call_child: module, name or input");
+        tn__error_null_of("tn_module_call_child", "module, name, input", module, name, input);
         return NULL;
     }
     child = child_at(module, name);
@@ -240,7 +240,7 @@ tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor 
     char name[NAME];
 
     if (module == NULL || names == NULL || input == NULL) {
-        tn__error_null_input("tn_module_call_chain: module, names or input");
+        tn__error_null_of("tn_module_call_chain", "module, names, input", module, names, input);
         return NULL;
     }
     c.rest += strspn(names, " ");

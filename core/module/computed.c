@@ -47,7 +47,7 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                  void *user)
 {
     if (module == NULL || how == NULL)
-        return tn__error_null_input("tn_module_add_computed: module or how");
+        return tn__error_null_of("tn_module_add_computed", "module, how", module, how);
     if (how->get == NULL)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_add_computed: get: it is NULL; expected a function");

@@ -540,7 +540,7 @@ tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t c
                              tn_tensor *tensor)
 {
     if (tensor == NULL || (keys == NULL && count > 0)) {
-        tn__error_null_input("tn_dict_from_keys: tensor or keys");
+        tn__error_null_of("tn_dict_from_keys", "tensor, keys", tensor, keys);
         return NULL;
     }
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_from_keys") != TN_OK)

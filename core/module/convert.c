@@ -248,7 +248,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
                         void *user)
 {
     if (module == NULL || change == NULL)
-        return tn__error_null_input("tn_module_map: module or change");
+        return tn__error_null_of("tn_module_map", "module, change", module, change);
     struct map map = { .change = change, .user = user };
     return run_map(&map, module, recurse);
 }
@@ -449,7 +449,7 @@ tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtyp
 tn_status tn_module_to_device(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_to_device: module or name");
+        return tn__error_null_of("tn_module_to_device", "module, name", module, name);
     const tn_device *device = tn_device_find(name);
     return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
@@ -478,7 +478,7 @@ static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse)
 {
     if (module == NULL || device == NULL)
-        return tn__error_null_input("tn_module_to_empty: module or device");
+        return tn__error_null_of("tn_module_to_empty", "module, device", module, device);
     return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
 }
 

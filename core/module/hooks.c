@@ -357,7 +357,7 @@ static void move_rows(tn__hooks *from, tn__hooks *to)
 tn_status tn_module_move_hooks(tn_module *from, tn_module *to)
 {
     if (from == NULL || to == NULL)
-        return tn__error_null_input("tn_module_move_hooks: from or to");
+        return tn__error_null_of("tn_module_move_hooks", "from, to", from, to);
     tn__hooks *own = atomic_load_explicit(&from->hooks, memory_order_acquire);
     if (own == NULL || from == to)
         return TN_OK;

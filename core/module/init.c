@@ -52,7 +52,7 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
 tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
 {
     if (tensor == NULL || format == NULL)
-        return tn__error_null_input("tn_init: tensor or format");
+        return tn__error_null_of("tn_init", "tensor, format", tensor, format);
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "tn_init: tensor: it is TN_NONE; expected a tensor");
     char *text = tn__text_from_format(format, args);
@@ -86,6 +86,6 @@ tn_status tn_init(tn_tensor *tensor, const char *format, ...)
 tn_status tn_init_parse(tn_tensor *tensor, const char *text)
 {
     if (tensor == NULL || text == NULL)
-        return tn__error_null_input("tn_init_parse: tensor or text");
+        return tn__error_null_of("tn_init_parse", "tensor, text", tensor, text);
     return tn_init(tensor, "%s", text);
 }

@@ -65,7 +65,7 @@ static tn_status give_shape(tn__slot *slot, tn_ints shape)
 tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_materialize: module or name");
+        return tn__error_null_of("tn_module_materialize", "module, name", module, name);
     tn__slot *slot = unshaped(module, name);
     if (slot != NULL)
         return give_shape(slot, shape);

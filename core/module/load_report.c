@@ -17,8 +17,7 @@ static bool in_range(const tn_names *names, int64_t index)
 {
     if (index >= 0 && index < tn_names_count(names))
         return true;
-    tn_fail(TN_ERR_INDEX, "list of names: index out of range, got %lld; expected less than %lld",
-            (long long)index, (long long)tn_names_count(names));
+    tn__error_index(index, tn_names_count(names), "list of names: index: ");
     return false;
 }
 
@@ -30,7 +29,7 @@ const char *tn_names_at(const tn_names *names, int64_t index)
 tn_status tn_names_add(tn_names *names, const char *name)
 {
     if (names == NULL || name == NULL)
-        return tn__error_null_input("tn_names_add: names or name");
+        return tn__error_null_of("tn_names_add", "names, name", names, name);
     if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
         return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);

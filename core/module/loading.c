@@ -235,7 +235,7 @@ const char *tn_loading_text(const tn_loading *loading, const char *key)
 tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
 {
     if (module == NULL || loading == NULL)
-        return tn__error_null_input("tn_module_load_own: module or loading");
+        return tn__error_null_of("tn_module_load_own", "module, loading", module, loading);
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
     size_t prefix = strlen(loading->prefix);
     tn__text key = { 0 };

@@ -128,7 +128,7 @@ static tn_status add_all(tn_module *module, const tn__spec *spec)
 tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL)
-        return tn__error_null_input("tn_module_add_children: module or format");
+        return tn__error_null_of("tn_module_add_children", "module, format", module, format);
     /* Parsed as "TYPE(TEXT)", the arguments of the module itself, so that error messages can quote
      * the text with its context. */
     tn__text whole = { 0 };
@@ -545,7 +545,7 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
                           int64_t count)
 {
     if (type == NULL || (values == NULL && count > 0)) {
-        tn__error_null_input("tn_module_make: type or values");
+        tn__error_null_of("tn_module_make", "type, values", type, values);
         return NULL;
     }
     if (count < 0) {
@@ -566,6 +566,6 @@ tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
 tn_status tn_module_parse_children(tn_module *module, const char *text)
 {
     if (module == NULL || text == NULL)
-        return tn__error_null_input("tn_module_parse_children: module or text");
+        return tn__error_null_of("tn_module_parse_children", "module, text", module, text);
     return tn_module_add_children(module, "%s", text);
 }

@@ -102,7 +102,7 @@ tn_status tn_module_option_get(tn_module *module, const char *name, tn_pack *out
     const tn__slot *buffer;
 
     if (module == NULL || name == NULL || out == NULL)
-        return tn__error_null_input("tn_module_option_get: module, name or out");
+        return tn__error_null_of("tn_module_option_get", "module, name, out", module, name, out);
     row = find(module, name);
     if (row == NULL)
         return tn_error_last_code();
@@ -271,7 +271,7 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_option_set: module or name");
+        return tn__error_null_of("tn_module_option_set", "module, name", module, name);
     row = find(module, name);
     if (row == NULL)
         return tn_error_last_code();

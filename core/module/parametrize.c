@@ -19,7 +19,7 @@ tn_status tn_parametrize(tn_module *module, const char *name, tn_module *paramet
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_parametrize: module or name");
+        return tn__error_null_of("tn_parametrize", "module, name", module, name);
     if (parametrization == NULL)
         return tn_failed() ? tn_error_code()
                            : tn__error_null_input("tn_parametrize: parametrization");
@@ -39,7 +39,7 @@ tn_status tn_parametrize_parse(tn_module *module, const char *name, const char *
     tn_status status;
 
     if (module == NULL || name == NULL || text == NULL)
-        return tn__error_null_input("tn_parametrize_parse: module, name or text");
+        return tn__error_null_of("tn_parametrize_parse", "module, name, text", module, name, text);
     parametrization = tn_module_parse(text);
     if (parametrization == NULL)
         return tn_error_last_code();
@@ -182,7 +182,7 @@ tn_status tn_parametrize_transfer(tn_module *from, tn_module *to, const char *na
     tn_status status = TN_OK;
 
     if (from == NULL || to == NULL)
-        return tn__error_null_input("tn_parametrize_transfer: from or to");
+        return tn__error_null_of("tn_parametrize_transfer", "from, to", from, to);
     if (!tn_is_parametrized(from, NULL))
         return name == NULL ? TN_OK : tn__parametrize_none(from, name);
     child = tn__slots_find(&from->children, TN__PARAMETRIZE_CHILD);

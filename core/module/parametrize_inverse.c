@@ -49,7 +49,8 @@ tn_status tn_parametrize_set_inverse(tn_module *parametrization,
                                                                 tn_pack *originals))
 {
     if (parametrization == NULL || right_inverse == NULL)
-        return tn__error_null_input("tn_parametrize_set_inverse: parametrization or right_inverse");
+        return tn__error_null_of("tn_parametrize_set_inverse", "parametrization, right_inverse",
+                                 parametrization, right_inverse);
     if (parametrization->layer != NULL)
         return tn_fail(TN_ERR_TYPE,
                        "tn_parametrize_set_inverse: wrong module, got %s, which has a layer; "

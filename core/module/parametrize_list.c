@@ -300,7 +300,7 @@ bool tn_is_parametrized(tn_module *module, const char *name)
 static tn_module *list_at(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_parametrization: module or name");
+        tn__error_null_of("tn_parametrization", "module, name", module, name);
         return NULL;
     }
     return tn__parametrize_find(&module, &name) == TN_OK ? tn__parametrize_list(module, name)

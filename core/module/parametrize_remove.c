@@ -109,7 +109,7 @@ tn_status tn_parametrize_remove(tn_module *module, const char *name, bool keep_v
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_parametrize_remove: module or name");
+        return tn__error_null_of("tn_parametrize_remove", "module, name", module, name);
     status = tn__parametrize_find(&module, &name);
     if (status != TN_OK)
         return status;

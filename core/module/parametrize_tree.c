@@ -147,7 +147,7 @@ int64_t tn_parametrize_parse_each(tn_module *root, const char *pattern, const ch
     tn_status status;
 
     if (root == NULL || pattern == NULL || text == NULL) {
-        tn__error_null_input("tn_parametrize_each: root, pattern or text");
+        tn__error_null_of("tn_parametrize_each", "root, pattern, text", root, pattern, text);
         return -1;
     }
     status = each_tensor(root, pattern, true, add_one, &a);

@@ -65,7 +65,7 @@ static tn_module *find_within(tn_module *module, const char *path, size_t length
 tn_module *tn_module_find(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("tn_module_find: module or path");
+        tn__error_null_of("tn_module_find", "module, path", module, path);
         return NULL;
     }
     return find_within(module, path, strlen(path));
@@ -88,7 +88,7 @@ static tn_module *find_holder(tn_module *module, const char *path, const char **
 tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("tn_module_find_tensor: module or path");
+        tn__error_null_of("tn_module_find_tensor", "module, path", module, path);
         return NULL;
     }
     const char *name;
@@ -99,7 +99,7 @@ tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
 tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("tn_module_find_parameter: module or path");
+        tn__error_null_of("tn_module_find_parameter", "module, path", module, path);
         return NULL;
     }
     const char *name;
@@ -117,7 +117,7 @@ tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
 tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("tn_module_find_buffer: module or path");
+        tn__error_null_of("tn_module_find_buffer", "module, path", module, path);
         return NULL;
     }
     const char *name;
@@ -135,7 +135,7 @@ tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
 tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child, bool strict)
 {
     if (module == NULL || path == NULL || child == NULL)
-        return tn__error_null_input("tn_module_set_child: module, path or child");
+        return tn__error_null_of("tn_module_set_child", "module, path, child", module, path, child);
     if (path[0] == '\0')
         return tn_fail(TN_ERR_VALUE,
                        "child of %s: path: it is empty; expected a path such as \"0\" or "

@@ -60,14 +60,15 @@ static tn_status prune(const char *who, tn_module *module, const char *name, con
 tn_status tn_prune(tn_module *module, const char *name, const char *methods)
 {
     if (module == NULL || name == NULL || methods == NULL)
-        return tn__error_null_input("tn_prune: module, name or methods");
+        return tn__error_null_of("tn_prune", "module, name, methods", module, name, methods);
     return prune("tn_prune", module, name, methods, NULL);
 }
 
 tn_status tn_prune_by(tn_module *module, const char *name, const char *methods, tn_tensor *scores)
 {
     if (module == NULL || name == NULL || methods == NULL || scores == NULL)
-        return tn__error_null_input("tn_prune_by: module, name, methods or scores");
+        return tn__error_null_of("tn_prune_by", "module, name, methods, scores", module, name,
+                                 methods, scores);
     return prune("tn_prune_by", module, name, methods, tn__is_none(scores) ? NULL : scores);
 }
 
@@ -97,7 +98,7 @@ tn_status tn_prune_from_mask(tn_module *module, const char *name, tn_tensor *mas
     tn_status status;
 
     if (module == NULL || name == NULL || mask == NULL)
-        return tn__error_null_input("tn_prune_from_mask: module, name or mask");
+        return tn__error_null_of("tn_prune_from_mask", "module, name, mask", module, name, mask);
     if (tn__is_none(mask))
         return tn_fail(TN_ERR_TYPE, "tn_prune_from_mask: mask: it is TN_NONE; expected a tensor");
     scope = tn_scope_begin();
@@ -135,8 +136,9 @@ static tn_status find_all(struct together *all)
         const tn_prune_target *target = &all->targets[i];
 
         if (target->module == NULL || target->name == NULL)
-            return tn_fail(TN_ERR_VALUE, "targets[%lld]: module or name: it is NULL; expected both",
-                           (long long)i);
+            return tn_fail(TN_ERR_VALUE, "targets[%lld]: %s: it is NULL; expected a %s",
+                           (long long)i, target->module == NULL ? "module" : "name",
+                           target->module == NULL ? "module" : "name of a parameter");
         status = tn__prune_find(target->module, target->name, &all->places[i]);
         if (status == TN_OK && target->scores != NULL && !tn__is_none(target->scores))
             status = tn__prune_same_shape(target->scores, all->places[i].values, "scores");
@@ -248,7 +250,7 @@ tn_status tn_prune_global(const tn_prune_target *targets, int64_t count, const c
     tn_status status;
 
     if ((targets == NULL && count != 0) || method == NULL)
-        return tn__error_null_input("tn_prune_global: targets or method");
+        return tn__error_null_of("tn_prune_global", "method, targets", method, targets);
     if (count < 0 || count > INT32_MAX)
         return tn_fail(TN_ERR_VALUE,
                        "tn_prune_global: count: out of range, got %lld; expected 0 to %d",
@@ -283,7 +285,7 @@ tn_status tn_prune_remove(tn_module *module, const char *name)
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_prune_remove: module or name");
+        return tn__error_null_of("tn_prune_remove", "module, name", module, name);
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
     if (status == TN_OK) {
@@ -327,7 +329,7 @@ int64_t tn_prune_count(tn_module *module, const char *name)
     tn__prune_place place;
 
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_prune_count: module or name");
+        tn__error_null_of("tn_prune_count", "module, name", module, name);
         return -1;
     }
     if (tn__prune_find(module, name, &place) != TN_OK) {
@@ -343,7 +345,7 @@ int64_t tn_prune_method(tn_module *module, const char *name, int64_t index, char
     int64_t count;
 
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_prune_method: module or name");
+        tn__error_null_of("tn_prune_method", "module, name", module, name);
         return -1;
     }
     if (tn__prune_find(module, name, &place) != TN_OK) {
@@ -396,7 +398,8 @@ static tn_tensor *mask_of(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
 tn_tensor *tn_prune_mask(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores, const char *methods)
 {
     if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL) {
-        tn__error_null_input("tn_prune_mask: tensor, mask, scores or methods");
+        tn__error_null_of("tn_prune_mask", "tensor, mask, scores, methods", tensor, mask, scores,
+                          methods);
         return NULL;
     }
     if (tn__is_none(tensor)) {
@@ -410,7 +413,8 @@ tn_tensor *tn_prune_tensor(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores
                            const char *methods)
 {
     if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL) {
-        tn__error_null_input("tn_prune_tensor: tensor, mask, scores or methods");
+        tn__error_null_of("tn_prune_tensor", "tensor, mask, scores, methods", tensor, mask, scores,
+                          methods);
         return NULL;
     }
     if (tn__is_none(tensor)) {

@@ -58,7 +58,7 @@ static tn_status on_network(tn_module *net, tn_tensor *const *inputs, int64_t n_
     tn_status status;
 
     if (net == NULL || (inputs == NULL && n_inputs != 0))
-        return tn__error_null_input("net or inputs");
+        return tn__error_null_input(net == NULL ? "net" : "inputs");
     if (n_inputs < 0)
         return tn_fail(TN_ERR_VALUE, "n_inputs: too small, got %lld; expected 0 or more",
                        (long long)n_inputs);
@@ -99,7 +99,7 @@ tn_status tn_module_channels(tn_module *module, tn_channels *out)
     tn_status status;
 
     if (module == NULL || out == NULL)
-        return tn__error_null_input("tn_module_channels: module or out");
+        return tn__error_null_of("tn_module_channels", "module, out", module, out);
     *out = (tn_channels){ 0 };
     if (module->layer == NULL || module->layer->channels == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,

@@ -52,7 +52,10 @@ tn_status tn_module_checkpoint(tn_module *module, tn_tensor *const *inputs, int6
     const struct part part = { module, 0, -1, n_inputs, n_outputs };
 
     if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
-        return tn__error_null_input("tn_module_checkpoint: module, inputs or outputs");
+        return tn__error_null_input(module == NULL ? "tn_module_checkpoint: module"
+                                    : inputs == NULL && n_inputs > 0
+                                        ? "tn_module_checkpoint: inputs"
+                                        : "tn_module_checkpoint: outputs");
     return part_checkpoint(part, inputs, outputs, flags);
 }
 
@@ -62,7 +65,7 @@ tn_tensor *tn_module_checkpoint_sequential(tn_module *module, int64_t segments, 
     int64_t count, size;
 
     if (module == NULL || input == NULL) {
-        tn__error_null_input("tn_module_checkpoint_sequential: module or input");
+        tn__error_null_of("tn_module_checkpoint_sequential", "module, input", module, input);
         return NULL;
     }
     count = tn_module_child_count(module);

@@ -46,7 +46,8 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
 tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *prefix, uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("tn_module_save_own: module, state or prefix");
+        return tn__error_null_of("tn_module_save_own", "module, state, prefix", module, state,
+                                 prefix);
     tn_status status = save_slots(&module->parameters, state, prefix, flags);
     return status == TN_OK ? save_slots(&module->buffers, state, prefix, flags) : status;
 }
@@ -62,7 +63,7 @@ static tn_status no_extra_state(const tn_module *module, const char *verb, const
 tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 {
     if (module == NULL || out == NULL)
-        return tn__error_null_input("tn_module_extra_state: module or out");
+        return tn__error_null_of("tn_module_extra_state", "module, out", module, out);
     if (module->layer == NULL || module->layer->get_extra_state == NULL)
         return no_extra_state(module, "save", "get_extra_state");
     int64_t before = tn_pack_count(out);
@@ -188,7 +189,8 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
                                uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("tn_module_state_into: module, state or prefix");
+        return tn__error_null_of("tn_module_state_into", "module, state, prefix", module, state,
+                                 prefix);
     if ((flags & ~(uint32_t)TN_STATE_KEEP_VARS) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_state_into: flags: unknown, got 0x%x; expected "

@@ -145,7 +145,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || tensor == NULL)
-        return tn__error_null_input("tn_module_add_parameter: module or tensor");
+        return tn__error_null_of("tn_module_add_parameter", "module, tensor", module, tensor);
     tn_status status = tn__slot_name_check(module, TN_SLOT_PARAMETER, name);
     return status == TN_OK ? put_parameter(module, name, tensor) : status;
 }
@@ -154,7 +154,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
                                uint32_t flags)
 {
     if (module == NULL || tensor == NULL)
-        return tn__error_null_input("tn_module_add_buffer: module or tensor");
+        return tn__error_null_of("tn_module_add_buffer", "module, tensor", module, tensor);
     tn_status status = tn__slot_name_check(module, TN_SLOT_BUFFER, name);
     if (status != TN_OK)
         return status;
@@ -204,7 +204,7 @@ static tn__slot *tensor_slot(tn_module *module, const char *name)
 tn_tensor *tn_module_get(tn_module *module, const char *name)
 {
     if (tn__unlikely(module == NULL || name == NULL)) {
-        tn__error_null_input("tn_module_get: module or name");
+        tn__error_null_of("tn_module_get", "module, name", module, name);
         return NULL;
     }
     tn__slot *slot = tensor_slot(module, name);
@@ -225,7 +225,7 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
 tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fixed)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_set_fixed_dtype: module or name");
+        return tn__error_null_of("tn_module_set_fixed_dtype", "module, name", module, name);
     tn__slot *slot = tensor_slot(module, name);
     if (slot == NULL)
         return no_attribute(module, name);
@@ -237,7 +237,7 @@ tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fi
 bool tn_module_has_fixed_dtype(const tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_module_has_fixed_dtype: module or name");
+        tn__error_null_of("tn_module_has_fixed_dtype", "module, name", module, name);
         return false;
     }
     const tn__slot *slot = tn__slots_find(&module->parameters, name);
@@ -337,7 +337,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
 tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child)
 {
     if (module == NULL || child == NULL)
-        return tn__error_null_input("tn_module_add_child: module or child");
+        return tn__error_null_of("tn_module_add_child", "module, child", module, child);
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
         status = frozen_set_child(module, name, child);
@@ -366,7 +366,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
 tn_module *tn_module_child(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_module_child: module or name");
+        tn__error_null_of("tn_module_child", "module, name", module, name);
         return NULL;
     }
     tn__slot *slot = tn__slots_find(&module->children, name);
@@ -423,7 +423,7 @@ const char *tn_module_child_name(tn_module *module, int64_t index)
 tn_status tn_module_remove(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_remove: module or name");
+        return tn__error_null_of("tn_module_remove", "module, name", module, name);
     tn_status status = frozen_remove(module, name);
     if (status != TN_OK)
         return status;
@@ -520,7 +520,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || name == NULL || tensor == NULL)
-        return tn__error_null_input("tn_module_set: module, name or tensor");
+        return tn__error_null_of("tn_module_set", "module, name, tensor", module, name, tensor);
     return assign_tensor(module, name, tensor);
 }
 
@@ -541,7 +541,7 @@ static tn_status assign_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_assign: module or name");
+        return tn__error_null_of("tn_module_assign", "module, name", module, name);
     if (value.kind == TN_VALUE_TENSOR)
         return value.as.tensor != NULL ? assign_tensor(module, name, value.as.tensor)
                                        : tn__error_null_input("tensor to assign");

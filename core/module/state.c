@@ -48,8 +48,7 @@ static bool in_range(const char *what, int64_t index, int64_t count)
 {
     if (index >= 0 && index < count)
         return true;
-    tn_fail(TN_ERR_INDEX, "state: index of %s out of range, got %lld; expected less than %lld",
-            what, (long long)index, (long long)count);
+    tn__error_index(index, count, "state: index of %s: ", what);
     return false;
 }
 
@@ -86,7 +85,7 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
 tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 {
     if (state == NULL || name == NULL || tensor == NULL)
-        return tn__error_null_input("tn_state_set: state, name or tensor");
+        return tn__error_null_of("tn_state_set", "state, name, tensor", state, name, tensor);
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "state entry \"%s\": it is TN_NONE; expected a tensor", name);
     struct entry entry = { .value = tn_value_tensor(tensor) };
@@ -100,7 +99,7 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
 {
     if (state == NULL || name == NULL)
-        return tn__error_null_input("tn_state_set_value: state or name");
+        return tn__error_null_of("tn_state_set_value", "state, name", state, name);
     if (value.kind == TN_VALUE_TENSOR)
         return tn_state_set(state, name, value.as.tensor);
     if (value.kind == TN_VALUE_OPAQUE)
@@ -192,7 +191,7 @@ tn_tensor *tn_state_get(const tn_state *state, const char *name)
     int64_t found;
 
     if (state == NULL || name == NULL) {
-        tn__error_null_input("tn_state_get: state or name");
+        tn__error_null_of("tn_state_get", "state, name", state, name);
         return NULL;
     }
     found = tn_state_find(state, name);
@@ -205,7 +204,7 @@ tn_tensor *tn_state_get(const tn_state *state, const char *name)
 tn_status tn_state_remove(tn_state *state, const char *name)
 {
     if (state == NULL || name == NULL)
-        return tn__error_null_input("tn_state_remove: state or name");
+        return tn__error_null_of("tn_state_remove", "state, name", state, name);
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(state, name);
@@ -220,7 +219,7 @@ tn_status tn_state_remove(tn_state *state, const char *name)
 tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
 {
     if (state == NULL || name == NULL || to == NULL)
-        return tn__error_null_input("tn_state_rename: state, name or to");
+        return tn__error_null_of("tn_state_rename", "state, name, to", state, name, to);
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(state, name);
@@ -247,7 +246,7 @@ int64_t tn_state_version(const tn_state *state, const char *path)
 tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("tn_state_set_version: state or path");
+        return tn__error_null_of("tn_state_set_version", "state, path", state, path);
     if (version < -1)
         return tn_fail(TN_ERR_VALUE,
                        "version: negative, got %lld for \"%s\"; expected 0 or more, or -1 to "
@@ -320,7 +319,7 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
     tn_status status = TN_OK;
 
     if (state == NULL || prefix == NULL)
-        return tn__error_null_input("tn_state_strip_prefix: state or prefix");
+        return tn__error_null_of("tn_state_strip_prefix", "state, prefix", state, prefix);
     if (prefix[0] == '\0')
         return TN_OK;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
@@ -366,7 +365,7 @@ const char *tn_state_meta(const tn_state *state, const char *key)
 tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 {
     if (state == NULL || key == NULL || value == NULL)
-        return tn__error_null_input("tn_state_set_meta: state, key or value");
+        return tn__error_null_of("tn_state_set_meta", "state, key, value", state, key, value);
     char *text = tn_strdup(value);
     if (text == NULL)
         return TN_ERR_MEMORY;
@@ -390,7 +389,7 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 tn_status tn_state_remove_meta(tn_state *state, const char *key)
 {
     if (state == NULL || key == NULL)
-        return tn__error_null_input("tn_state_remove_meta: state or key");
+        return tn__error_null_of("tn_state_remove_meta", "state, key", state, key);
     int64_t found = tn__name_table_find(&state->keys, key, strlen(key));
     if (found < 0)
         return tn_fail(TN_ERR_KEY, "state: no metadata \"%s\"", key);
@@ -442,7 +441,7 @@ tn_state *tn__state_copy(const tn_state *state, const char *prefix)
 tn_state *tn_state_part(const tn_state *state, const char *prefix)
 {
     if (state == NULL || prefix == NULL) {
-        tn__error_null_input("tn_state_part: state or prefix");
+        tn__error_null_of("tn_state_part", "state, prefix", state, prefix);
         return NULL;
     }
     for (int64_t i = 0; i < state->names.count; i++)

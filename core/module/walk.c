@@ -27,7 +27,7 @@ void tn_memo_drop(tn_memo *memo)
 tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 {
     if (memo == NULL || module == NULL)
-        return tn__error_null_input("tn_memo_add: memo or module");
+        return tn__error_null_of("tn_memo_add", "memo, module", memo, module);
     return tn__map_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -245,7 +245,7 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
                          tn_status (*visit)(void *user, const tn_visit *what), void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("tn_module_walk: module or visit");
+        return tn__error_null_of("tn_module_walk", "module, visit", module, visit);
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_with(module, kinds, options, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
@@ -338,7 +338,7 @@ tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_m
                           void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("tn_module_apply: module or visit");
+        return tn__error_null_of("tn_module_apply", "module, visit", module, visit);
     struct row row = { NULL, 0, 0 };
     tn_status status = collect_after(module, &row, 0);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++)

@@ -17,7 +17,8 @@ static tn_status wrong_input(const tn_prepared *p, int64_t i, const tn_tensor *t
     if (tensor == NULL)
         return tn__call_null(p->op, name);
     if (seen->ndim < 0 || tn__is_none(tensor))
-        return tn_fail(TN_ERR_VALUE, "tn_prepared_run: %s: %s: got %s; it was prepared with %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_prepared_run: %s: %s: wrong input, got %s; it was prepared with %s",
                        p->op->def.name, name, tn__is_none(tensor) ? "TN_NONE" : "a tensor",
                        seen->ndim < 0 ? "TN_NONE" : "a tensor");
     tn__tensor_text(&is, tensor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of core/op share: the state of one call, and the kernels of an operator. */
+ * Shared by the files of core/op: the state of one call, and the kernels of an operator. */
 #ifndef TN_CORE_OP_PRIVATE_H
 #define TN_CORE_OP_PRIVATE_H
 

@@ -464,8 +464,7 @@ const char *tn_op_name_at(int64_t index)
         return NULL;
     all = atomic_load_explicit(&operators, memory_order_acquire);
     if (all == NULL || index < 0 || index >= all->n_names) {
-        tn_fail(TN_ERR_INDEX, "operators: index out of range, got %lld; expected less than %lld",
-                (long long)index, (long long)(all != NULL ? all->n_names : 0));
+        tn__error_index(index, all != NULL ? all->n_names : 0, "operators: index: ");
         return NULL;
     }
     return all->names[index];

@@ -46,10 +46,7 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
     tn_meta meta;
 
     if (index < 0 || index >= work->n_out)
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: make_output: index out of range, got %d; the operator "
-                       "has %d outputs",
-                       call->op, (int)index, (int)work->n_out);
+        return tn__error_index(index, work->n_out, "%s: make_output: index: ", call->op);
     if (work->out[index] != NULL)
         return tn_fail(TN_ERR_RUNTIME, "%s: make_output: output %d exists already", call->op,
                        (int)index);

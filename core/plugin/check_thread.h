@@ -19,7 +19,7 @@ typedef struct tn__check_thread {
     bool now[TN__CHECK_MODES];
 } tn__check_thread;
 
-/* Notes the state of the thread; to be called before a function of a plugin. */
+/* Records the state of the thread; to be called before a function of a plugin. */
 static inline void tn__check_enter(tn__check_thread *before)
 {
     before->on = tn__checked();

@@ -313,8 +313,8 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     if (!kind)
         return tn_fail(
             TN_ERR_REFUSED,
-            "contribution: kind %u: unknown to this Tenon %s; was its first member initialized "
-            "with TN_HEAD, or was it compiled for a newer Tenon?",
+            "contribution: unknown kind, got %u; expected one that Tenon %s knows: was its first "
+            "member initialized with TN_HEAD, or was it compiled for a newer Tenon?",
             head->kind, tn_version());
     tn_head *copy = tn__plugin_keep(plugin, kind->size);
     if (!copy)

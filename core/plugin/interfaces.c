@@ -151,7 +151,7 @@ const void *tn_interface_find(const tn_plugin *self, const tn_interface_need *ne
         !tn__given(!self || self->id, "tn_interface_find: self") || tn__plugins_discover() != TN_OK)
         return NULL;
     if (need->reserved) {
-        tn_fail(TN_ERR_VALUE, "interface %q: need: reserved: got %u; expected 0", need->id,
+        tn_fail(TN_ERR_VALUE, "interface %q: need: reserved: nonzero, got %u; expected 0", need->id,
                 need->reserved);
         return NULL;
     }

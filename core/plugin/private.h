@@ -157,7 +157,7 @@ tn_status tn__reserved_check(const tn_head *copy, const char *what);
 /* Checks the interfaces that a plugin provides to other plugins. The caller holds the lock. */
 tn_status tn__interfaces_check(const tn__plugin *plugin);
 
-/* Notes that something was registered: unused kernels may have become used, or there may be new
+/* Records that something was registered: unused kernels may have become used, or there may be new
  * ones. */
 void tn__unused_kernels_stale(void);
 /* Updates what the lines of plugins say about unused kernels. If `aloud`, also logs what is new. */

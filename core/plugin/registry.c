@@ -84,7 +84,9 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
     tn_status status = TN_ERR_MEMORY;
     bool taken;
     if (!slot)
-        return tn_fail(TN_ERR_REFUSED, "registry: unknown kind of contributions, got %u", kind);
+        return tn_fail(TN_ERR_REFUSED,
+                       "registry: unknown kind of contributions, got %u; expected one of TN_KIND_*",
+                       kind);
     tn__plugins_lock();
     struct snapshot *old = atomic_load_explicit(slot, memory_order_relaxed), *fresh = NULL;
     int64_t count = old ? old->count : 0, place = place_of(old, name, &taken);
@@ -239,8 +241,7 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
     const tn__entry *const *entries;
     int64_t count = tn_registry_count(kind);
     if (index < 0 || index >= count) {
-        tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; expected less than %lld",
-                what_is(kind), (long long)index, (long long)count);
+        tn__error_index(index, count, "%s: index: ", what_is(kind));
         return NULL;
     }
     if (kind == TN_KIND_tn_op_def)

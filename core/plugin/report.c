@@ -276,9 +276,7 @@ tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out)
     int64_t count = lines;
     tn__plugins_unlock();
     if (!p)
-        return tn_fail(TN_ERR_INDEX,
-                       "load report: index out of range, got %lld; expected less than %lld",
-                       (long long)index, (long long)count);
+        return tn__error_index(index, count, "load report: index: ");
     return TN_OK;
 }
 

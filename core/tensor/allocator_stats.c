@@ -10,8 +10,9 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     struct tn__allocator *allocator;
     tn_memory_stats stats = { 0 };
 
-    if (device == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_memory: device or out: it is NULL");
+    if (!tn__given(device != NULL, "tn_device_memory: device") ||
+        !tn__given(out != NULL, "tn_device_memory: out"))
+        return TN_ERR_VALUE;
     allocator = device->allocator;
     if (allocator == NULL) { /* closed by tn_shutdown: no memory is in use */
         *out = stats;

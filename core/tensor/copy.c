@@ -289,7 +289,7 @@ static tn_status no_values(const tn_tensor *from)
 }
 
 /* Returns whether the device can copy between its memory and pinned memory of the host while the
- * host goes on. */
+ * host continues. */
 static bool copies_alone(const tn_tensor *on_device, const tn_tensor *on_host)
 {
     return tn__pinned_serves(on_host, on_device->device) &&

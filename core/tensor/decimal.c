@@ -13,7 +13,9 @@ static tn__precision precision_of(tn_dtype dtype)
     case TN_BF16: return (tn__precision){ 8, -133 };
     case TN_F32:
     case TN_C64: return (tn__precision){ 24, -149 };
-    default: return TN__PRECISION_DOUBLE; /* float8, too, which would write 448 as 450 */
+    default:
+        return TN__PRECISION_DOUBLE; /* also for float8: with its own precision, 448 would be
+                                        printed as 450 */
     }
 }
 

@@ -432,7 +432,7 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
 
 /* ---- listing ---- */
 
-/* Goes through the devices in the order of the names of their types. Returns the device of this
+/* Visits the devices in the order of the names of their types. Returns the device of this
  * index, or NULL; *total is then the number of all devices, or -1 if it is not known because a
  * device type failed. */
 static const tn_device *count_devices(int64_t index, int64_t *total)
@@ -485,8 +485,7 @@ const tn_device *tn_device_at(int64_t index)
 
     if (device == NULL) {
         if (total >= 0)
-            tn_fail(TN_ERR_INDEX, "device: index out of range, got %lld; expected less than %lld",
-                    (long long)index, (long long)total);
+            tn__error_index(index, total, "device: index: ");
         return NULL;
     }
     return tn_device_find(device->name);

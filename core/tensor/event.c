@@ -49,10 +49,13 @@ static tn_status event_args(const tn_event_args *asked, tn_event_args *args)
 {
     static const tn_event_args usual = { TN_HEAD(tn_event_args) };
 
-    if (asked == NULL || asked->head.kind != TN_KIND_tn_event_args ||
-        asked->head.size < sizeof asked->head)
-        return tn_fail(TN_ERR_VALUE, "tn_event_new: args.head: wrong kind or size; expected "
-                                     "TN_HEAD(tn_event_args)");
+    if (!tn__given(asked != NULL, "tn_event_new: args"))
+        return TN_ERR_VALUE;
+    if (asked->head.kind != TN_KIND_tn_event_args || asked->head.size < sizeof asked->head)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_event_new: args.head: wrong kind or size, got kind %u of %u bytes; "
+                       "expected TN_HEAD(tn_event_args)",
+                       asked->head.kind, asked->head.size);
     *args = usual;
     memcpy(args, asked, asked->head.size < sizeof *args ? asked->head.size : sizeof *args);
     args->head = usual.head;

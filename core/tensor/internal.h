@@ -72,7 +72,7 @@ struct tn_stream {
     _Atomic(struct tn_device_graph *) capture;
 };
 
-/* What kernels keep for a storage (core/op/kept.c); the storage drops it at its end. */
+/* What kernels keep for a storage (core/op/kept.c); the storage drops it when it is freed. */
 typedef struct tn__kept {
     void (*drop)(struct tn__kept *self);
 } tn__kept;
@@ -187,8 +187,8 @@ static inline void tn__tensor_written(tn_tensor *tensor)
 {
     atomic_fetch_add_explicit(&tensor->storage->version, 1, memory_order_relaxed);
 }
-/* Notes that the program gets a pointer to the memory (true), or promises to report what it writes
- * through such a pointer (false). */
+/* Records that the program gets a pointer to the memory (true), or promises to report what it
+ * writes through such a pointer (false). */
 static inline void tn__tensor_pointed(tn_tensor *tensor, bool pointed)
 {
     atomic_store_explicit(&tensor->storage->pointed, pointed, memory_order_relaxed);

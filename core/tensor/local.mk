@@ -35,7 +35,7 @@ libcore_la_SOURCES += \
 	%D%/random_state.h \
 	%D%/scope.c \
 	%D%/allocator_segment.c \
-	%D%/shared.c \
+	%D%/shared_memory.c \
 	%D%/allocator_stats.c \
 	%D%/storage.c \
 	%D%/stream.c \

@@ -32,8 +32,14 @@ int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
         return -1;
     }
     if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
-        tn_fail(TN_ERR_INDEX, "dimension: out of range, got %lld; the tensor has %d dimension%s",
-                (long long)dim, (int)tensor->view.ndim, tensor->view.ndim == 1 ? "" : "s");
+        if (tensor->view.ndim == 0)
+            tn_fail(TN_ERR_INDEX,
+                    "tn_tensor_size: dim: out of range, got %lld; the tensor has no "
+                    "dimensions",
+                    (long long)dim);
+        else
+            tn_fail(TN_ERR_INDEX, "tn_tensor_size: dim: out of range, got %lld; expected %d to %d",
+                    (long long)dim, -(int)tensor->view.ndim, (int)tensor->view.ndim - 1);
         return -1;
     }
     return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];

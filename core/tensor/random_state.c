@@ -57,7 +57,7 @@ static tn__random_record *replayed(void)
     return record;
 }
 
-/* Takes `blocks` blocks from the generator or from the record that replays, and notes them in the
+/* Takes `blocks` blocks from the generator or from the record that replays, and records them in the
  * records within it. */
 static tn_status take(uint64_t blocks, uint64_t out[2])
 {

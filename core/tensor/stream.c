@@ -102,8 +102,10 @@ static tn_status stream_args(const tn_device *device, const tn_stream_args *aske
     if (asked == NULL)
         return TN_OK;
     if (asked->head.kind != TN_KIND_tn_stream_args || asked->head.size < sizeof asked->head)
-        return tn_fail(TN_ERR_VALUE, "tn_stream_new: args.head: wrong kind or size; "
-                                     "expected TN_HEAD(tn_stream_args)");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_stream_new: args.head: wrong kind or size, got kind %u of %u bytes; "
+                       "expected TN_HEAD(tn_stream_args)",
+                       asked->head.kind, asked->head.size);
     memcpy(args, asked, asked->head.size < sizeof *args ? asked->head.size : sizeof *args);
     args->head = usual_stream.head;
     if (args->reserved != 0)

@@ -170,7 +170,8 @@ tn_status tn_optimizer_add_group_named(tn_optimizer *optimizer, tn_tensor *const
                                  names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
 
     if (optimizer == NULL || (parameters == NULL && count > 0))
-        return tn__error_null_input("tn_optimizer_add_group: optimizer or parameters");
+        return tn__error_null_of("tn_optimizer_add_group", "optimizer, parameters", optimizer,
+                                 parameters);
     return add_group(optimizer, NULL, options, &given);
 }
 
@@ -218,7 +219,7 @@ tn_optimizer *tn_optimizer_parse_named(tn_tensor *const *parameters, const char 
                                  names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
 
     if (text == NULL || (parameters == NULL && count > 0)) {
-        tn__error_null_input("tn_optimizer_parse: text or parameters");
+        tn__error_null_of("tn_optimizer_parse", "text, parameters", text, parameters);
         return NULL;
     }
     return parse(text, &given);
@@ -259,7 +260,7 @@ tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list a
     char *text;
 
     if (module == NULL || format == NULL) {
-        tn__error_null_input("tn_optimizer_new: module or format");
+        tn__error_null_of("tn_optimizer_new", "module, format", module, format);
         return NULL;
     }
     text = tn__text_from_format(format, args);

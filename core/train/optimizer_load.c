@@ -392,7 +392,7 @@ tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state
     tn_status status;
 
     if (optimizer == NULL || state == NULL)
-        return tn__error_null_input("tn_optimizer_load_state: optimizer or state");
+        return tn__error_null_of("tn_optimizer_load_state", "optimizer, state", optimizer, state);
     copy = tn__state_copy(state, "");
     if (copy == NULL)
         return tn_error_last_code();

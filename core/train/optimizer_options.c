@@ -211,8 +211,7 @@ static tn__group *group_at(const tn_optimizer *optimizer, int64_t group, const c
     }
     if (group >= 0 && group < optimizer->n_groups)
         return &optimizer->groups[group];
-    tn_fail(TN_ERR_INDEX, "%s: group: index out of range, got %lld; expected less than %lld", what,
-            (long long)group, (long long)optimizer->n_groups);
+    tn__error_index(group, optimizer->n_groups, "%s: group: ", what);
     return NULL;
 }
 
@@ -273,7 +272,8 @@ static tn_status change_text(tn_optimizer *optimizer, tn__group *group, const vo
 tn_status tn_optimizer_set_options(tn_optimizer *optimizer, int64_t group, const char *options)
 {
     if (optimizer == NULL || options == NULL)
-        return tn__error_null_input("tn_optimizer_set_options: optimizer or options");
+        return tn__error_null_of("tn_optimizer_set_options", "optimizer, options", optimizer,
+                                 options);
     return each_group(optimizer, group, "tn_optimizer_set_options", change_text, options);
 }
 
@@ -379,12 +379,9 @@ static tn_status number_read(const tn_optimizer *optimizer, const struct number 
     case TN_OPTION_KIND_BOOL: *value = *(const bool *)(const void *)at ? 1.0 : 0.0; break;
     default:
         if (number->at >= floats_of(number, data)->count)
-            return tn_fail(
-                TN_ERR_INDEX,
-                "option %q of optimizer %s: index out of range, got %lld; the option has %lld "
-                "elements",
-                number->name, optimizer->def->name, (long long)number->at,
-                (long long)floats_of(number, data)->count);
+            return tn__error_index(number->at, floats_of(number, data)->count,
+                                   "option %q of optimizer %s: index: ", number->name,
+                                   optimizer->def->name);
         *value = floats_of(number, data)->at[number->at];
     }
     return TN_OK;
@@ -410,7 +407,8 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, int64_t group, const c
     tn_status status;
 
     if (optimizer == NULL || option == NULL || value == NULL)
-        return tn__error_null_input("tn_optimizer_get: optimizer, option or value");
+        return tn__error_null_of("tn_optimizer_get", "optimizer, option, value", optimizer, option,
+                                 value);
     at = group_at(optimizer, group, "tn_optimizer_get");
     if (at == NULL)
         return tn_error_last_code();
@@ -473,7 +471,7 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, int64_t group, const char *o
     tn_status status;
 
     if (optimizer == NULL || option == NULL)
-        return tn__error_null_input("tn_optimizer_set: optimizer or option");
+        return tn__error_null_of("tn_optimizer_set", "optimizer, option", optimizer, option);
     status = number_find(optimizer, option, &number);
     if (status != TN_OK)
         return status;

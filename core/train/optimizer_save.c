@@ -112,7 +112,8 @@ tn_status tn_optimizer_save_state_into(tn_optimizer *optimizer, tn_state *state,
     tn_status status;
 
     if (optimizer == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("tn_optimizer_save_state: optimizer, state or prefix");
+        return tn__error_null_of("tn_optimizer_save_state", "optimizer, state, prefix", optimizer,
+                                 state, prefix);
     status = tn__step_hooks_run(optimizer, TN__STEP_STATE_PRE, NULL, NULL);
     for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
         status = save_parameter(&saver, i);

@@ -28,9 +28,7 @@ tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index)
     }
     if (index >= 0 && index < optimizer->count)
         return &optimizer->params[index];
-    tn_fail(TN_ERR_INDEX,
-            "optimizer %s: parameter: index out of range, got %lld; expected less than %lld",
-            optimizer->def->name, (long long)index, (long long)optimizer->count);
+    tn__error_index(index, optimizer->count, "optimizer %s: parameter: ", optimizer->def->name);
     return NULL;
 }
 
@@ -99,7 +97,7 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
                                  tn_tensor *tensor)
 {
     if (name == NULL || tensor == NULL)
-        return tn__error_null_input("tn_optimizer_set_state: name or tensor");
+        return tn__error_null_of("tn_optimizer_set_state", "name, tensor", name, tensor);
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
                        name);
@@ -120,10 +118,9 @@ const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index
         return NULL;
     if (state >= 0 && state < param->count)
         return param->states[state].name;
-    tn_fail(TN_ERR_INDEX,
-            "optimizer %s: state: index out of range, got %lld for parameter %lld; expected less "
-            "than %lld",
-            optimizer->def->name, (long long)state, (long long)index, (long long)param->count);
+    tn__error_index(state, param->count,
+                    "optimizer %s: parameter %lld: state: ", optimizer->def->name,
+                    (long long)index);
     return NULL;
 }
 

@@ -114,7 +114,7 @@ tn_status tn_module_update_statistics(tn_module *module, tn_tensor *(*next)(void
     tn_status status;
 
     if (module == NULL || next == NULL)
-        return tn__error_null_input("tn_module_update_statistics: module or next");
+        return tn__error_null_of("tn_module_update_statistics", "module, next", module, next);
     status = tn__walk_collect(module, TN_SLOT_CHILD, false, &tree.walk);
     if (status != TN_OK)
         return status;

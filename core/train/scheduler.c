@@ -271,7 +271,7 @@ static tn_scheduler *from_text(tn_optimizer *optimizer, const char *text,
 tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args)
 {
     if (optimizer == NULL || format == NULL) {
-        tn__error_null_input("tn_scheduler_new: optimizer or format");
+        tn__error_null_of("tn_scheduler_new", "optimizer, format", optimizer, format);
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -292,7 +292,7 @@ tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...)
 tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text)
 {
     if (optimizer == NULL || text == NULL) {
-        tn__error_null_input("tn_scheduler_parse: optimizer or text");
+        tn__error_null_of("tn_scheduler_parse", "optimizer, text", optimizer, text);
         return NULL;
     }
     return from_text(optimizer, text, NULL, NULL);
@@ -302,7 +302,8 @@ tn_scheduler *tn_scheduler_lambda(tn_optimizer *optimizer, const char *text,
                                   tn_schedule_function function, void *user)
 {
     if (optimizer == NULL || text == NULL || function == NULL) {
-        tn__error_null_input("tn_scheduler_lambda: optimizer, text or function");
+        tn__error_null_of("tn_scheduler_lambda", "optimizer, text, function", optimizer, text,
+                          function);
         return NULL;
     }
     return from_text(optimizer, text, function, user);
@@ -353,11 +354,11 @@ int64_t tn_scheduler_steps(const tn_scheduler *scheduler)
 tn_status tn_scheduler_last_rate(const tn_scheduler *scheduler, int64_t group, double *rate)
 {
     if (scheduler == NULL || rate == NULL)
-        return tn__error_null_input("tn_scheduler_last_rate: scheduler or rate");
+        return tn__error_null_of("tn_scheduler_last_rate", "scheduler, rate", scheduler, rate);
     if (group < 0 || group >= scheduler->n_groups)
         return tn_fail(TN_ERR_VALUE,
-                       "scheduler %s: group: out of range, got %lld; expected less than %lld",
-                       scheduler->def->name, (long long)group, (long long)scheduler->n_groups);
+                       "scheduler %s: group: out of range, got %lld; expected 0 to %lld",
+                       scheduler->def->name, (long long)group, (long long)scheduler->n_groups - 1);
     *rate = scheduler->last[group];
     return TN_OK;
 }

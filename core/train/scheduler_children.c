@@ -44,7 +44,7 @@ tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value *value)
     tn_status status;
 
     if (scheduler == NULL || value == NULL)
-        return tn__error_null_input("tn_scheduler_add_child: scheduler or value");
+        return tn__error_null_of("tn_scheduler_add_child", "scheduler, value", scheduler, value);
     if (value->kind != TN_VALUE_SPEC && value->kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_TYPE,
                        "scheduler %s: index %lld: wrong type, got %s; expected a scheduler such as "
@@ -69,7 +69,9 @@ tn_scheduler *tn_scheduler_child(const tn_scheduler *scheduler, int64_t index)
         return NULL;
     if (index >= 0 && index < scheduler->n_children)
         return scheduler->children[index];
-    tn_fail(TN_ERR_VALUE, "scheduler %s: child: out of range, got %lld; expected less than %lld",
+    tn_fail(TN_ERR_VALUE,
+            "scheduler %s: child: out of range, got %lld; expected one of its %lld "
+            "children",
             scheduler->def->name, (long long)index, (long long)scheduler->n_children);
     return NULL;
 }
@@ -83,7 +85,7 @@ tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags)
                        scheduler->def->name);
     if (flags != TN_SCHEDULE_INITIAL && flags != TN_SCHEDULE_JUMP)
         return tn_fail(TN_ERR_VALUE,
-                       "scheduler %s: flags: got %lld; expected TN_SCHEDULE_INITIAL or "
+                       "scheduler %s: flags: unknown, got %lld; expected TN_SCHEDULE_INITIAL or "
                        "TN_SCHEDULE_JUMP",
                        scheduler->def->name, (long long)flags);
     return tn__scheduler_apply(scheduler, 0, NAN, flags | TN_SCHEDULE_RESTART);

@@ -137,11 +137,12 @@ static tn_status read_rates(const tn_scheduler *scheduler, tn__spec *spec, struc
     if (!has_last || !is_row(&last) || last.count != initial.count)
         return wrong(scheduler, spec, "last=[RATES] with as many rates as initial");
     if (initial.count > scheduler->optimizer->n_groups)
-        return tn_fail(TN_ERR_VALUE,
-                       "scheduler %s: state: initial: got %lld rates; expected at most one for "
-                       "each of the %lld groups",
-                       scheduler->def->name, (long long)initial.count,
-                       (long long)scheduler->optimizer->n_groups);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "scheduler %s: state: initial: too many, got %lld rates; expected at most one for "
+            "each of the %lld groups",
+            scheduler->def->name, (long long)initial.count,
+            (long long)scheduler->optimizer->n_groups);
     found->n_groups = initial.count;
     tn_status status = read_row(&initial, &found->initial);
     return status == TN_OK ? read_row(&last, &found->last) : status;
@@ -155,7 +156,8 @@ static tn_status read_child(tn_scheduler *child, const tn_value *value, struct f
     tn_status status = spec != NULL ? TN_OK : tn_error_last_code();
 
     if (status == TN_OK && strcmp(spec->type, child->def->name) != 0)
-        status = tn_fail(TN_ERR_VALUE, "scheduler: state: children: got %q; expected %s(...)",
+        status = tn_fail(TN_ERR_VALUE,
+                         "scheduler: state: children: wrong type, got %q; expected %s(...)",
                          spec->type, child->def->name);
     if (status == TN_OK)
         status = read_state(child, spec, found);
@@ -235,7 +237,7 @@ tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *state)
     tn_status status;
 
     if (scheduler == NULL || state == NULL)
-        return tn__error_null_input("tn_scheduler_set_state: scheduler or state");
+        return tn__error_null_of("tn_scheduler_set_state", "scheduler, state", scheduler, state);
     tn__text_add(&text, "state(%s)", state);
     whole = tn__text_take(&text);
     spec = whole != NULL ? tn__spec_parse(whole) : NULL;

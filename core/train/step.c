@@ -247,7 +247,7 @@ tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)
     tn_status status;
 
     if (optimizer == NULL || closure == NULL) {
-        tn__error_null_input("tn_optimizer_step_with: optimizer or closure");
+        tn__error_null_of("tn_optimizer_step_with", "optimizer, closure", optimizer, closure);
         return NULL;
     }
     status = step(optimizer, &evaluation);

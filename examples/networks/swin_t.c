@@ -7,7 +7,7 @@ enum { W = 7 }; /* the side of a window */
 
 static int64_t shift_of_windows = 3; /* in every second block */
 
-/* [B, H, V, C] as [B, windows, places of a window, C] */
+/* [B, H, V, C] as [B, windows, positions in a window, C] */
 static tn_tensor *windows(tn_tensor *x)
 {
     int64_t b = tn_tensor_size(x, 0), h = tn_tensor_size(x, 1) / W, v = tn_tensor_size(x, 2) / W;
@@ -16,7 +16,8 @@ static tn_tensor *windows(tn_tensor *x)
     return tn_reshape(x, TN_SHAPE(b, h * v, W * W, -1));
 }
 
-/* [windows, 1, places, places]: -100 if the shift brought two places together, else 0 */
+/* The mask of attention, [windows, 1, positions, positions]: -100 for two positions that are in one
+ * window only because of the cyclic shift, else 0. */
 static tn_tensor *mask(int64_t side)
 {
     float region[56 * 56];

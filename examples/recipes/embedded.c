@@ -2,7 +2,7 @@
  *
  * Tenon inside of a program that has an allocator and a log of its own: all memory of the library
  * comes from the program, within a limit, and its messages go into the program's log. Nothing is
- * printed by the library, and after a failure the program goes on. */
+ * printed by the library, and after a failure the program continues. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -108,7 +108,7 @@ int main(void)
     printf("1000000 rows: %s: %s\n", tn_status_name(tn_error_code()), tn_error_text());
     tn_error_clear();
 
-    compute(100); /* the program goes on; the library takes back what it had given up */
+    compute(100); /* the program continues, and the library can allocate again */
     size_t before = arena.used;
     for (int i = 0; i < 100 && !tn_failed(); i++)
         compute(100);

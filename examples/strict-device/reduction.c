@@ -16,9 +16,8 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
         /* a tensor without dimensions accepts 0 and -1 */
         int64_t most = ndim > 0 ? ndim : 1, dim = dims.at[i] < 0 ? dims.at[i] + most : dims.at[i];
         if (dim < 0 || dim >= most)
-            return tn_fail(TN_ERR_INDEX,
-                           "%s: dim: out of range, got %lld; the tensor has %d dimensions",
-                           call->op, (long long)dims.at[i], (int)ndim);
+            return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld",
+                           call->op, (long long)dims.at[i], -(long long)most, (long long)most - 1);
         work->whole[0] |= 1 << dim;
     }
     return TN_OK;

@@ -26,8 +26,8 @@ static tn_status fill_narrow_grad(const tn_call *call, struct strict_work *work)
     int32_t ndim = call->out[0]->ndim;
     int64_t dim = options->dim < 0 ? options->dim + ndim : options->dim;
     if (dim < 0 || dim >= ndim)
-        return tn_fail(TN_ERR_INDEX, "narrow_grad: dim: out of range, got %lld",
-                       (long long)options->dim);
+        return tn_fail(TN_ERR_INDEX, "narrow_grad: dim: out of range, got %lld; expected %d to %d",
+                       (long long)options->dim, -(int)ndim, (int)ndim - 1);
     work->whole[0] = dim;
     work->whole[1] = options->start < 0 ? options->start + call->out[0]->shape[dim]
                                         : options->start;

@@ -176,9 +176,8 @@ static inline tn_status strict_dim(const tn_call *call, struct strict_work *work
     int64_t ndim = call->in[0]->ndim > 0 ? call->in[0]->ndim : 1;
     work->whole[0] = dim < 0 ? dim + ndim : dim;
     if (work->whole[0] < 0 || work->whole[0] >= ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: dim: out of range, got %lld; the tensor has %lld dimensions", call->op,
-                       (long long)dim, (long long)ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld",
+                       call->op, (long long)dim, -(long long)ndim, (long long)ndim - 1);
     return TN_OK;
 }
 

@@ -17,7 +17,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
-	%D%/simd/float16_vector_template.h %D%/simd/functions_template.h \
+	%D%/simd/float16_vector_template.h %D%/simd/elementwise_costly_template.h \
 	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
 	%D%/simd/gemm_strip_template.h %D%/simd/gemm_all_strips_template.h \
 	%D%/simd/gemm_strip_widths_template.h %D%/simd/gemm_template.h \
@@ -26,7 +26,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
-plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared.c \
+plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared_memory.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
 	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
@@ -56,7 +56,7 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
 # heads of these files and of simd/elementwise.c say why.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
-	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c \
+	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/norm.c \
 	%D%/simd/optimizer.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c

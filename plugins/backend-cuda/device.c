@@ -64,8 +64,8 @@ static tn_status device_open(const tn_backend_def *self, int32_t index, void **o
     tn_status status;
 
     if (index < 0 || index >= device_count)
-        return tn_fail(TN_ERR_INDEX, "CUDA device: index out of range, got %d; the count is %d",
-                       (int)index, (int)device_count);
+        return tn_fail(TN_ERR_INDEX, "CUDA device: index: out of range, got %d; expected 0 to %d",
+                       (int)index, (int)device_count - 1);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;

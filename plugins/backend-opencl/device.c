@@ -159,8 +159,8 @@ static tn_status device_open(const tn_backend_def *self, int32_t index, void **o
     cl_int error;
 
     if (index < 0 || index >= found_count)
-        return tn_fail(TN_ERR_INDEX, "OpenCL device: index out of range, got %d; the count is %d",
-                       (int)index, (int)found_count);
+        return tn_fail(TN_ERR_INDEX, "OpenCL device: index: out of range, got %d; expected 0 to %d",
+                       (int)index, (int)found_count - 1);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;

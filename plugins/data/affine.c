@@ -203,7 +203,7 @@ static tn_status check_not_empty(const char *who, const struct data_image *x)
 {
     if (x->height > 0 && x->width > 0)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: the image is empty, got %lld x %lld", who,
+    return tn_fail(TN_ERR_VALUE, "%s: image: empty, got %lld x %lld; expected at least 1 x 1", who,
                    (long long)x->height, (long long)x->width);
 }
 

@@ -205,7 +205,7 @@ static tn_status read_number(struct reader *r, uint32_t *number)
          r->at++) {
         value = value * 10 + (uint64_t)(r->text[r->at] - '0');
         if (value > INT32_MAX)
-            return wrong(r, "the number of a token is too large");
+            return wrong(r, "the number of a token is too large; expected at most 2147483647");
     }
     *number = (uint32_t)value;
     return r->at > start ? TN_OK : wrong(r, "no number; expected that of a token, from 0 on");

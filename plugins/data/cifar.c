@@ -73,8 +73,8 @@ static tn_status take_records(struct data_memory *memory, const struct variant *
 
         if (label >= variant->classes)
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: record %lld: class out of range, got %lld; expected less than %lld",
-                           path, (long long)i, (long long)label, (long long)variant->classes);
+                           "%s: record %lld: class: out of range, got %lld; expected 0 to %lld",
+                           path, (long long)i, (long long)label, (long long)variant->classes - 1);
         memory->labels[memory->count] = label;
         memcpy((uint8_t *)memory->values + memory->count * PIXELS, bytes + variant->labels, PIXELS);
         memory->count++;

@@ -51,7 +51,7 @@ static tn_status bad(const struct table *t, int64_t column, const char *what, co
                    (long long)t->line, (long long)column, what, got);
 }
 
-/* Takes a field in quotes, in which "" is a quote. *end gets the character behind the field. */
+/* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
 static char *take_quoted(char **at, char *end)
 {
     char *from = *at + 1, *in = from, *out = from;
@@ -70,7 +70,7 @@ static char *take_quoted(char **at, char *end)
     return from;
 }
 
-/* Takes the next field of a line; *end gets the separator, '\n' or NUL behind it. */
+/* Takes the next field of a line; *end gets the separator, '\n' or NUL after it. */
 static char *take_field(struct table *t, char *end)
 {
     char separator = t->options->separator[0], *from, *last;
@@ -182,8 +182,11 @@ static tn_status take_line(struct table *t, int64_t *used)
     if (label != INT64_MIN && label < 0)
         label += t->columns;
     if (label != INT64_MIN && (label < 0 || label >= t->columns))
-        return tn_fail(TN_ERR_VALUE, "label: out of range, got column %lld; %s has %lld columns",
-                       (long long)t->options->label, t->path, (long long)t->columns);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "label: out of range, got column %lld; expected %lld to %lld, a column of %s",
+            (long long)t->options->label, -(long long)t->columns, (long long)t->columns - 1,
+            t->path);
     if (label != INT64_MIN)
         status = grow_labels(t);
     do {

@@ -100,7 +100,9 @@ static tn_status add_table(struct csv_rows *tables, const tn_value *path,
     tn_status status;
 
     if (path->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_TYPE, "paths: wrong type; expected a string, or a list of strings");
+        return tn_fail(TN_ERR_TYPE,
+                       "paths: wrong type, got %s; expected a string, or a list of strings",
+                       tn_value_kind_name(path->kind));
     status = check_file(path->as.s);
     if (status == TN_OK)
         status = shape_text(o->shape, shape, sizeof shape);

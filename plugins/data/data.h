@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this plugin share: files of bytes, samples in memory, tensors of samples. */
+ * Shared by the files of this plugin: files of bytes, samples in memory, tensors of samples. */
 #ifndef TN_DATA_DATA_H
 #define TN_DATA_DATA_H
 
@@ -25,7 +25,7 @@ tn_status data_file_read(struct data_file *file, void *out, uint64_t size, const
  * bytes arrive, so a wrong size in a short file does not allocate much. Returns NULL and records a
  * failure if the file ends before. */
 void *data_file_take(struct data_file *file, uint64_t size, const char *what);
-/* Reads all bytes that are left into new memory with a NUL behind them. */
+/* Reads all bytes that are left into new memory with a NUL after them. */
 char *data_file_rest(struct data_file *file, uint64_t *size);
 /* Fails if there are more bytes. */
 tn_status data_file_end(struct data_file *file);

@@ -244,7 +244,9 @@ static tn_status add_path(struct data_folder *f, const tn_value *path)
     tn_status status = TN_OK;
 
     if (path->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_TYPE, "paths: wrong type; expected a string, or a list of strings");
+        return tn_fail(TN_ERR_TYPE,
+                       "paths: wrong type, got %s; expected a string, or a list of strings",
+                       tn_value_kind_name(path->kind));
     if (stat(path->as.s, &found) == 0 && S_ISREG(found.st_mode))
         status = check_file(f, path->as.s);
     if (status == TN_OK)

@@ -110,8 +110,10 @@ static tn_status take_labels(struct data_memory *memory, const struct idx *label
     const uint8_t *bytes = labels->values;
 
     if (labels->ndim != 1 || labels->dtype != TN_U8)
-        return tn_fail(TN_ERR_FORMAT, "%s: got %d dimensions of %s; expected 1 dimension of uint8",
-                       path, (int)labels->ndim, tn_dtype_name(labels->dtype));
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: labels: wrong data, got %d dimensions of %s; expected 1 dimension of uint8", path,
+            (int)labels->ndim, tn_dtype_name(labels->dtype));
     if (labels->shape[0] != memory->count)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: wrong number of classes, got %lld; expected %lld, one "

@@ -11,7 +11,7 @@ struct image_part {
     int64_t top, left, height, width;
 };
 
-/* Bytes behind the pixels of a row that may be read. */
+/* Bytes after the pixels of a row that may be read. */
 #define IMAGE_SLACK 16
 
 /* Takes the pixels of a part, row by row: RGB of `row`, which counts from the top of the picture.

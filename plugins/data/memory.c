@@ -68,8 +68,8 @@ tn_status data_memory_labels(struct data_memory *memory, const uint8_t *bytes, i
     for (int64_t i = 0; i < memory->count; i++) {
         if (bytes[i] >= classes)
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: sample %lld: class out of range, got %d; expected less than %lld",
-                           path, (long long)i, bytes[i], (long long)classes);
+                           "%s: sample %lld: class: out of range, got %d; expected 0 to %lld", path,
+                           (long long)i, bytes[i], (long long)classes - 1);
         memory->labels[i] = bytes[i];
     }
     return TN_OK;

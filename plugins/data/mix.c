@@ -119,9 +119,10 @@ static tn_status labels_get(const tn_transform_args *args, struct labels *labels
                        "classes it has; expected a number",
                        who);
     if (!numbers && o->num_classes != INT64_MIN && o->num_classes != labels->classes)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: num_classes: got %lld, but the labels have %lld; expected None", who,
-                       (long long)o->num_classes, (long long)labels->classes);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: num_classes: wrong number, got %lld, but the labels have %lld; expected None", who,
+            (long long)o->num_classes, (long long)labels->classes);
     return numbers ? check_numbers(who, labels) : TN_OK;
 }
 

@@ -55,7 +55,7 @@ static tn_tensor *of_floats(const struct resample *r, const struct data_image *x
 
 /* ---- uint8 ----------------------------------------------------------------------------------- */
 
-/* The rows of the part after the first direction. */
+/* The rows of the image after resampling along the width, before resampling along the height. */
 struct bytes {
     const struct resample *r;
     int64_t channels;

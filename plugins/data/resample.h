@@ -15,7 +15,7 @@ enum resample_filter { RESAMPLE_NEAREST, RESAMPLE_BILINEAR, RESAMPLE_BICUBIC };
 int resample_filter_of(const char *who, const char *name);
 
 /* One direction. For each output position: the first input position, the number of inputs, and
- * their weights, of which there are at most `taps`, an even number; those behind the last are 0. */
+ * their weights, of which there are at most `taps`, an even number; those after the last are 0. */
 struct resample_plan {
     int64_t out, taps;
     int64_t *first, *count;

@@ -26,7 +26,7 @@ static inline __m128i load4(const unsigned char *at)
     return _mm_cvtsi32_si128(bytes);
 }
 
-/* Rounds sums with `bits` bits behind the point, and limits them to 0 to 255: 4 bytes. */
+/* Rounds sums with `bits` bits after the point, and limits them to 0 to 255: 4 bytes. */
 static inline int32_t finish4(__m128i sum, __m128i half, __m128i bits)
 {
     __m128i words = _mm_sra_epi32(_mm_add_epi32(sum, half), bits);

@@ -61,7 +61,7 @@ static void plan_output(struct resample_plan *plan, int64_t i, int64_t start, in
         weights[k] /= sum;
 }
 
-/* Rounds the weights to 16 bits, with as many bits behind the point as fit. */
+/* Rounds the weights to 16 bits, with as many bits after the point as fit. */
 static void round_weights(struct resample_plan *plan, const double *weights)
 {
     double most = 0;

@@ -23,7 +23,7 @@ static tn_status check_not_empty(const char *who, const struct data_image *x)
 {
     if (x->height > 0 && x->width > 0)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: the image is empty, got %lld x %lld", who,
+    return tn_fail(TN_ERR_VALUE, "%s: image: empty, got %lld x %lld; expected at least 1 x 1", who,
                    (long long)x->height, (long long)x->width);
 }
 
@@ -56,10 +56,11 @@ static tn_status resize_check(const tn_transform_def *self, const void *options)
         return tn_error_last_code();
     if (status == TN_OK && o->max_size != INT64_MIN &&
         (o->size.count != 1 || o->max_size <= o->size.at[0]))
-        status = tn_fail(TN_ERR_VALUE,
-                         "Resize: max_size: got %lld; expected more than the size, which must be "
-                         "one number",
-                         (long long)o->max_size);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "Resize: max_size: too small, got %lld; expected more than the size, which must be "
+            "one number",
+            (long long)o->max_size);
     return status;
 }
 

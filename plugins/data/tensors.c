@@ -59,13 +59,15 @@ static tn_status add_named(struct tensors *t, const char *path, const tn_value *
     tn_status status = TN_OK;
 
     if (names->kind != TN_VALUE_LIST && names->kind != TN_VALUE_TUPLE)
-        return tn_fail(TN_ERR_TYPE, "names: wrong type; expected a list of names");
+        return tn_fail(TN_ERR_TYPE, "names: wrong type, got %s; expected a list of names",
+                       tn_value_kind_name(names->kind));
     for (uint32_t i = 0; i < names->count && status == TN_OK; i++) {
         const tn_value *name = &names->as.list[i];
         tn_tensor *tensor;
 
         if (name->kind != TN_VALUE_STRING)
-            return tn_fail(TN_ERR_TYPE, "names: entry %u: wrong type; expected a string", i);
+            return tn_fail(TN_ERR_TYPE, "names: entry %u: wrong type, got %s; expected a string", i,
+                           tn_value_kind_name(name->kind));
         tensor = tn_state_get(t->state, name->as.s);
         status = tensor != NULL ? add(t, path, name->as.s, tensor) : tn_error_last_code();
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the datasets of WAV files share: their options, and their end. */
+ * Shared by the datasets of WAV files: their options, and their end. */
 #include "wav.h"
 
 #include <string.h>

@@ -67,8 +67,8 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
 
     if (status == TN_OK && part->rate != INT64_MIN && wav.rate != part->rate)
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: sample_rate: got %lld; expected %lld, resample the file", path,
-                         (long long)wav.rate, (long long)part->rate);
+                         "%s: sample_rate: wrong rate, got %lld; expected %lld: resample the file",
+                         path, (long long)wav.rate, (long long)part->rate);
     if (status == TN_OK)
         status = add_sound(part, &wav, args);
     tn_free(bytes);

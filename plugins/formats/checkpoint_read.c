@@ -34,6 +34,15 @@ static tn_status bad(const struct reading *r, const char *what)
                    (size_t)(r->at - r->start), what);
 }
 
+static tn_status bad_number(const struct reading *r, const char *what, uint64_t got, int most)
+{
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: checkpoint, byte %zu of the header: %s: unknown, got %llu; expected 0 to "
+                   "%d",
+                   r->source->path, (size_t)(r->at - r->start), what, (unsigned long long)got,
+                   most);
+}
+
 static tn_status take_number(struct reading *r, uint64_t *number)
 {
     if (r->end - r->at < 8)
@@ -193,7 +202,7 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
     /* The total number of bytes checked is limited: a small file could list the same bytes in a
      * million tensors. Files that Tenon writes stay far below the limit. */
     if (status == TN_OK && visits > r->visits)
-        status = bad(r, "bool tensors: too many share the same bytes");
+        status = bad(r, "bool tensors: too many share the same bytes; expected fewer");
     r->visits -= visits < r->visits ? visits : r->visits;
     return status;
 }
@@ -213,9 +222,10 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
     if (status != TN_OK)
         return status;
     if (dtype >= TN_DTYPE_COUNT)
-        return bad(r, "dtype: unknown");
+        return bad_number(r, "dtype", dtype, TN_DTYPE_COUNT - 1);
     if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
-        return bad(r, "tensor: too many dimensions or a wrong offset");
+        return bad(r, "tensor: too many dimensions or a wrong offset; expected at most 16, and "
+                      "less than 2^63");
     memcpy(dims, r->at, (size_t)ndim * 16);
     r->at += ndim * 16;
     status = open_storage(r, storage, &bytes);
@@ -259,7 +269,7 @@ static tn_status take_row(struct reading *r, int depth, uint32_t kind, tn_value 
     uint64_t count = 0;
     tn_status status = take_count(r, 8, &count);
     if (status == TN_OK && count > UINT32_MAX)
-        status = bad(r, "list: too long");
+        status = bad(r, "list: too long; expected less than 2^32 elements");
     if (status != TN_OK)
         return status;
     tn_value *row = tn_calloc((size_t)count + 1, sizeof *row);
@@ -297,7 +307,8 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     case TN_VALUE_BYTES:
         status = take_bytes(r, &out->as.s, &length);
         out->count = (uint32_t)length;
-        return length > UINT32_MAX ? bad(r, "byte string: too long") : status;
+        return length > UINT32_MAX ? bad(r, "byte string: too long; expected less than 2^32 bytes")
+                                   : status;
     case TN_VALUE_STRING:
     case TN_VALUE_SPEC:
         status = take_text(r, &text);
@@ -314,7 +325,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
             return bad(r, "uint: too small; expected a number above 2^63 - 1");
         memcpy(&out->as, &bits, sizeof bits);
         return status;
-    default: return bad(r, "value: unknown kind");
+    default: return bad_number(r, "kind of a value", kind, TN_VALUE_UINT);
     }
 }
 

@@ -28,6 +28,7 @@ plugins_formats_la_SOURCES = \
 	%D%/zip_write.c
 if HAVE_JANSSON
 plugins_formats_la_SOURCES += \
+	%D%/json.h \
 	%D%/safetensors.c \
 	%D%/safetensors_header.c \
 	%D%/safetensors_index.c \

@@ -92,7 +92,7 @@ static tn_status take_text(struct cursor *c, char *out, size_t size)
         return bad(c, "string: not terminated; expected a closing quote");
     size_t length = (size_t)(c->at - from);
     if (length >= size)
-        return bad(c, "string: too long");
+        return bad(c, "string: too long; expected a key or a dtype");
     memcpy(out, from, length);
     out[length] = '\0';
     c->at++;
@@ -108,14 +108,14 @@ static tn_status take_size(struct cursor *c, int64_t *out)
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
         if (__builtin_mul_overflow(*out, 10, out) ||
             __builtin_add_overflow(*out, *c->at - '0', out))
-            return bad(c, "shape: a size is too large");
+            return bad(c, "shape: a size is too large; expected less than 2^63");
     return TN_OK;
 }
 
 static tn_status take_shape(struct cursor *c, struct npy_header *header)
 {
     if (!take(c, '('))
-        return bad(c, "shape: wrong type; expected a tuple");
+        return bad(c, "shape: not a tuple; expected (");
     while (!take(c, ')')) {
         if (header->ndim == TN_MAX_DIMS)
             return tn_fail(
@@ -189,7 +189,7 @@ static tn_status parse(struct cursor *c, struct npy_header *header)
 {
     unsigned seen = 0;
     if (!take(c, '{'))
-        return bad(c, "header: wrong type; expected a dictionary");
+        return bad(c, "header: not a dictionary; expected {");
     while (!take(c, '}')) {
         tn_status status = take_entry(c, header, &seen);
         if (status != TN_OK)

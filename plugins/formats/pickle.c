@@ -82,7 +82,7 @@ static bool has(struct pickle *pk, int64_t count)
 {
     if (pk->height - floor_of(pk) >= count)
         return true;
-    pickle_bad(pk, "stack: too few values");
+    pickle_bad(pk, "stack: too few values; expected those that the opcode takes");
     return false;
 }
 
@@ -249,10 +249,10 @@ static tn_status op_tuple(struct pickle *pk, unsigned char op)
 static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
 {
     if (begin - 1 < floor_of(pk))
-        return pickle_bad(pk, "stack: too few values");
+        return pickle_bad(pk, "stack: too few values; expected those that the opcode takes");
     struct pickle_value *into = pk->stack[begin - 1];
     if (into->kind != kind)
-        return pickle_bad(pk, "append: wrong type; expected a list, set or dictionary");
+        return pickle_bad_type(pk, "append", into, pickle_kind_name(kind));
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
         return pickle_bad(pk, "key: without a value");
     return gather(pk, into, begin);
@@ -310,7 +310,7 @@ static tn_status memorize(struct pickle *pk, uint64_t number)
     if (!has(pk, 1))
         return TN_ERR_FORMAT;
     if (number > pk->at)
-        return pickle_bad(pk, "index of the memo: too large");
+        return pickle_bad(pk, "index of the memo: too large; expected at most the bytes before it");
     if ((int64_t)number >= pk->memo_size) {
         int64_t size = (int64_t)number * 2 + 64;
         struct pickle_value **grown = tn_realloc(pk->memo, (size_t)size * sizeof *grown);
@@ -364,7 +364,7 @@ static tn_status op_stack_global(struct pickle *pk, unsigned char op)
     if (module == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_TEXT || module->kind != PK_TEXT)
-        return pickle_bad(pk, "name: wrong type; expected a string");
+        return pickle_bad_type(pk, "name", name->kind != PK_TEXT ? name : module, "a string");
     return push(pk, pickle_global(pk, module->as.text.at, module->as.text.size, name->as.text.at,
                                   name->as.text.size));
 }
@@ -375,8 +375,10 @@ static tn_status op_reduce(struct pickle *pk, unsigned char op)
     struct pickle_value *arguments = pop(pk), *name = arguments != NULL ? pop(pk) : NULL;
     if (name == NULL)
         return TN_ERR_FORMAT;
-    if (name->kind != PK_NAME || arguments->kind != PK_TUPLE)
-        return pickle_bad(pk, "call: wrong type; expected a name and a tuple");
+    if (name->kind != PK_NAME)
+        return pickle_bad_type(pk, "call", name, "a name");
+    if (arguments->kind != PK_TUPLE)
+        return pickle_bad_type(pk, "arguments of a call", arguments, "a tuple");
     return push(pk, pickle_call(pk, name, arguments));
 }
 
@@ -492,8 +494,10 @@ static tn_status step(struct pickle *pk, unsigned char op)
     if (opcodes[op].run != NULL)
         return opcodes[op].run(pk, op);
     if (opcodes[op].name == NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: unknown opcode, got %02x", pk->path,
-                       pk->op, op);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: pickle, byte %zu: unknown opcode, got %02x; expected one of protocols 0 to 5",
+            pk->path, pk->op, op);
     return refuse(pk, opcodes[op].name);
 }
 

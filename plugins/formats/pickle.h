@@ -88,6 +88,11 @@ TN_HIDDEN tn_status pickle_read(struct pickle *pk, const char *path, const char 
 TN_HIDDEN void pickle_free(struct pickle *pk);
 /* Sets the error `what` with the file and the offset of the opcode; returns TN_ERR_FORMAT. */
 TN_HIDDEN tn_status pickle_bad(const struct pickle *pk, const char *what);
+/* The same for a value of the wrong kind: "WHAT: wrong type, got a list; expected EXPECTED". */
+TN_HIDDEN tn_status pickle_bad_type(const struct pickle *pk, const char *what,
+                                    const struct pickle_value *got, const char *expected);
+/* Returns the name of a kind of values, such as "a list". */
+TN_HIDDEN const char *pickle_kind_name(uint8_t kind);
 
 /* pickle_values.c */
 TN_HIDDEN struct pickle_value *pickle_new(struct pickle *pk, pickle_kind kind);

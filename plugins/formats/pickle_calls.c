@@ -185,7 +185,7 @@ static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *
         return NULL;
     }
     if (with_dtype && (at[6]->kind != PK_NAME || at[6]->dtype == OTHER)) {
-        pickle_bad(pk, "tensor: wrong type of dtype; expected a torch.dtype");
+        pickle_bad_type(pk, "tensor: dtype", at[6], "a torch.dtype that Tenon has");
         return NULL;
     }
     /* The last argument says that the values must still be conjugated or negated, which is not
@@ -333,10 +333,14 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
 struct pickle_value *pickle_object(struct pickle *pk, const struct pickle_value *name,
                                    const struct pickle_value *arguments)
 {
-    if (name->kind == PK_NAME && name->as.name->call == CALL_OBJECT &&
-        arguments->kind == PK_TUPLE && arguments->as.list.count == 0)
+    if (name->kind != PK_NAME || name->as.name->call != CALL_OBJECT)
+        pickle_bad_type(pk, "new object", name, "a class of TorchScript");
+    else if (arguments->kind != PK_TUPLE)
+        pickle_bad_type(pk, "new object: arguments", arguments, "an empty tuple");
+    else if (arguments->as.list.count > 0)
+        pickle_bad(pk, "new object: arguments: given; expected none");
+    else
         return pickle_new(pk, PK_OBJECT);
-    pickle_bad(pk, "new object: wrong type; expected a class of TorchScript without arguments");
     return NULL;
 }
 
@@ -345,12 +349,15 @@ struct pickle_value *pickle_object(struct pickle *pk, const struct pickle_value 
 tn_status pickle_build(struct pickle *pk, struct pickle_value *object, struct pickle_value *state)
 {
     if (object->kind == PK_OBJECT && state->kind != PK_DICT)
-        return pickle_bad(pk, "attributes of an object: wrong type; expected a dictionary (objects "
-                              "with a state of their own, such as quantized layers, cannot be "
-                              "read)");
-    if ((object->kind != PK_DICT && object->kind != PK_OBJECT) || state->kind != PK_DICT ||
-        object->as.list.attributes != NULL)
-        return pickle_bad(pk, "attributes: wrong type; expected an OrderedDict");
+        return pickle_bad_type(pk, "attributes of an object", state,
+                               "a dictionary (objects with a state of their own, such as "
+                               "quantized layers, cannot be read)");
+    if (object->kind != PK_DICT && object->kind != PK_OBJECT)
+        return pickle_bad_type(pk, "attributes: owner", object, "an OrderedDict");
+    if (state->kind != PK_DICT)
+        return pickle_bad_type(pk, "attributes", state, "a dictionary");
+    if (object->as.list.attributes != NULL)
+        return pickle_bad(pk, "attributes: set twice; expected once");
     object->as.list.attributes = state;
     return TN_OK;
 }

@@ -18,6 +18,27 @@ tn_status pickle_bad(const struct pickle *pk, const char *what)
     return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s", pk->path, pk->op, what);
 }
 
+const char *pickle_kind_name(uint8_t kind)
+{
+    static const char *const names[] = {
+        [PK_NONE] = "None",           [PK_BOOL] = "a bool",      [PK_INT] = "an integer",
+        [PK_LONG] = "a long integer", [PK_FLOAT] = "a float",    [PK_COMPLEX] = "a complex number",
+        [PK_TEXT] = "a string",       [PK_BYTES] = "bytes",      [PK_LIST] = "a list",
+        [PK_TUPLE] = "a tuple",       [PK_SET] = "a set",        [PK_DICT] = "a dictionary",
+        [PK_NAME] = "a name",         [PK_OBJECT] = "an object", [PK_STORAGE] = "a storage",
+        [PK_TENSOR] = "a tensor",
+    };
+
+    return names[kind];
+}
+
+tn_status pickle_bad_type(const struct pickle *pk, const char *what, const struct pickle_value *got,
+                          const char *expected)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s: wrong type, got %s; expected %s",
+                   pk->path, pk->op, what, pickle_kind_name(got->kind), expected);
+}
+
 static bool has_list(const struct pickle_value *value)
 {
     return value->kind == PK_LIST || value->kind == PK_TUPLE || value->kind == PK_SET ||

@@ -44,8 +44,9 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
     tn_status status = read_one(source, bytes, size, all, &all->version);
     if (status == TN_OK &&
         (all->version.result->kind != PK_INT || all->version.result->as.i != PROTOCOL))
-        return tn_fail(TN_ERR_FORMAT, "%s: PyTorch file: unknown protocol; expected %d",
-                       source->path, PROTOCOL);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: PyTorch file: unknown protocol, got %s; expected the number %d",
+                       source->path, pickle_kind_name(all->version.result->kind), PROTOCOL);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->machine);
     const struct pickle_value *little = status == TN_OK
@@ -145,14 +146,16 @@ static tn_status place_storages(struct pytorch_file *file, const struct pickles 
     const struct pickle_value *keys = all->keys.result;
     uint64_t at = all->size;
     if (keys->kind != PK_LIST)
-        return tn_fail(TN_ERR_FORMAT, "%s: keys of the storages: wrong type; expected a list",
-                       file->source->path);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: keys of the storages: wrong type, got %s; expected a list",
+                       file->source->path, pickle_kind_name(keys->kind));
     tn_status status = list_storages(file, &all->saved);
     for (uint32_t i = 0; i < keys->as.list.count && status == TN_OK; i++)
         status = keys->as.list.at[i]->kind == PK_TEXT
                      ? place_storage(file, keys->as.list.at[i], &at)
-                     : tn_fail(TN_ERR_FORMAT, "%s: key of a storage: wrong type; expected a string",
-                               file->source->path);
+                     : tn_fail(TN_ERR_FORMAT,
+                               "%s: key of a storage: wrong type, got %s; expected a string",
+                               file->source->path, pickle_kind_name(keys->as.list.at[i]->kind));
     for (int64_t i = 0; i < file->count && status == TN_OK; i++)
         if (file->at[i].place == 0)
             status = tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: its bytes are missing",

@@ -121,9 +121,9 @@ static tn_status enter_key(struct pytorch_file *file, struct path *path,
     if (key->kind == PK_TEXT)
         return enter(file, path, key->as.text.at, key->as.text.size, before);
     if (key->kind != PK_INT)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: key below %q: wrong type; expected a string or an integer",
-                       file->source->path, path->at != NULL ? path->at : "");
+        return tn_fail(
+            TN_ERR_FORMAT, "%s: key below %q: wrong type, got %s; expected a string or an integer",
+            file->source->path, path->at != NULL ? path->at : "", pickle_kind_name(key->kind));
     tn_snprint(number, sizeof number, "%lld", (long long)key->as.i);
     return enter(file, path, number, strlen(number), before);
 }
@@ -236,7 +236,7 @@ tn_status pytorch_fill_constants(struct pytorch_file *file, struct pickle *pk)
     const struct pickle_value *all = pk->result;
     tn_status status = TN_OK;
     if (all->kind != PK_TUPLE && all->kind != PK_LIST)
-        return pickle_bad(pk, "constants: wrong type; expected a tuple of tensors");
+        return pickle_bad_type(pk, "constants", all, "a tuple of tensors");
     for (uint32_t i = 0; i < all->as.list.count && status == TN_OK; i++) {
         char name[32];
         tn_snprint(name, sizeof name, "CONSTANTS.c%u", (unsigned)i);
@@ -244,7 +244,7 @@ tn_status pytorch_fill_constants(struct pytorch_file *file, struct pickle *pk)
         if (status == TN_OK && all->as.list.at[i]->kind == PK_TENSOR)
             status = add_tensor(file, name, all->as.list.at[i]);
         else if (status == TN_OK && has_tensors(pk, all->as.list.at[i], 0))
-            status = pickle_bad(pk, "constants: wrong type; expected tensors");
+            status = pickle_bad_type(pk, "constants", all->as.list.at[i], "tensors");
         else if (status == TN_OK)
             status = add_text(file, pk, name, all->as.list.at[i]);
     }

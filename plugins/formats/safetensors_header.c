@@ -6,8 +6,8 @@
  * The data follow the header; each byte of them belongs to exactly one tensor. The file is not
  * trusted, so everything is checked before it is used. */
 #include "formats.h"
+#include "json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +47,15 @@ static const char *name_of(tn_dtype dtype)
 
 /* ---- reading: one entry ---------------------------------------------------------------------- */
 
+/* A value of the wrong type, or NULL: one is missing. */
+static tn_status wrong_type(const tn_source *source, const char *name, const char *what,
+                            const json_t *got, const char *expected)
+{
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: safetensors header, tensor %q: %s: wrong type, got %s; expected %s",
+                   source->path, name, what, json_type_name(got), expected);
+}
+
 static tn_status bad(const tn_source *source, const char *name, const char *what)
 {
     return tn_fail(TN_ERR_FORMAT, "%s: safetensors header, tensor %q: %s", source->path, name,
@@ -65,7 +74,7 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
                             struct safetensors_tensor *tensor, uint64_t *bytes)
 {
     if (!json_is_array(shape))
-        return bad(source, tensor->name, "shape: missing or wrong type; expected a list");
+        return wrong_type(source, tensor->name, "shape", shape, "a list");
     size_t ndim = json_array_size(shape);
     if (ndim > TN_MAX_DIMS)
         return tn_fail(
@@ -85,7 +94,8 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
     }
     /* An overflow is refused even if a later size is 0, as in the reference library. */
     if (overflow)
-        return bad(source, tensor->name, "shape: too large, its product overflows");
+        return bad(source, tensor->name,
+                   "shape: too large, its product overflows; expected less than 2^64 elements");
     tensor->ndim = (int32_t)ndim;
     *bytes = empty ? 0 : product;
     return TN_OK;
@@ -94,11 +104,12 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
 static tn_status read_offsets(const tn_source *source, const json_t *offsets,
                               struct safetensors_tensor *tensor, uint64_t bytes, uint64_t data_size)
 {
-    if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
-        !read_number(json_array_get(offsets, 0), &tensor->begin) ||
+    if (!json_is_array(offsets))
+        return wrong_type(source, tensor->name, "data_offsets", offsets, "a list");
+    if (json_array_size(offsets) != 2 || !read_number(json_array_get(offsets, 0), &tensor->begin) ||
         !read_number(json_array_get(offsets, 1), &tensor->end))
         return bad(source, tensor->name,
-                   "data_offsets: missing or wrong type; expected two integers >= 0");
+                   "data_offsets: wrong elements; expected two integers >= 0");
     if (tensor->begin > tensor->end || tensor->end > data_size)
         return tn_fail(
             TN_ERR_FORMAT,
@@ -123,12 +134,14 @@ static tn_status read_tensor(const tn_source *source, const char *name, const js
     if (tensor->name == NULL)
         return TN_ERR_MEMORY;
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    if (!json_is_object(entry))
+        return wrong_type(source, name, "entry", entry, "an object");
     if (dtype == NULL)
-        return bad(source, name,
-                   json_is_object(entry) ? "dtype: missing or wrong type; expected a string"
-                                         : "entry: wrong type; expected an object");
+        return wrong_type(source, name, "dtype", json_object_get(entry, "dtype"), "a string");
     if (!dtype_of(dtype, &tensor->dtype))
-        return tn_fail(TN_ERR_FORMAT, "%s: safetensors header, tensor %q: dtype: unknown, got %q",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: safetensors header, tensor %q: dtype: unknown, got %q; expected one "
+                       "such as F32, BF16 or I64",
                        source->path, name, dtype);
     uint64_t bytes = 0;
     tn_status status = read_shape(source, json_object_get(entry, "shape"), tensor, &bytes);
@@ -140,17 +153,19 @@ static tn_status read_tensor(const tn_source *source, const char *name, const js
 static tn_status read_meta(const tn_source *source, const json_t *meta, tn_state *state)
 {
     if (!json_is_object(meta))
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: safetensors header: __metadata__: wrong type; expected an object",
-                       source->path);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: safetensors header: __metadata__: wrong type, got %s; expected an object",
+            source->path, json_type_name(meta));
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)meta, key, value)
     {
         if (!json_is_string(value))
-            return tn_fail(TN_ERR_FORMAT,
-                           "%s: safetensors header: __metadata__ %q: wrong type; expected a string",
-                           source->path, key);
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: safetensors header: __metadata__ %q: wrong type, got %s; expected a string",
+                source->path, key, json_type_name(value));
         tn_status status = tn_state_set_meta(state, key, json_string_value(value));
         if (status != TN_OK)
             return status;
@@ -264,10 +279,14 @@ tn_status safetensors_header_read(const tn_source *source, struct safetensors_he
         if (root == NULL)
             status = tn_fail(TN_ERR_FORMAT, "%s: safetensors header, byte %d: %s", source->path,
                              error.position, error.text);
-        else if (text[0] != '{' || !json_is_object(root))
+        else if (json_is_object(root) && text[0] != '{')
             status = tn_fail(TN_ERR_FORMAT,
-                             "%s: safetensors header: wrong type; expected an object",
-                             source->path);
+                             "%s: safetensors header: wrong first byte, got %02x; expected {",
+                             source->path, (unsigned)(unsigned char)text[0]);
+        else if (!json_is_object(root))
+            status = tn_fail(TN_ERR_FORMAT,
+                             "%s: safetensors header: wrong type, got %s; expected an object",
+                             source->path, json_type_name(root));
     }
     tn_free(text);
     if (status == TN_OK)

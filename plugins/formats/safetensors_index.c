@@ -6,8 +6,8 @@
  *  "weight_map": {"name": "model-00001-of-00002.safetensors", ...}}
  * As a state, each tensor's name has the name of its file as value; the core opens the files. */
 #include "formats.h"
+#include "json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +56,8 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
     const char *key;
     json_t *value;
     if (metadata != NULL && !json_is_object(metadata))
-        return tn_fail(TN_ERR_FORMAT, "%s: index: metadata: wrong type; expected an object",
-                       source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: index: metadata: wrong type, got %s; expected an object",
+                       source->path, json_type_name(metadata));
     json_object_foreach((json_t *)metadata, key, value)
     {
         char number[32];
@@ -66,9 +66,10 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
             tn_snprint(number, sizeof number, "%lld", (long long)json_integer_value(value));
             text = number;
         } else if (text == NULL) {
-            return tn_fail(TN_ERR_FORMAT,
-                           "%s: index: metadata %q: wrong type; expected a string or an integer",
-                           source->path, key);
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: index: metadata %q: wrong type, got %s; expected a string or an integer",
+                source->path, key, json_type_name(value));
         }
         tn_status status = tn_state_set_meta(state, key, text);
         if (status != TN_OK)
@@ -86,8 +87,8 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     const json_t *map = json_object_get(root, "weight_map");
     if (status == TN_OK && !json_is_object(map))
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: index: weight_map: missing or wrong type; expected an object",
-                         source->path);
+                         "%s: index: weight_map: wrong type, got %s; expected an object",
+                         source->path, json_type_name(map));
     if (status == TN_OK)
         status = read_metadata(source, json_object_get(root, "metadata"), state);
     if (status == TN_OK) {
@@ -96,9 +97,10 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
             const char *file = json_string_value(value);
             status = file != NULL
                          ? tn_state_set_value(state, name, tn_value_string(file))
-                         : tn_fail(TN_ERR_FORMAT,
-                                   "%s: index: file name of %q: wrong type; expected a string",
-                                   source->path, name);
+                         : tn_fail(
+                               TN_ERR_FORMAT,
+                               "%s: index: file name of %q: wrong type, got %s; expected a string",
+                               source->path, name, json_type_name(value));
             if (status != TN_OK)
                 break;
         }
@@ -139,8 +141,9 @@ static tn_status fill(const tn_state *state, const char *path, json_t *metadata,
     for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {
         tn_value value = tn_state_value(state, i);
         if (value.kind != TN_VALUE_STRING)
-            return tn_fail(TN_ERR_TYPE, "%s: index: file name of %q: wrong type; expected a string",
-                           path, tn_state_name(state, i));
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: index: file name of %q: wrong type, got %s; expected a string",
+                           path, tn_state_name(state, i), tn_value_kind_name(value.kind));
         status = put(path, map, tn_state_name(state, i), json_string(value.as.s));
     }
     return status;

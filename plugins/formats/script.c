@@ -361,8 +361,9 @@ static tn_status put_files(struct writing *w)
         tn_tensor *bytes;
 
         if (!text && value.kind != TN_VALUE_BYTES)
-            return tn_fail(TN_ERR_TYPE, "%s: script: file %q: wrong kind; expected a text or bytes",
-                           w->path, name);
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: script: file %q: wrong kind, got %s; expected a string or bytes",
+                           w->path, name, tn_value_kind_name(value.kind));
         if (strlen(name) > SCRIPT_FILE_NAME)
             return tn_fail(TN_ERR_VALUE,
                            "%s: script: file: name: too long, got %zu bytes; expected at most %d",

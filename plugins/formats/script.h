@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two files of the format "script" share. The text "tenon.script" is
+ * Shared by the two files of the format "script". The text "tenon.script" is
  *
  *   {"version": 1, "training": false,
  *    "modules": [["", "Net"], ["a", "Linear"], ["b", "Linear", "a"]],  path, type, same module
@@ -19,7 +19,7 @@
 
 #include "formats.h"
 
-#include <jansson.h>
+#include "json.h"
 
 #define SCRIPT_VERSION 1
 #define SCRIPT_KEY "tenon.script"

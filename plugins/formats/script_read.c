@@ -30,8 +30,8 @@ struct slot {
 
 static tn_status wrong(const struct reading *r, const char *what, const char *expected)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: script: %s: missing or wrong type; expected %s",
-                   r->source->path, what, expected);
+    return tn_fail(TN_ERR_FORMAT, "%s: script: %s: missing or wrong; expected %s", r->source->path,
+                   what, expected);
 }
 
 static tn_status prefix(const struct reading *r, const char *what, const char *name)

@@ -43,7 +43,8 @@ tn_module *layers_module(const tn_value *value)
         return tn_module_parse(value->as.s);
     if (value->kind == TN_VALUE_MODULE)
         return tn_module_keep(value->as.module);
-    tn_fail(TN_ERR_TYPE, "module: wrong type; expected a module, as in Linear(4, 3)");
+    tn_fail(TN_ERR_TYPE, "module: wrong type, got %s; expected a module, as in Linear(4, 3)",
+            tn_value_kind_name(value->kind));
     return NULL;
 }
 
@@ -87,9 +88,12 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
 tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *value,
                            tn_tensor **out)
 {
+    if (value->kind == TN_VALUE_NONE)
+        return tn_fail(TN_ERR_TYPE, "%s: %s: missing; expected a tensor", tn_module_type(self),
+                       name);
     if (value->kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: %s: %s; expected a tensor", tn_module_type(self), name,
-                       value->kind == TN_VALUE_NONE ? "missing" : "wrong type");
+        return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected a tensor",
+                       tn_module_type(self), name, tn_value_kind_name(value->kind));
     *out = value->as.tensor;
     return TN_OK;
 }
@@ -97,8 +101,8 @@ tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *va
 tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
 {
     if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
-        return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type; expected True or False",
-                       tn_module_type(self), name);
+        return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected True or False",
+                       tn_module_type(self), name, tn_value_kind_name(value->kind));
     *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
     return TN_OK;
 }

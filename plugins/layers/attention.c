@@ -187,10 +187,12 @@ static tn_status tensor_of(const tn_pack *input, int which, bool required, tn_te
         *out = value.as.tensor;
         return TN_OK;
     }
-    if (value.kind == TN_VALUE_NONE && !required)
-        return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s: %s; expected a tensor", arguments[which],
-                   value.kind == TN_VALUE_NONE ? "missing" : "wrong type");
+    if (value.kind == TN_VALUE_NONE)
+        return required ? tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s: missing; expected a tensor",
+                                  arguments[which])
+                        : TN_OK;
+    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s: wrong type, got %s; expected a tensor",
+                   arguments[which], tn_value_kind_name(value.kind));
 }
 
 static bool truth_of(const tn_pack *input, int which, bool otherwise)

@@ -43,7 +43,8 @@ static tn_status add(tn_module *self, const char *name, const tn_value *value)
     else if (value->kind == TN_VALUE_MODULE)
         child = tn_module_keep(value->as.module);
     else
-        tn_fail(TN_ERR_TYPE, "wrong type; expected a module, as in Linear(4, 3)");
+        tn_fail(TN_ERR_TYPE, "wrong type, got %s; expected a module, as in Linear(4, 3)",
+                tn_value_kind_name(value->kind));
     tn_status status = child != NULL ? tn_module_add_child(self, name, child)
                                      : tn_error_prefix("%s: module \"%s\": ", type, name);
     tn_module_drop(child);
@@ -309,7 +310,9 @@ static tn_tensor *zeros_of(const tn_value *value)
     }
     if (!good) {
         tn_fail(TN_ERR_TYPE,
-                "wrong type; expected a tensor, or its shape, as in (2, 3) or (2, 3, float64)");
+                "wrong type, got %s; expected a tensor, or its shape, as in (2, 3) or "
+                "(2, 3, float64)",
+                tn_value_kind_name(value->kind));
         return NULL;
     }
     return tn_tensor_full((tn_ints){ sizes, count }, 0, dtype, NULL);

@@ -176,8 +176,9 @@ tn_status layers_gain(const tn_value *value, double *gain)
     if (name->kind != TN_VALUE_STRING)
         return tn_fail(
             TN_ERR_TYPE,
-            "gain: wrong type; expected a number, a nonlinearity, or one with its parameter: "
-            "('leaky_relu', 0.2)");
+            "gain: wrong type, got %s; expected a number, a nonlinearity, or one with its "
+            "parameter: ('leaky_relu', 0.2)",
+            tn_value_kind_name(value->kind));
     return gain_of(name->as.s, slope, gain);
 }
 

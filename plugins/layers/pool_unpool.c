@@ -39,14 +39,16 @@ static tn_status requested_size(tn_module *self, const tn_pack *input, int64_t d
     if ((value.kind != TN_VALUE_LIST && value.kind != TN_VALUE_TUPLE) || value.count < dims)
         return tn_fail(
             TN_ERR_TYPE,
-            "%s: output_size: wrong type or count; expected a list of %lld sizes or more",
-            tn_module_type(self), (long long)dims);
+            "%s: output_size: wrong type or count, got %s of %u; expected a list of %lld sizes or "
+            "more",
+            tn_module_type(self), tn_value_kind_name(value.kind), tn_value_size(&value),
+            (long long)dims);
     for (int64_t d = 0; d < dims; d++) {
         const tn_value *size = &value.as.list[value.count - dims + d];
 
         if (size->kind != TN_VALUE_INT)
-            return tn_fail(TN_ERR_TYPE, "%s: output_size: wrong type; expected integers",
-                           tn_module_type(self));
+            return tn_fail(TN_ERR_TYPE, "%s: output_size: wrong type, got %s; expected integers",
+                           tn_module_type(self), tn_value_kind_name(size->kind));
         room[d] = size->as.i;
     }
     *out = (tn_ints){ room, dims };

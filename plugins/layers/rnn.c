@@ -223,7 +223,8 @@ static tn_status take_state(tn_module *self, const tn_value *value, tn_tensor **
     if (value->kind == TN_VALUE_NONE)
         return TN_OK;
     if (value->kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: hx: wrong type; expected a tensor%s", tn_module_type(self),
+        return tn_fail(TN_ERR_TYPE, "%s: hx: wrong type, got %s; expected a tensor%s",
+                       tn_module_type(self), tn_value_kind_name(value->kind),
                        kind_of(self) == LSTM ? ", or a tuple of two: (h_0, c_0)" : "");
     *state = value->as.tensor;
     return TN_OK;
@@ -238,8 +239,9 @@ static tn_status take_states(tn_module *self, const tn_value *hx, tn_tensor **in
     if (kind_of(self) != LSTM || hx->kind == TN_VALUE_NONE)
         return take_state(self, hx, &in[1]);
     if (!row || hx->count != 2)
-        return tn_fail(TN_ERR_TYPE, "%s: hx: wrong type; expected a tuple of two: (h_0, c_0)",
-                       tn_module_type(self));
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: hx: wrong type, got %s of %u; expected a tuple of two: (h_0, c_0)",
+                       tn_module_type(self), tn_value_kind_name(hx->kind), tn_value_size(hx));
     status = take_state(self, &hx->as.list[0], &in[1]);
     return status == TN_OK ? take_state(self, &hx->as.list[1], &in[2]) : status;
 }

@@ -59,10 +59,15 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     tn_ints shape = tn_tensor_shape(input), inner = s->unflattened_size;
     int64_t dim = s->dim < 0 ? s->dim + shape.count : s->dim;
     int64_t to[TN_MAX_DIMS];
+    if (shape.count == 0) {
+        tn_fail(TN_ERR_INDEX, "Unflatten: input: no dimensions; expected at least 1");
+        return NULL;
+    }
     if (dim < 0 || dim >= shape.count) {
         tn_fail(TN_ERR_INDEX,
-                "Unflatten: dim: out of range, got %lld; the input has %lld dimensions",
-                (long long)s->dim, (long long)shape.count);
+                "Unflatten: dim: out of range, got %lld; expected %lld to %lld, a dimension of the "
+                "input",
+                (long long)s->dim, -(long long)shape.count, (long long)shape.count - 1);
         return NULL;
     }
     if (inner.count < 1 || shape.count - 1 + inner.count > TN_MAX_DIMS) {

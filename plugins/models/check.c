@@ -65,6 +65,18 @@ tn_status models_check_images(tn_module *self, tn_tensor *x, int64_t channels)
                    tn_module_type(self), (long long)tn_tensor_size(x, 1), (long long)channels);
 }
 
+tn_status models_check_image_size(tn_module *self, tn_tensor *x, int64_t channels, int64_t size)
+{
+    tn_status status = models_check_images(self, x, channels);
+
+    if (status != TN_OK || (tn_tensor_size(x, 2) == size && tn_tensor_size(x, 3) == size))
+        return status;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: input: wrong size, got %lld x %lld; expected %lld x %lld (image_size)",
+                   tn_module_type(self), (long long)tn_tensor_size(x, 2),
+                   (long long)tn_tensor_size(x, 3), (long long)size, (long long)size);
+}
+
 tn_status models_check_tokens(tn_module *self, tn_tensor *x)
 {
     tn_dtype dtype = tn_tensor_dtype(x);

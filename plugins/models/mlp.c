@@ -187,16 +187,8 @@ static tn_tensor *lenet_forward(tn_module *self, tn_tensor *x)
 {
     const struct lenet *s = tn_module_data(self);
 
-    if (models_check_images(self, x, s->in_channels) != TN_OK)
+    if (models_check_image_size(self, x, s->in_channels, s->image_size) != TN_OK)
         return NULL;
-    if (tn_tensor_size(x, 2) != s->image_size || tn_tensor_size(x, 3) != s->image_size) {
-        tn_fail(TN_ERR_VALUE,
-                "%s: input: wrong size, got %lld x %lld; expected %lld x %lld (image_size)",
-                tn_module_type(self), (long long)tn_tensor_size(x, 2),
-                (long long)tn_tensor_size(x, 3), (long long)s->image_size,
-                (long long)s->image_size);
-        return NULL;
-    }
     x = tn_flatten(pooled(self, "conv2", pooled(self, "conv1", x)), 1, -1);
     return tn_module_call_child(self, "fc3", activated(self, "fc2", activated(self, "fc1", x)));
 }

@@ -39,8 +39,11 @@ TN_HIDDEN tn_status models_check_word(tn_module *self, const char *option, const
                                       const char *words);
 /* Sets *small to whether the word of the option `stem` is small. */
 TN_HIDDEN tn_status models_check_stem(tn_module *self, const char *word, bool *small);
-/* Checks the input of a model: [N, channels, H, W] / [N, L] of integers. */
+/* Checks the input of a model: [N, channels, H, W], or [N, L] of integers. */
 TN_HIDDEN tn_status models_check_images(tn_module *self, tn_tensor *x, int64_t channels);
+/* The same, and H and W must be `size`, the option image_size. */
+TN_HIDDEN tn_status models_check_image_size(tn_module *self, tn_tensor *x, int64_t channels,
+                                            int64_t size);
 TN_HIDDEN tn_status models_check_tokens(tn_module *self, tn_tensor *x);
 
 /* A repr without text: Python prints no options of these classes. */

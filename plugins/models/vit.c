@@ -292,16 +292,8 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     const struct vit *s = tn_module_data(self);
     tn_tensor *in[2];
 
-    if (models_check_images(self, x, s->in_channels) != TN_OK)
+    if (models_check_image_size(self, x, s->in_channels, s->image_size) != TN_OK)
         return NULL;
-    if (tn_tensor_size(x, 2) != s->image_size || tn_tensor_size(x, 3) != s->image_size) {
-        tn_fail(TN_ERR_VALUE,
-                "%s: input: wrong size, got %lld x %lld; expected %lld x %lld (image_size)",
-                tn_module_type(self), (long long)tn_tensor_size(x, 2),
-                (long long)tn_tensor_size(x, 3), (long long)s->image_size,
-                (long long)s->image_size);
-        return NULL;
-    }
     in[0] = tn_expand(tn_module_get(self, "class_token"), TN_SHAPE(tn_tensor_size(x, 0), -1, -1));
     in[1] = tn_transpose(tn_flatten(tn_module_call_child(self, "conv_proj", x), 2, -1), 1, 2);
     if (in[0] == NULL || in[1] == NULL)

@@ -537,8 +537,10 @@ static tn_status scaled_dot_product_attention_decompose(const tn_decompose *call
     if (status != TN_OK)
         return status;
     if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "mask: too many heads with enable_gqa; expected at most as many as q has");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "mask: too many heads with enable_gqa, got %lld; expected at most %lld, as q has",
+            (long long)all.size[all.count - 1], (long long)tn_tensor_size(q, -3));
     for (int64_t d = 0; d < all.count; d++)
         full[d] = all.size[d];
     full[all.count] = tn_tensor_size(q, -2);

@@ -59,9 +59,8 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
                        "dropout_p: out of range, got %g; expected a probability from 0 to 1",
                        heads.dropout_p);
     if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
-        return tn_fail(
-            TN_ERR_VALUE,
-            "weights: missing or too many; expected either w_in or all of w_q, w_k and w_v");
+        return tn_fail(TN_ERR_VALUE,
+                       "weights: wrong set; expected either w_in or all of w_q, w_k and w_v");
     if (one && (k->shape[2] != e || v->shape[2] != e))
         return tn_fail(TN_ERR_RUNTIME,
                        "w_in: q, k and v have different features, got %s, %s, %s; "

@@ -15,7 +15,7 @@ void tn__channels_set_last(tn_meta *meta);
 /* For images of four or five dimensions, as PyTorch keeps them. Returns whether the channels of x
  * are last in memory; false if the same strides are also row-major. */
 bool tn__channels_image(const tn_view *x);
-/* Gives a result of as many dimensions as x channels-last strides if tn__channels_image(x). */
+/* If tn__channels_image(x), gives a result with as many dimensions as x channels-last strides. */
 void tn__channels_keep(tn_meta *meta, const tn_view *x);
 /* The view [N, ..., C] of x [N, C, ...], and back. */
 tn_tensor *tn__channels_moved(tn_tensor *x);

@@ -119,7 +119,8 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
         if (more[i] >= stride[i] && more[i] >= dilation[i])
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "output_padding: out of range, got %s; expected less than stride or dilation",
+                "output_padding: out of range, got %s; expected 0 or more, and less than stride or "
+                "dilation",
                 tn__common_text(text, o->output_padding));
     return status == TN_OK ? tn__common_open(infer) : status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of Fourier transforms share. */
+ * Shared by the files of Fourier transforms. */
 #ifndef TN_OPS_FFT_H
 #define TN_OPS_FFT_H
 

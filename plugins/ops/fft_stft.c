@@ -244,12 +244,12 @@ static tn_status istft_infer(tn_infer *infer)
                        "Complex windows are incompatible with return_complex=False");
     windows = x->shape[x->ndim - 1];
     if (windows > INT64_MAX / 4 / s.n)
-        return tn_fail(TN_ERR_RUNTIME, "x: too many windows, got %lld", (long long)windows);
+        return tn_fail(TN_ERR_RUNTIME, "x: too many windows, got %lld; expected at most %lld",
+                       (long long)windows, (long long)(INT64_MAX / 4 / s.n));
     result_of(o, s, windows, &start, &length);
     if (length < 1 || start >= whole_length(s, windows))
         return tn_fail(TN_ERR_RUNTIME,
-                       "length: out of range, the result would have %lld elements; "
-                       "expected at least 1",
+                       "length: out of range, got a result of %lld elements; expected at least 1",
                        (long long)length);
     out->dtype = o->return_complex ? dtype : tn__common_part(dtype);
     out->ndim = x->ndim - 1;

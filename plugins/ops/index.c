@@ -13,6 +13,15 @@ static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char
                    tn__common_text(text_x, tn__common_shape(x)), rule);
 }
 
+static tn_status same_dtype(const tn_view *x, const tn_view *other, const char *name)
+{
+    if (tn_view_dtype(other) == tn_view_dtype(x))
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME,
+                   "x or %s: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
+                   name, tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(other)));
+}
+
 static tn_status index_fits(const tn_view *x, const tn_view *index, int64_t dim)
 {
     int32_t at;
@@ -51,11 +60,9 @@ tn_status index_into_infer(tn_infer *infer, int64_t dim)
 
     if (status != TN_OK)
         return status;
-    if (tn_view_dtype(src) != tn_view_dtype(x))
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "x or src: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
-            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+    status = same_dtype(x, src, "src");
+    if (status != TN_OK)
+        return status;
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (tn__common_count(tn__common_shape(index)) == 0)
         return TN_OK;
@@ -174,11 +181,9 @@ tn_status index_slices_infer(tn_infer *infer, int64_t along)
         status = index_row(index);
     if (status != TN_OK)
         return status;
-    if (tn_view_dtype(src) != tn_view_dtype(x))
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "x or src: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
-            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+    status = same_dtype(x, src, "src");
+    if (status != TN_OK)
+        return status;
     for (int32_t d = 0; d < x->ndim && fits; d++)
         fits = src->shape[d] ==
                (d == dim ? tn__common_count(tn__common_shape(index)) : x->shape[d]);
@@ -285,11 +290,9 @@ static tn_status index_put_infer(tn_infer *infer)
 
     if (status != TN_OK)
         return status;
-    if (tn_view_dtype(values) != tn_view_dtype(x))
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "x or values: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
-            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(values)));
+    status = same_dtype(x, values, "values");
+    if (status != TN_OK)
+        return status;
     rest_of(x, infer->n_in - 2, &meta);
     fits = values->ndim <= meta.ndim;
     for (int32_t d = 0; d < values->ndim && fits; d++)

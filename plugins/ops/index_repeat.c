@@ -29,8 +29,10 @@ static tn_status repeated_shape(const tn_view *x, int64_t dim, tn_meta *meta, in
 
 static tn_status wrong_repeats(int64_t got)
 {
-    return tn_fail(TN_ERR_RUNTIME, "repeats: out of range, got %lld; repeats can not be negative",
-                   (long long)got);
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "repeats: out of range, got %lld; expected 0 or more: repeats can not be negative",
+        (long long)got);
 }
 
 static tn_status repeat_interleave_infer(tn_infer *infer)
@@ -122,8 +124,10 @@ static tn_status repeat_interleave_scalar_infer(tn_infer *infer)
     if (o->repeats < 0)
         return wrong_repeats(o->repeats);
     if (size > 0 && o->repeats > INT64_MAX / size)
-        return tn_fail(TN_ERR_VALUE, "repeats: too large, got %lld for %lld elements",
-                       (long long)o->repeats, (long long)size);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "repeats: too large, got %lld for %lld elements; expected a result of less than 2^63",
+            (long long)o->repeats, (long long)size);
     meta->shape[at] = size * o->repeats;
     return TN_OK;
 }
@@ -175,7 +179,7 @@ static tn_status diag_embed_infer(tn_infer *infer)
     if (rows == columns)
         return tn_fail(TN_ERR_RUNTIME,
                        "dim1 and dim2: diagonal dimensions cannot be identical, "
-                       "got %lld and %lld",
+                       "got %lld and %lld; expected two dimensions",
                        (long long)o->dim1, (long long)o->dim2);
     if (o->offset > INT32_MAX || o->offset < -INT32_MAX)
         return tn_fail(TN_ERR_VALUE, "offset: out of range, got %lld; expected at most %d",

@@ -117,7 +117,7 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
     return TN_OK;
 }
 
-static tn_status stretch(struct ctc *k, tn_ints targets, const int64_t *given, int64_t blank)
+static tn_status insert_blanks(struct ctc *k, tn_ints targets, const int64_t *given, int64_t blank)
 {
     int64_t longest = 0, from = 0;
 
@@ -320,7 +320,7 @@ static tn_status ctc_loss_decompose(const tn_decompose *call)
     k.input = given == NULL ? NULL : read(call->in[2]);
     k.target = k.input == NULL ? NULL : read(call->in[3]);
     if (k.target != NULL && check(&k, targets, given, o->blank) == TN_OK &&
-        stretch(&k, targets, given, o->blank) == TN_OK)
+        insert_blanks(&k, targets, given, o->blank) == TN_OK)
         y = loss_of(&k, o, x, batched);
     tn_free(given);
     tn_free(k.input);

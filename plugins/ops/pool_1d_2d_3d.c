@@ -420,8 +420,8 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         if (__builtin_mul_overflow(all, shape[2 + i], &all))
             return tn_fail(
                 TN_ERR_VALUE,
-                "kernel, stride or output_size: too large, the result has too many elements; "
-                "expected fewer");
+                "kernel, stride or output_size: too large; expected a result of less than 2^63 "
+                "elements");
     }
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
                    tn_flatten(indices, 2, -1), tn_flatten(x, 2, -1), 2);

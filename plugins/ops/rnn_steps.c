@@ -277,7 +277,7 @@ static tn_status recurrent_steps_decompose(const tn_decompose *call)
 
 /* ---- backward ---- */
 
-/* Gradients of a step that are known before it is gone back through. */
+/* Gradients of a step that are known before its backward pass. */
 struct slopes {
     tn_tensor *h, *c, *gates, *cells; /* TN_NONE: 0 */
 };
@@ -315,9 +315,9 @@ struct moment {
     tn_tensor *h, *h_before, *c, *c_before, *gates, *now;
 };
 
-/* Goes back through one step of an LSTM. *direct becomes the gradient of the state before, without
- * the part through w_hh; g->c the gradient of the cell before. Returns the gradient of the gates
- * before their functions. */
+/* The backward pass of one step of an LSTM. *direct becomes the gradient of the state before,
+ * without the part through w_hh; g->c the gradient of the cell before. Returns the gradient of the
+ * gates before their functions. */
 static tn_tensor *back_lstm(const struct moment *m, struct slopes *g, tn_tensor **direct)
 {
     tn_tensor *i = tn__rnn_part(m->gates, 0, 4), *f = tn__rnn_part(m->gates, 1, 4),
@@ -357,7 +357,7 @@ static tn_tensor *back_gru(const struct moment *m, const struct slopes *g, tn_te
     return x;
 }
 
-/* Goes back through one step: g->h and g->c become the gradients of the states before it. */
+/* The backward pass of one step: g->h and g->c become the gradients of the states before it. */
 static tn_status back(enum tn__rnn_kind kind, const struct moment *m, tn_tensor *w_hh,
                       struct slopes *g, tn_tensor **gx, tn_tensor **gh)
 {

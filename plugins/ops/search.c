@@ -32,8 +32,10 @@ static tn_status side_fits(const char *side, bool right)
     if (side == NULL || is(side, "right"))
         return TN_OK;
     if (!is(side, "left"))
-        return tn_fail(TN_ERR_RUNTIME, "side: unknown, got %q; side can only be 'left' or 'right'",
-                       side);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "side: unknown, got %q; expected left or right: side can only be 'left' or 'right'",
+            side);
     if (right)
         return tn_fail(TN_ERR_RUNTIME, "side and right can't be set to opposites, got side of left "
                                        "while right was True");

@@ -252,8 +252,9 @@ static tn_status mode_derive(tn_derive *d)
     return rank_derive(d, o->dim, o->keepdim);
 }
 
-/* In the sorted line, equal elements form runs. The place of an element within its run is largest
- * at the end of the longest run; argmax takes the first of them, the run of the smallest. */
+/* Sorts each line, so that equal elements form runs, and numbers the elements of each run from 0.
+ * The largest number is at the end of the longest run; argmax takes the first of equally long runs,
+ * which is that of the smallest element. */
 static tn_status mode_decompose(const tn_decompose *call)
 {
     const tn_mode_options *o = call->options;

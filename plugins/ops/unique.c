@@ -211,10 +211,10 @@ static tn_status bincount_infer(tn_infer *infer)
                        "non-negative integral inputs",
                        (int)x->ndim);
     if (o->minlength < 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "minlength: out of range, got %lld; minlength should be >= "
-                       "0",
-                       (long long)o->minlength);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "minlength: out of range, got %lld; expected 0 or more: minlength should be >= 0",
+            (long long)o->minlength);
     if (weights != NULL && (weights->ndim != 1 || weights->shape[0] != x->shape[0])) {
         char text[TN__TEXT];
 
@@ -243,10 +243,11 @@ static tn_status bincount_decompose(const tn_decompose *call)
             tn_tensor_scalar(tn_amax(x, NULL), &most) != TN_OK)
             return tn_error_last_code();
         if (tn_scalar_as_int(least) < 0)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "bincount: x: out of range, got %lld; bincount only supports 1-d "
-                           "non-negative integral inputs",
-                           (long long)tn_scalar_as_int(least));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "bincount: x: out of range, got %lld; expected 0 or more: bincount only supports "
+                "1-d non-negative integral inputs",
+                (long long)tn_scalar_as_int(least));
         if (tn_scalar_as_int(most) == INT64_MAX)
             return tn_fail(TN_ERR_MEMORY,
                            "bincount: x: too large, got %lld; the result would need "
@@ -268,15 +269,17 @@ static tn_status histc_infer(tn_infer *infer)
 
     if (o->bins <= 0 || o->bins > INT32_MAX)
         return tn_fail(TN_ERR_RUNTIME,
-                       "bins: out of range, got %lld; bins must be > 0 and at most "
-                       "%d",
+                       "bins: out of range, got %lld; expected 1 to %d: bins must be > 0",
                        (long long)o->bins, INT32_MAX);
     if (!isfinite(o->min) || !isfinite(o->max))
         return tn_fail(TN_ERR_RUNTIME, "min and max: range of [%g, %g] is not finite", o->min,
                        o->max);
     if (o->min > o->max)
-        return tn_fail(TN_ERR_RUNTIME, "min and max: got %g and %g; max must be larger than min",
-                       o->min, o->max);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "min and max: out of range, got %g and %g; expected min below max: max must be larger "
+            "than min",
+            o->min, o->max);
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), TN_SHAPE(o->bins));
     return TN_OK;
 }

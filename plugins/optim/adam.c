@@ -38,9 +38,8 @@ static const tn_option adamw_options[] = OPTIONS("0.01");
 static tn_status check(tn_optimizer *self, const void *options)
 {
     const struct adam *s = options;
-    tn_status status = optim_check_common(self, s->lr, s->eps, s->weight_decay);
 
-    return status == TN_OK ? optim_check_betas(self, &s->betas) : status;
+    return optim_check_adam(self, s->lr, &s->betas, s->eps, s->weight_decay);
 }
 
 static tn_status run(const struct optim_call *call, bool decoupled)

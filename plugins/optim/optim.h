@@ -43,6 +43,10 @@ TN_HIDDEN tn_status optim_check_real(tn_optimizer *self, const tn_step_args *arg
 TN_HIDDEN tn_status optim_check_common(tn_optimizer *self, double lr, double eps,
                                        double weight_decay);
 
+/* Checks the options that Adam and its variants share. */
+TN_HIDDEN tn_status optim_check_adam(tn_optimizer *self, double lr, const tn_floats *betas,
+                                     double eps, double weight_decay);
+
 /* numbers.c: the step number and the learning rate as tensors */
 
 /* The learning rate that was last written to the tensors of a group. Must be the last member of an

@@ -59,3 +59,11 @@ tn_status optim_check_real(tn_optimizer *self, const tn_step_args *args)
     }
     return TN_OK;
 }
+
+tn_status optim_check_adam(tn_optimizer *self, double lr, const tn_floats *betas, double eps,
+                           double weight_decay)
+{
+    tn_status status = optim_check_common(self, lr, eps, weight_decay);
+
+    return status == TN_OK ? optim_check_betas(self, betas) : status;
+}

@@ -13,9 +13,9 @@ static tn_status add_all(tn_scheduler *self, const tn_value *list, const char *e
 
     if (list->kind != TN_VALUE_LIST && list->kind != TN_VALUE_TUPLE)
         return tn_fail(TN_ERR_TYPE,
-                       "%s: schedulers: wrong type; expected a list such as "
+                       "%s: schedulers: wrong type, got %s; expected a list such as "
                        "[StepLR(10), ExponentialLR(0.9)]",
-                       name);
+                       name, tn_value_kind_name(list->kind));
     if (list->count == 0)
         return tn_fail(TN_ERR_VALUE, "%s expects at least one scheduler%s, but got no scheduler.",
                        name, expected);

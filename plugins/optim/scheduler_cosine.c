@@ -105,7 +105,7 @@ static int64_t longer(const struct restarts_lr *s, int64_t length)
     return length > INT64_MAX / s->T_mult ? INT64_MAX : length * s->T_mult;
 }
 
-/* Goes to a number of steps since the start, which may be a fraction. */
+/* Moves to a number of steps since the start, which may be a fraction. */
 static tn_status restarts_go(const struct restarts_lr *s, struct restarts_state *now, double to)
 {
     if (!(to >= 0) || isinf(to))

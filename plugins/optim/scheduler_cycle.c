@@ -127,9 +127,10 @@ static tn_status cyclic_check(tn_scheduler *self)
                        "CyclicLR: step_size_down: out of range, got %lld; expected 1 or more",
                        (long long)s->step_size_down);
     if (strcmp(s->scale_mode, "cycle") != 0 && strcmp(s->scale_mode, "iterations") != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "CyclicLR: scale_mode: got %q; expected \"cycle\" or \"iterations\"",
-                       s->scale_mode);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "CyclicLR: scale_mode: unknown, got %q; expected \"cycle\" or \"iterations\"",
+            s->scale_mode);
     return TN_OK;
 }
 
@@ -178,8 +179,11 @@ static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
     if (status == TN_OK)
         status = scheduler_check_groups("max_lr", &s->max_lr, args->groups);
     if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
-        status = tn_fail(TN_ERR_VALUE, "CyclicLR: mode is invalid and scale_fn is None, got %q",
-                         s->mode);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "CyclicLR: mode is invalid and scale_fn is None, got %q; expected triangular, "
+            "triangular2 or exp_range",
+            s->mode);
     if (status == TN_OK && s->cycle_momentum)
         status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);
     if (status == TN_OK && s->cycle_momentum)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node with what decides whether it equals another. */
+/* A node, with the data by which equal nodes are found. */
 struct row {
     tn_node *node;
     char *spec; /* owned */

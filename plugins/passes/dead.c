@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pass dead: removes nodes whose values nobody uses. */
+ * The pass dead: removes nodes whose values are not used. */
 #include "passes.h"
 
 static tn_status dead(const tn_pass_def *self, const tn_pass_args *args)
@@ -12,5 +12,5 @@ static tn_status dead(const tn_pass_def *self, const tn_pass_args *args)
 }
 
 const tn_pass_def pass_dead = { TN_HEAD(tn_pass_def), .name = "dead",
-                                .help = "removes nodes whose values nobody uses",
+                                .help = "removes nodes whose values are not used",
                                 .flags = TN_PASS_EXACT, .run = dead };

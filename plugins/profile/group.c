@@ -267,7 +267,8 @@ int64_t group_copy(tn_profile_group group, tn_profile_sort sort, tn_profile_row 
     int64_t count;
 
     if (room < 0 || (out == NULL && room > 0)) {
-        tn_fail(TN_ERR_VALUE, "profile: room: got %lld; expected 0 or more, and an array",
+        tn_fail(TN_ERR_VALUE,
+                "profile: room: out of range, got %lld; expected 0 or more, and an array",
                 (long long)room);
         return -1;
     }

@@ -99,7 +99,8 @@ static tn_status event(int64_t index, tn_profile_event *out)
     schedule_lock();
     const result *r = result_get();
     if (index < 0 || index >= r->count) {
-        status = tn_fail(TN_ERR_INDEX, "profile: event: got %lld; expected 0 or more, below %lld",
+        status = tn_fail(TN_ERR_INDEX,
+                         "profile: event: out of range, got %lld; expected 0 or more, below %lld",
                          (long long)index, (long long)r->count);
     } else {
         const result_span *span = &r->spans[index];
@@ -169,7 +170,8 @@ static tn_status activate(const tn_plugin *self)
     if (tn_env_get("TENON_PROFILE") == NULL)
         return TN_OK;
     if (options.limit < 1 || options.limit > 1 << 20)
-        return tn_fail(TN_ERR_VALUE, "TENON_PROFILE_LIMIT: got %lld MiB; expected 1 to 1048576",
+        return tn_fail(TN_ERR_VALUE,
+                       "TENON_PROFILE_LIMIT: out of range, got %lld MiB; expected 1 to 1048576",
                        (long long)options.limit);
     all.limit = (uint64_t)options.limit << 20;
     all.flags = options.shapes ? 0 : TN_PROFILE_NO_SHAPES;

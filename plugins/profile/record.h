@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What record.c, observer.c and device.c share: the state of a thread and of the profile. */
+ * Shared by record.c, observer.c and device.c: the state of a thread and of the profile. */
 #ifndef TN_PROFILE_RECORD_H
 #define TN_PROFILE_RECORD_H
 

@@ -55,7 +55,8 @@ static tn_status check(const tn_profile_options *options)
     };
 
     if (options->size != sizeof *options)
-        return tn_fail(TN_ERR_VALUE, "profile: options: size: got %llu bytes; expected %llu",
+        return tn_fail(TN_ERR_VALUE,
+                       "profile: options: size: wrong size, got %llu bytes; expected %llu",
                        (unsigned long long)options->size, (unsigned long long)sizeof *options);
     if (options->reserved != 0 || (options->flags & ~7u) != 0)
         return tn_fail(TN_ERR_VALUE,
@@ -99,11 +100,12 @@ static tn_profile_action action_of(const tn_profile_options *o, int64_t step)
 tn_status schedule_action(const tn_profile_options *options, int64_t step, tn_profile_action *out)
 {
     tn_status status = options == NULL || out == NULL
-                           ? tn_fail(TN_ERR_VALUE, "profile: options or out: it is NULL")
+                           ? tn_fail(TN_ERR_VALUE, "profile: %s: it is NULL; expected a pointer",
+                                     options == NULL ? "options" : "out")
                            : check(options);
 
     if (status == TN_OK && step < 0)
-        status = tn_fail(TN_ERR_VALUE, "profile: step: got %lld; expected 0 or more",
+        status = tn_fail(TN_ERR_VALUE, "profile: step: out of range, got %lld; expected 0 or more",
                          (long long)step);
     if (status == TN_OK)
         *out = action_of(options, step);

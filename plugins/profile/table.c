@@ -271,7 +271,8 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
 
     if (rows < 0 || (out == NULL && size > 0)) {
         if (rows < 0)
-            tn_fail(TN_ERR_VALUE, "profile: table: rows: got %lld; expected 0 or more",
+            tn_fail(TN_ERR_VALUE,
+                    "profile: table: rows: out of range, got %lld; expected 0 or more",
                     (long long)rows);
         else
             tn_fail(TN_ERR_VALUE,

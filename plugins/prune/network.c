@@ -73,7 +73,7 @@ static tn_status measure(network_leaf *leaf)
         if (size >= 0 && *own >= 0 && *own != size)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                            "%s: the sizes of its parameters differ, got %lld and %lld slices for "
-                           "the same channels",
+                           "the same channels; expected one number",
                            tn_module_type(leaf->module), (long long)*own, (long long)size);
         if (size >= 0)
             *own = size;

@@ -120,7 +120,7 @@ static tn_status has_nan(tn_tensor *tensor, bool *has)
     return values != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* Calls the network once with NaN, and notes what this call finds. */
+/* Calls the network once with NaN, and records which channels each module reads. */
 static tn_status probe(network *n, struct findings *f, tn_tensor *const *inputs)
 {
     network_probe now = { f->from, f->chosen, f->hit, f->read };

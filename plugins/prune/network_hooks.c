@@ -66,7 +66,7 @@ static int any_nan(tn_tensor *tensor)
     return found;
 }
 
-/* Notes what a module reads. */
+/* Records what a module reads. */
 static tn_status look(const network *n, const network_leaf *leaf, int64_t index,
                       const tn_pack *input, bool *read)
 {

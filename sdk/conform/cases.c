@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the cases of tenon check from text files, whose lines are a word and its values
- * (docs/plugins/conform.md describes the format). */
+ * (docs/plugins/check.md describes the format). */
 #include "conform.h"
 
 #include <dirent.h>
@@ -198,7 +198,7 @@ static bool read_input(reader *r, const char *text)
         conform_tensor *more = keep(r, (size_t)capacity * sizeof *more);
 
         if (more == NULL)
-            return wrong(r, "%s", "no memory");
+            return wrong(r, "%s", "out of memory");
         if (r->one.n_in > 0)
             memcpy(more, r->one.in, (size_t)r->one.n_in * sizeof *more);
         r->one.in = more;
@@ -266,7 +266,7 @@ static bool set_option(reader *r, char *text)
     if (options == NULL) {
         options = r->one.options = keep(r, r->one.def->options_size);
         if (options == NULL)
-            return wrong(r, "%s", "no memory");
+            return wrong(r, "%s", "out of memory");
         memcpy(options, r->one.def->defaults, r->one.def->options_size);
     }
     options += row->offset;
@@ -281,7 +281,7 @@ static bool set_option(reader *r, char *text)
         char *copy = keep(r, strlen(value));
 
         if (copy == NULL)
-            return wrong(r, "%s", "no memory");
+            return wrong(r, "%s", "out of memory");
         *(const char **)(void *)options = strcpy(copy, value);
         return true;
     }

@@ -262,7 +262,8 @@ static void perform(conform *c, conform_plugin *plugin)
         if (t == NULL)
             t = test_named(conform_device_tests, c->subject);
         if (t == NULL) {
-            conform_fail(c, "test: unknown name");
+            conform_fail(c, "test %s: unknown name; expected one that tenon check --list prints",
+                         c->name);
             return;
         }
         if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0 ||

@@ -165,7 +165,8 @@ static void keeps_the_surroundings(conform *c)
         conform_fail(c, "locale: changed, got %.60s; expected %.60s (setlocale is the program's)",
                      now.locale, surroundings.locale);
     if (strcmp(now.folder, surroundings.folder) != 0)
-        conform_fail(c, "working directory: changed, got %.300s", now.folder);
+        conform_fail(c, "working directory: changed, got %.300s; expected %.300s", now.folder,
+                     surroundings.folder);
     if (now.mask != surroundings.mask)
         conform_fail(c, "umask: changed, got %03o; expected %03o", (unsigned)now.mask,
                      (unsigned)surroundings.mask);

@@ -418,7 +418,7 @@ static struct watched {
 static int64_t watched_count;
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Stands before the transform in the list, and notes the batch. */
+/* A transform that comes before the one under test, and records the batch that it gets. */
 static tn_status watch_apply(tn_transform_args *args)
 {
     const tn_value first = tn_pack_at(args->in, 0);
@@ -501,9 +501,10 @@ static bool check_batches(const reading *r)
         (void)tn_loader_next(plain);
         tn_loader_state_text(plain, state, sizeof state);
         well = (late != NULL && tn_loader_set_state(late, state) == TN_OK) ||
-               wrong(r, "cannot go on: %s", tn_error_text());
+               wrong(r, "cannot continue: %s", tn_error_text());
     }
-    well = well && go_on_equally(r, plain, late, "when a loader goes on in the middle of an epoch");
+    well = well &&
+           go_on_equally(r, plain, late, "when a loader continues in the middle of an epoch");
     tn_loader_drop(plain);
     tn_loader_drop(threads);
     tn_loader_drop(late);

@@ -228,8 +228,10 @@ static void opens_again_and_again(conform *c)
         backend->enumerate(backend, &second) != TN_OK)
         conform_fail(c, "enumerate: second call: %s", tn_error_text());
     else if (first != second || first < 1)
-        conform_fail(c, "enumerate: different numbers, got %d devices, then %d", (int)first,
-                     (int)second);
+        conform_fail(
+            c,
+            "enumerate: different numbers, got %d devices, then %d; expected the same, at least 1",
+            (int)first, (int)second);
     c->checks++;
     tn_error_clear();
 }

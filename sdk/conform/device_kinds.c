@@ -63,7 +63,8 @@ static bool counts_from(conform *c, const float *values, int first, const char *
     return true;
 }
 
-/* What the host writes through its pointer the device reads, and the other way round. */
+/* The device reads what the host has written through its pointer, and the host what the device has
+ * written. */
 void conform_device_managed(conform *c)
 {
     uint64_t scope = tn_scope_begin();

@@ -151,14 +151,14 @@ static bool read_tensor(const reader *r, char *text, conform_tensor *t)
 static bool read_input(reader *r, char *text)
 {
     if (r->one.n_in == CONFORM_LAYER_INPUTS)
-        return wrong(r, "too many inputs of a layer");
+        return wrong(r, "too many inputs of a layer; expected fewer");
     return read_tensor(r, text, &r->one.in[r->one.n_in]) && ++r->one.n_in > 0;
 }
 
 static bool read_result(reader *r, char *text)
 {
     if (r->one.n_out == CONFORM_LAYER_RESULTS)
-        return wrong(r, "too many results of a layer");
+        return wrong(r, "too many results of a layer; expected fewer");
     if (strchr(text, ':') == NULL)
         return wrong(r, "no numbers; expected out DTYPE SHAPE : NUMBERS");
     return read_tensor(r, text, &r->one.out[r->one.n_out]) && ++r->one.n_out > 0;
@@ -191,7 +191,7 @@ static bool read_line(reader *r, char *line)
         r->ours = line[0] == 'l' && strncmp(line + 6, r->type, length) == 0 &&
                   (line[6 + length] == '(' || line[6 + length] == '\0');
         if (r->ours && strlen(line + 6) >= sizeof r->one.spec)
-            return wrong(r, "the spec is too long");
+            return wrong(r, "the spec is too long; expected a shorter one");
         if (r->ours)
             strcpy(r->one.spec, line + 6);
         return true;

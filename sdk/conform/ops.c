@@ -414,7 +414,7 @@ static void work(conform *c, bool gradients)
     if (cases < 0)
         conform_fail(c, "cases: %s", words);
     else if (cases == 0)
-        conform_fail(c, "operator: no case; --cases FILE adds some (docs/plugins/conform.md)");
+        conform_fail(c, "operator: no case; --cases FILE adds some (docs/plugins/check.md)");
     else if (c->verdict == CONFORM_PASS && s->unjudged > 0 && elements == 0)
         conform_skip(c, "the reference device cannot run the operator");
     else if (c->verdict == CONFORM_PASS && (c->checks == 0 || (elements == 0 && missed > 0)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and runs cases of optimizers (docs/plugins/conform.md): `optimizer SPEC`, `parameter`,
+ * Reads and runs cases of optimizers (docs/plugins/check.md): `optimizer SPEC`, `parameter`,
  * `gradient`, and for each step a line `after` with the parameter that the author computed. */
 #include "optimizers.h"
 

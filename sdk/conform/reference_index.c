@@ -113,8 +113,8 @@ static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *
     }
     if (value < 0 || value >= x->shape[dim])
         return tn_fail(TN_ERR_INDEX,
-                       "%s: index: out of range, got %lld; dimension %lld has %lld elements",
-                       call->op, (long long)value, (long long)dim, (long long)x->shape[dim]);
+                       "%s: index: out of range, got %lld; expected 0 to %lld in dimension %lld",
+                       call->op, (long long)value, (long long)x->shape[dim] - 1, (long long)dim);
     for (int32_t d = 0; d < x->ndim; d++)
         place = place * x->shape[d] + (d == dim ? value : index->ndim > 0 ? at[d] : 0);
     *out = place;

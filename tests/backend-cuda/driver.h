@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of test_cuda share: the plugin and the fake driver. */
+ * Shared by the files of test_cuda: the plugin and the fake driver. */
 #ifndef TN_TESTS_BACKEND_CUDA_DRIVER_H
 #define TN_TESTS_BACKEND_CUDA_DRIVER_H
 

@@ -201,7 +201,7 @@ START_TEST(a_device_that_cannot_be_opened_leaves_nothing)
     fake->fail_code = 2;
     expect(d.backend->open(d.backend, 0, &device), TN_ERR_MEMORY, "Fake GPU 0");
     expect(d.backend->open(d.backend, 7, &device), TN_ERR_INDEX,
-           "index out of range, got 7; the count is 2");
+           "index: out of range, got 7; expected 0 to 1");
     close_clean();
 }
 END_TEST

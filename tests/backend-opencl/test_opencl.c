@@ -138,7 +138,7 @@ START_TEST(devices_come_in_the_same_order_each_time_and_say_what_they_are)
     ck_assert_int_eq(info.alignment & (info.alignment - 1), 0);
     ck_assert_uint_ne(info.dtypes & TN_BIT(TN_F32), 0);
     d.backend->close(device);
-    expect(d.backend->open(d.backend, first, &device), TN_ERR_INDEX, "index out of range");
+    expect(d.backend->open(d.backend, first, &device), TN_ERR_INDEX, "index: out of range");
 }
 END_TEST
 

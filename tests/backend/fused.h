@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of fused operators share: drawn tensors, and comparing bits. */
+ * Shared by the tests of fused operators: drawn tensors, and comparing bits. */
 #ifndef TN_TESTS_BACKEND_FUSED_H
 #define TN_TESTS_BACKEND_FUSED_H
 

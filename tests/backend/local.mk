@@ -22,7 +22,7 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
+TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
 	%D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
 	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_kept_weights %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
@@ -59,10 +59,10 @@ EXTRA_%C%_test_fft_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_conv_layouts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_conv_layouts_LDADD = $(TN_LINK_TEST) $(LIBM)
 
-%C%_test_relu_sigmoid_SOURCES = %D%/test_relu_sigmoid.c $(TN_BACKEND_SHARED)
-%C%_test_relu_sigmoid_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_relu_sigmoid_LDADD = $(TN_LINK_TEST) $(LIBM)
-EXTRA_%C%_test_relu_sigmoid_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+%C%_test_activation_SOURCES = %D%/test_activation.c $(TN_BACKEND_SHARED)
+%C%_test_activation_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_activation_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_activation_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_kept_weights_SOURCES = %D%/test_kept_weights.c tests/op/suite.h
 %C%_test_kept_weights_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -121,7 +121,8 @@ START_TEST(layers_add_their_bias)
 }
 END_TEST
 
-/* A row of NaN or infinity, and what lies behind the end of a matrix, stay where they are. */
+/* A row of NaN or infinity, and the memory beyond the end of a matrix, do not reach other results.
+ */
 /* Where instructions for bfloat16 compute the product, the sum is rounded once. */
 START_TEST(products_that_are_added_to_a_matrix)
 {

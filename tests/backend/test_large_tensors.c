@@ -412,7 +412,7 @@ START_TEST(numbers_too_small_for_float32_are_not_zero)
 }
 END_TEST
 
-/* What is read with gaps is written without any. */
+/* The input is strided, the result contiguous. */
 START_TEST(running_sums_of_lines_with_gaps)
 {
     enum { LINES = 40, LONG = 60 };

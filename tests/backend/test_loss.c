@@ -54,7 +54,7 @@ START_TEST(a_target_out_of_range_is_an_error_that_names_operator_index_and_bound
         ck_assert_msg(strstr(tn_error_text(), "nll_loss") && strstr(tn_error_text(), "4"), "%s: %s",
                       tn_device_name(device), tn_error_text());
         tn_error_clear();
-        /* the device goes on */
+        /* the device continues to work */
         same("add", device, TN_F32, tn_add_scalar(x, 1),
              (double[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, 0, 0);
     }

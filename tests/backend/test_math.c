@@ -36,7 +36,7 @@ static double ref_erfinv(double y)
     return copysign((low + high) / 2, y);
 }
 
-/* What the OpenCL specification allows is what is asked for. */
+/* The errors that the OpenCL specification allows. */
 static const struct unary unary[] = {
     { "abs", fabs, -9, 9, 0 },      { "sign", ref_sign, -2, 2, 0 },
     { "floor", floor, -9, 9, 0 },   { "ceil", ceil, -9, 9, 0 },

@@ -10,8 +10,8 @@ static const tn_device *cpu(void)
     return tn_device_find("cpu");
 }
 
-/* rows, depth, columns: each side on both sides of a strip's, a panel's and a vector's end; two and
- * three rounds. */
+/* rows, depth, columns: sizes just below and above those of a strip, a panel and a vector, and
+ * multiples of them. */
 static const int64_t sizes[][3] = { { 6, 3, 2 },      { 7, 1, 15 },     { 12, 64, 16 },
                                     { 13, 31, 17 },   { 18, 513, 33 },  { 25, 100, 47 },
                                     { 40, 2, 48 },    { 193, 65, 49 },  { 64, 64, 63 },

@@ -502,7 +502,7 @@ START_TEST(numbers_that_do_not_fit_are_refused)
 }
 END_TEST
 
-/* The wrapper has space for TN_MAX_DIMS tensors behind others, and takes memory for more. */
+/* The wrapper has space for TN_MAX_DIMS tensors after others, and takes memory for more. */
 START_TEST(a_list_behind_others_may_be_long_or_wrong)
 {
     TN_SCOPE;

@@ -176,7 +176,8 @@ START_TEST(the_same_seed_gives_the_same_numbers_on_every_device)
         tn_tensor *a = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device), NULL);
         tn_tensor *b = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device), NULL);
         double *x = get(a), *y = get(b);
-        ck_assert_mem_ne(x, y, 10 * sizeof *x); /* the second draw goes on where the first ended */
+        ck_assert_mem_ne(x, y,
+                         10 * sizeof *x); /* the second draw continues where the first ended */
         if (!first)
             first = get(a);
         same("uniform", device, TN_F32, a, first, 0, 0);

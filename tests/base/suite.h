@@ -29,7 +29,7 @@ static inline int suite_run(const char *name, const TTest *const *tests)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The last failure has this code and these words in it; it is cleared. */
+/* The last failure has this code and this text in its message; it is cleared. */
 #define expect_failure(code_, words)                                                               \
     do {                                                                                           \
         ck_assert_str_eq(tn_status_name(tn_error_last_code()), tn_status_name(code_));             \

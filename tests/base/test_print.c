@@ -169,7 +169,7 @@ START_TEST(texts_are_read_to_the_nearest_float)
         ck_assert_msg(good == !isinf(expected), "%s", digits);
         ck_assert_msg(!good || memcmp(&value, &expected, sizeof value) == 0, "%s", digits);
     }
-    /* Half way between two floats, and a hair above it far behind. */
+    /* Half way between two floats, and a hair above it far after. */
     ck_assert(tn_read_float("9007199254740993", &value));
     ck_assert_double_eq(value, 9007199254740992.0);
     char hair[1100] = "9007199254740993.";

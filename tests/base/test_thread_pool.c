@@ -366,7 +366,7 @@ START_TEST(after_fork_the_child_runs_everything_in_the_calling_thread)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
-    run(1000, 1); /* the parent goes on */
+    run(1000, 1); /* the parent continues */
     tn__thread_pool_shutdown();
 }
 END_TEST

@@ -201,7 +201,7 @@ static float one(float x)
     return x < 0 ? 0 : x;
 }
 
-/* An index counted up in the shape of `view`; false behind the last one. */
+/* Advances the index in row-major order; returns false after the last one. */
 static bool next(const tn_view *view, int64_t *index)
 {
     for (int32_t d = view->ndim - 1; d >= 0; d--) {

@@ -11,7 +11,7 @@
 #define LOSES 2   /* the pass refuses a graph that it has seen before */
 #define STRIDES 3 /* the compiler reads every input as if it were row-major */
 #define FORGETS 4 /* the compiler leaves its output as it is */
-#define PAST 5    /* the compiler writes behind its output */
+#define PAST 5    /* the compiler writes beyond its output */
 #define HALVES 6  /* the communicator divides an average once more */
 #define LAZY 7    /* the communicator copies nothing */
 #define SILENT 8  /* the communicator fails without a message */

@@ -397,7 +397,7 @@ START_TEST(wrong_uses_are_refused)
     refused(TN_F32, "batch_transform=MixUp(alpha=0)", "alpha: out of range");
     refused(TN_F32, "batch_transform=ToFloat()", "changes samples, not batches");
     refused(TN_F32, "batch_transform=[MixUp(num_classes=3), MixUp(num_classes=4)]",
-            "num_classes: got 4, but the labels have 3");
+            "num_classes: wrong number, got 4, but the labels have 3");
     refused(TN_U8, "batch_transform=MixUp(num_classes=3), workers=2", "uint8; expected float32");
     refused(TN_F32, "batch_transform=3", "transform: wrong kind, got int");
 }

@@ -217,7 +217,7 @@ START_TEST(damaged_idx_files_are_refused)
             "got 3 dimensions of uint8");
     write_mnist("train-images-idx3-ubyte", "train-labels-idx1-ubyte");
     write_file("train-labels-idx1-ubyte", high, sizeof high);
-    refused(tn_dataset_new("MNIST(%q)", folder), "sample 2: class out of range, got 10");
+    refused(tn_dataset_new("MNIST(%q)", folder), "sample 2: class: out of range, got 10");
     remove_folder();
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(damaged_cifar_files_are_refused)
     make_folder();
     write_file("test_batch.bin", bytes, sizeof bytes);
     refused(tn_dataset_new("CIFAR10(%q, train=False)", folder),
-            "record 0: class out of range, got 10");
+            "record 0: class: out of range, got 10");
     write_file("test_batch.bin", bytes, sizeof bytes - 1);
     refused(tn_dataset_new("CIFAR10(%q, train=False)", folder), "wrong size, got 3072 bytes");
     write_file("test_batch.bin", bytes, 0);

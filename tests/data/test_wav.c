@@ -364,7 +364,7 @@ START_TEST(single_files_have_their_paths)
 }
 END_TEST
 
-/* WAVFiles of one path must fail with this status and these words. */
+/* WAVFiles of one path must fail with this status and a message with this text. */
 static void is_refused(const char *name, tn_status status, const char *words)
 {
     ck_assert_ptr_null(tn_dataset_new("WAVFiles(%q)", inside(name)));

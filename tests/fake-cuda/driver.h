@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the fake driver share: driver.c (contexts, modules, launches),
+ * Shared by the files of the fake driver: driver.c (contexts, modules, launches),
  * memory.c, streams.c. Every function of the driver begins with BEGIN and ends with fake_leave,
  * which hold one lock. */
 #ifndef TN_TESTS_FAKE_CUDA_DRIVER_H

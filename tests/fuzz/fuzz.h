@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the fuzz targets share. A target is one file, fuzz_NAME.c, with LLVMFuzzerTestOneInput, and
+ * Shared by the fuzz targets. A target is one file, fuzz_NAME.c, with LLVMFuzzerTestOneInput, and
  * a folder corpus/NAME with small inputs. `configure --enable-fuzzers CC=clang && make fuzzers`
  * links it to libFuzzer:
  *

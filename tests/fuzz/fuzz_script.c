@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts: whatever the bytes, a module is made of them or they are refused with words; and a
+ * Scripts: whatever the bytes, a module is made of them or they are refused with a message; and a
  * script that was read is written as a file that reads as the same, and is written again with the
  * same bytes.
  *

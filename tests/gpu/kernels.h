@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of test_kernels share: the device under test, arrays of small numbers, and how
+ * Shared by the files of test_kernels: the device under test, arrays of small numbers, and how
  * close a result must be. */
 #ifndef TN_TESTS_GPU_KERNELS_H
 #define TN_TESTS_GPU_KERNELS_H

@@ -63,7 +63,7 @@ int main(void)
         options[0] = built_path(driver, "tests/.libs/fake-cuda.so");
         options[1] = blas ? driver : "none";
         options[2] = kernels;
-        if (getenv("TENON_CUDA_DRIVER")) { /* tests/device/run: what it names instead */
+        if (getenv("TENON_CUDA_DRIVER")) { /* on a device: the real driver (tests/device/run) */
             options[0] = getenv("TENON_CUDA_DRIVER");
             options[1] = blas ? blas : "none";
             options[2] = getenv("TENON_CUDA_KERNELS");

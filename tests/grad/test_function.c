@@ -74,7 +74,7 @@ START_TEST(arguments_that_are_no_tensors_stand_in_user_and_go_with_the_graph)
     ck_assert_int_eq(count, 1);
     FINE();
     tn_function_needs_grad(NULL, 0);
-    FAILED(TN_ERR_INDEX, "input: out of range, got 0; expected less than 0");
+    FAILED(TN_ERR_INDEX, "input: out of range, got 0; there is none");
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(flags_of_a_function_that_are_unknown_are_refused)
     function.flags = 0;
     function.reserved32 = 7;
     ck_assert_int_eq(tn_function_call(&function, &s, in, 2, &y, 1), TN_ERR_VALUE);
-    FAILED(TN_ERR_VALUE, "reserved32: got 7; expected 0");
+    FAILED(TN_ERR_VALUE, "reserved32: nonzero, got 7; expected 0");
 }
 END_TEST
 
@@ -201,7 +201,7 @@ START_TEST(an_output_marked_so_requires_no_gradient)
     HAS(y[1], 1, 2);
     ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);
     HAS(tn_tensor_grad(x), 2, 2);
-    ck_assert(m.got[0] && m.got[1]); /* zeros for what nobody sent */
+    ck_assert(m.got[0] && m.got[1]); /* zeros for outputs without a gradient */
     m.bare = true;
     ck_assert_int_eq(tn_function_call(&parts_function, &m, &x, 1, y, 2), TN_OK);
     ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);

@@ -131,7 +131,7 @@ START_TEST(a_view_that_was_made_to_require_a_gradient_is_a_leaf)
 }
 END_TEST
 
-/* A constant factor is not held for a gradient that nobody wants: it may be changed. */
+/* A constant factor is not held for a gradient that is not requested: it may be changed. */
 START_TEST(a_product_keeps_only_what_a_wanted_gradient_needs)
 {
     TN_SCOPE;

@@ -152,7 +152,7 @@ static tn_status noisy(void *user, tn_tensor *const *in, tn_tensor **out)
     b = tn_rand(TN_SHAPE(2));
     if (noise->more && noise->run == 1 && tn_rand(TN_SHAPE(2)) == NULL)
         return tn_error_code();
-    /* Goes back, as a function does that draws the same mask twice. */
+    /* Sets the generator back, as a function does that draws the same mask twice. */
     ck_assert_int_eq(tn_random_set_state(state), TN_OK);
     ck_assert_int_eq(tn_tensor_copy_out(a, noise->first[noise->run], 8), TN_OK);
     ck_assert_int_eq(tn_tensor_copy_out(b, noise->second[noise->run], 8), TN_OK);

@@ -252,8 +252,8 @@ START_TEST(wrong_claims_fail_with_the_name_of_the_compiler)
         tn_status code;
         const char *words;
     } rows[] = {
-        { { 1 }, { 4 }, { 0 }, TN_ERR_INDEX, "claim: node out of range, got 4; the region has 4" },
-        { { 1 }, { -1 }, { 0 }, TN_ERR_INDEX, "claim: node out of range, got -1" },
+        { { 1 }, { 4 }, { 0 }, TN_ERR_INDEX, "claim: node: out of range, got 4; expected 0 to 3" },
+        { { 1 }, { -1 }, { 0 }, TN_ERR_INDEX, "claim: node: out of range, got -1" },
         { { 2 },
           { 0 },
           { 0 },

@@ -310,7 +310,7 @@ START_TEST(blocks_write_into_no_input)
 }
 END_TEST
 
-/* A loop that gives back an input that does not change: the result has memory of its own. */
+/* A loop that returns an input that does not change: the result has memory of its own. */
 START_TEST(results_of_loops_are_apart)
 {
     TN_SCOPE;

@@ -223,7 +223,8 @@ START_TEST(shared_tensors_stay_shared)
     ck_assert(tn_tensor_shares_storage(tn_module_get(loaded, "turned"),
                                        tn_module_get(loaded, "turned_too")));
     ck_same(tn_module_call(loaded, numbers(5)), tn_module_call(net, numbers(5)));
-    state = tn_state_load(file("net.script")); /* a weight is there once, the shared memory, too */
+    state = tn_state_load(
+        file("net.script")); /* shared weights and shared memory are stored once */
     ck_made(state);
     ck_assert_int_eq(tn_state_count(state), 5);
     ck_same(tn_state_get(state, "fc.weight"), tn_module_get(fc, "weight"));
@@ -277,7 +278,7 @@ START_TEST(the_file_has_everything_and_other_files)
     TN_PROVES("SCR-014");
     ck_ok(tn_state_set_value(files, "number", tn_value_int(3)));
     ck_assert_int_ne(tn_module_save(loaded, file("net.script")), TN_OK);
-    ck_error(TN_ERR_TYPE, "file \"number\": wrong kind", "expected a text or bytes");
+    ck_error(TN_ERR_TYPE, "file \"number\": wrong kind", "expected a string or bytes");
     tn_state_drop(state);
     tn_module_drop(loaded);
     tn_module_drop(script);
@@ -378,8 +379,8 @@ START_TEST(wrong_files_are_refused_by_name)
 }
 END_TEST
 
-/* A file that is cut or changed anywhere is refused with words or makes a module that can be called
- * and saved. */
+/* A file that is cut or changed anywhere is refused with a message or makes a module that can be
+ * called and saved. */
 START_TEST(damaged_files_do_no_harm)
 {
     TN_SCOPE;

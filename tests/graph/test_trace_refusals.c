@@ -8,7 +8,7 @@
 static tn_tensor *branching_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *mean = tn_mean(tn_module_call_child(self, "fc", x), NULL);
-    return tn_item(mean) > 0 ? tn_relu(x) : tn_neg(x); /* tn_item fails; the code goes on */
+    return tn_item(mean) > 0 ? tn_relu(x) : tn_neg(x); /* tn_item fails; the code continues */
 }
 
 static tn_module *outsider;

@@ -3,7 +3,8 @@
 #
 # Checks that every required operator exists, as an operator of sdk/operators or under the name
 # after a sign =: what docs/reference/operators.md or a public header says of it. The list:
-# tests/house/required_operators.txt.
+# tests/house/required_operators.txt. Also checks that grep finds every operator of the schema by
+# its name: its definition in plugins/ops, a test, and a page of docs/.
 list=$abs_srcdir/tests/house/required_operators.txt
 page=$abs_builddir/docs/reference/operators.md # a distribution brings it
 test -f "$page" || page=$abs_srcdir/docs/reference/operators.md
@@ -25,5 +26,14 @@ for word in $(sed 's/#.*//' "$list"); do
     failed=$((failed + 1))
 done
 test $count -gt 200 || { echo "only $count names in $list"; exit 1; }
+operators=$(mktemp) || exit 99
+trap 'rm -f "$operators"' EXIT
+sed -n 's/^op //p' "$abs_srcdir"/sdk/operators/*.ops | tr ' ' '\n' | LC_ALL=C sort -u >"$operators"
+for folder in plugins/ops tests docs; do
+    missing=$(cd "$abs_srcdir" && grep -rhowFI -f "$operators" "$folder" | LC_ALL=C sort -u |
+        LC_ALL=C comm -13 - "$operators")
+    test -z "$missing" || { echo "not in $folder:" $missing; failed=$((failed + 1)); }
+done
+test "$(wc -l <"$operators")" -gt 400 || { echo "only few operators in the schema"; exit 1; }
 echo "$count names, $failed not there"
 test $failed = 0

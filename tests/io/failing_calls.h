@@ -35,7 +35,7 @@ static inline void faults_off(void)
     fault.armed = false;
 }
 
-/* Whether this call is the one. */
+/* Whether this call must fail. */
 static inline bool fault_strikes(enum fault_call call)
 {
     if (!fault.armed || (fault.calls & 1u << call) == 0)

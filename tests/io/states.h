@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of files of whole states share. */
+ * Shared by the tests of files of whole states. */
 #ifndef TN_TESTS_IO_STATES_H
 #define TN_TESTS_IO_STATES_H
 

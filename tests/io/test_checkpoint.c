@@ -48,7 +48,7 @@ START_TEST(views_of_one_storage_are_views_of_one_storage_again)
 }
 END_TEST
 
-/* Padding has no sum; it must be zero. */
+/* Padding has no checksum; it must be zero. */
 START_TEST(a_checkpoint_cut_or_changed_anywhere_is_refused)
 {
     TN_SCOPE;
@@ -145,7 +145,7 @@ static void put_bytes(const char *path, const unsigned char *from, size_t count)
     memcpy(&rows, bytes + 32, 8);
     memcpy(bytes + 32 + length, from, count);
     sum = sum_of(bytes + 32 + length, count);
-    memcpy(bytes + 32 + rows + 24, &sum, 8); /* behind the count, the place and the size */
+    memcpy(bytes + 32 + rows + 24, &sum, 8); /* after the count, the place and the size */
     sum = sum_of(bytes + 32, (size_t)length);
     memcpy(bytes + 24, &sum, 8);
     FILE *file = fopen(path, "wb");

@@ -151,7 +151,7 @@ START_TEST(hostile_headers_are_refused_with_words)
     header(F4 "(2)}", 8, "comma: missing in the shape");
     header(F4 "(2 2)}", 16, "comma: missing in the shape");
     header(F4 "(,)}", 4, "not an integer >= 0");
-    header(F4 "[2]}", 8, "shape: wrong type; expected a tuple");
+    header(F4 "[2]}", 8, "shape: not a tuple; expected (");
     header(F4 "(2,", 8, "not an integer >= 0");
     header(F4 "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
            "too many dimensions; expected at most 16");
@@ -168,8 +168,8 @@ START_TEST(hostile_headers_are_refused_with_words)
     header("{'de\\'scr':'<f4'}", 8, "a backslash");
     header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8,
            "wrong dtype, got records");
-    header("[]", 0, "expected a dictionary");
-    header("", 2, "expected a dictionary");
+    header("[]", 0, "not a dictionary; expected {");
+    header("", 2, "not a dictionary; expected {");
     static const char *const types[] = {
         "|O", "<f3", "f4", "|f4", "<U4", "<M8[s]", "", "<", "<f16"
     };

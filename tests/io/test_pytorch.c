@@ -310,19 +310,20 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE("(K\1.].", "stack: a mark is left");
     JUDGE("t.].", "mark: missing");
     JUDGE("K\1(\x85.].", "stack: too few values"); /* what is below a mark is out of reach */
-    JUDGE("K\1K\1a.].", "append: wrong type; expected a list");
-    JUDGE(")K\1a.].", "append: wrong type; expected a list");
-    JUDGE("}K\1a.].", "append: wrong type; expected a list");
+    JUDGE("K\1K\1a.].", "append: wrong type, got an integer; expected a list");
+    JUDGE(")K\1a.].", "append: wrong type, got a tuple; expected a list");
+    JUDGE("}K\1a.].", "append: wrong type, got a dictionary; expected a list");
     JUDGE("}(K\1u.].", "key: without a value");
     JUDGE("(K\1d.].", "key: without a value");
     JUDGE("h\0.].", "index of the memo: not defined");
     JUDGE("Nr\xff\xff\xff\xff.].", "index of the memo: too large");
-    JUDGE("K\1)R.].", "call: wrong type; expected a name");
-    JUDGE("ccollections\nOrderedDict\n]R.].", "call: wrong type; expected a name");
+    JUDGE("K\1)R.].", "call: wrong type, got an integer; expected a name");
+    JUDGE("ccollections\nOrderedDict\n]R.].",
+          "arguments of a call: wrong type, got a list; expected a tuple");
     JUDGE("ccollections\nOrderedDict\nK\1\x85R.].",
           "OrderedDict: wrong arguments; expected a list");
     JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage: wrong arguments");
-    JUDGE("]}b.].", "attributes: wrong type");
+    JUDGE("]}b.].", "attributes: owner: wrong type, got a list");
     JUDGE("K\1Q.].", "external object: wrong arguments; expected a storage");
     JUDGE("}K\1ctorch\nfloat32\ns.].", NULL);
     JUDGE("}K\1ctorch\nTensor\ns.].",

@@ -126,7 +126,7 @@ START_TEST(a_save_that_fails_leaves_the_old_set)
         if (!reached)
             break;
     }
-    /* What could not be removed for want of memory is removed by the next save. */
+    /* Files that could not be removed because memory ran out are removed by the next save. */
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(tn_state_save_parts(old, INDEX, 80), TN_OK);
     expect_files(files);
@@ -153,8 +153,9 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
           "an index, named in another index" },
         { "{\"weight_map\": {\"t9\": \"p.safetensors\"}}", "missing in" },
         { "{\"weight_map\": {\"t0\": \"p.safetensors\"}}", "not in the index" },
-        { "{\"weight_map\": [1]}", "weight_map: missing" },
-        { "{\"metadata\": 3, \"weight_map\": {}}", "metadata: wrong type; expected an object" },
+        { "{\"weight_map\": [1]}", "weight_map: wrong type, got a list" },
+        { "{\"metadata\": 3, \"weight_map\": {}}",
+          "metadata: wrong type, got an integer; expected an object" },
         { "{\"metadata\": {\"a\": [1]}, \"weight_map\": {}}", "expected a string or an integer" },
         { "{\"weight_map\": {\"t0\": \"a\", \"t0\": \"b\"}}", "duplicate" },
         { "{", "index, byte" },

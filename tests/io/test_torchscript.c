@@ -159,15 +159,15 @@ START_TEST(hostile_archives_are_refused_with_words)
     JUDGE("c__torch__x\nNet\n)\x81", "__torch__x.Net: not data");
     JUDGE("ctorch.jit._pickle\nbuild\n)R", "torch.jit._pickle.build: not data");
     JUDGE("c__torch__\nNet\n)R", "__torch__.a class: wrong arguments");
-    JUDGE("c__torch__\nNet\nK\1\x85\x81", "new object: wrong type; expected a class");
-    JUDGE("c__torch__\nNet\n]\x81", "new object: wrong type");
+    JUDGE("c__torch__\nNet\nK\1\x85\x81", "new object: arguments: given; expected none");
+    JUDGE("c__torch__\nNet\n]\x81", "new object: arguments: wrong type, got a list");
     JUDGE("ccollections\nOrderedDict\n)\x81", "new object: wrong type");
-    JUDGE("K\1)\x81", "new object: wrong type");
+    JUDGE("K\1)\x81", "new object: wrong type, got an integer; expected a class");
     JUDGE(")\x81", "stack: too few values");
     JUDGE(NET "K\1\x85"
               "b",
-          "attributes of an object: wrong type; expected a dictionary");
-    JUDGE(NET "}b}b", "attributes: wrong type");
+          "attributes of an object: wrong type, got a tuple; expected a dictionary");
+    JUDGE(NET "}b}b", "attributes: set twice");
     JUDGE(NET "}K\1Nsb", NULL);
     JUDGE(NET "}NK\1sb", "expected a string or an integer");
     JUDGE(NET "}" KEY "K\1s" KEY "K\2sb", "name \"k\": occurs twice");
@@ -180,8 +180,8 @@ START_TEST(hostile_archives_are_refused_with_words)
     JUDGE(NET "q\0}" KEY "h\0sb", "nested too deep, or recursive");
     JUDGE(NET "q\0}" KEY "]h\0asb", "nested too deep, or recursive");
     JUDGE(NET "}" KEY "}q\0K\1h\0ssb", "nested too deep, or recursive");
-    JUDGE_BOTH(NET, "K\1", "constants: wrong type; expected a tuple of tensors");
-    JUDGE_BOTH(NET, NET "\x85", "constants: wrong type; expected tensors");
+    JUDGE_BOTH(NET, "K\1", "constants: wrong type, got an integer; expected a tuple of tensors");
+    JUDGE_BOTH(NET, NET "\x85", "constants: wrong type, got an object; expected tensors");
     JUDGE_BOTH(NET, "K\1\x85", NULL);
     JUDGE_BOTH(NET, "cos\nsystem\n\x85", "os.system: not data");
     JUDGE_BOTH(NET, TENSOR("0") "\x85", "storage \"a/constants/0\": missing");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of backward hooks share: hooks that store the gradients that they got and may
+ * Shared by the tests of backward hooks: hooks that store the gradients that they got and may
  * replace them, and layers with different backward graphs. */
 #ifndef TN_TESTS_MODULE_BACKWARD_HOOKS_H
 #define TN_TESTS_MODULE_BACKWARD_HOOKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of forward hooks share. */
+ * Shared by the tests of forward hooks. */
 #ifndef TN_TESTS_MODULE_FORWARD_HOOKS_H
 #define TN_TESTS_MODULE_FORWARD_HOOKS_H
 

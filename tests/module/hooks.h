@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of hooks share: hooks that record their calls and may replace values, and small
+ * Shared by the tests of hooks: hooks that record their calls and may replace values, and small
  * layers. */
 #ifndef TN_TESTS_MODULE_HOOKS_H
 #define TN_TESTS_MODULE_HOOKS_H

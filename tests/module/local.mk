@@ -53,7 +53,7 @@ TN_MODULE_TESTS = \
 	%D%/test_state_in \
 	%D%/test_state_out \
 	%D%/test_strides \
-	%D%/test_surroundings \
+	%D%/test_locale_environment \
 	%D%/test_vision \
 	%D%/test_walks
 check_PROGRAMS += $(TN_MODULE_TESTS)
@@ -148,8 +148,8 @@ CLEANFILES += %D%/prune.live
 %C%_test_state_in_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_out_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_state_out_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_surroundings_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_surroundings_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_locale_environment_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_locale_environment_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_convert_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_convert_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)

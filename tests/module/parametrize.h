@@ -122,7 +122,7 @@ TN_ATTR(unused) static const char *printed(tn_module *module)
     return text;
 }
 
-/* The names of the state, each with a space behind it. */
+/* The names of the state, each with a space after it. */
 TN_ATTR(unused) static const char *keys(tn_module *module)
 {
     static char text[4096];

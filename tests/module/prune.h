@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of pruning share. */
+ * Shared by the tests of pruning. */
 #ifndef TN_TESTS_MODULE_PRUNE_H
 #define TN_TESTS_MODULE_PRUNE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of pruned networks share. */
+ * Shared by the tests of pruned networks. */
 #ifndef TN_TESTS_MODULE_PRUNE_NETWORK_H
 #define TN_TESTS_MODULE_PRUNE_NETWORK_H
 

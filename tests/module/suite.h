@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of modules share. */
+ * Shared by the tests of modules. */
 #ifndef TN_TESTS_MODULE_SUITE_H
 #define TN_TESTS_MODULE_SUITE_H
 

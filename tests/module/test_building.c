@@ -145,7 +145,7 @@ START_TEST(a_short_spec_cannot_ask_for_more_than_one_call_builds)
     ck_assert_ptr_null(tn_list_repeat(list, 1000000));
     ck_assert_msg(strstr(tn_error_text(), "262144") != NULL, "%s", tn_error_text());
     tn_error_clear();
-    /* A program that goes on by calls of its own is not stopped. */
+    /* A program that builds more by further calls is not stopped. */
     tn_module *half = tn_list_repeat(list, TN__BUILD_MAX - 2);
     ck_assert_msg(half != NULL, "%s", tn_error_text());
     for (int i = 0; i < 10; i++)
@@ -289,7 +289,7 @@ START_TEST(modules_nest_a_thousand_deep_and_no_deeper)
     ck_assert_str_eq(tn_error_text(), "modules: nested too deep; expected at most 1000 levels");
     tn_error_clear();
     expect_nesting(root);
-    /* What is taken out and put in again higher up may have children again. */
+    /* A module that was removed and added again at a higher level may get children again. */
     tn_module *at = root;
     for (int i = 0; i < 900; i++)
         at = tn_module_child(at, "0");
@@ -331,7 +331,7 @@ START_TEST(a_module_cannot_come_to_contain_itself)
     ck_assert_int_eq(tn_module_add_child(b, "a", a), TN_ERR_VALUE);
     ck_assert_int_eq(tn_module_add_child(a, "a", a), TN_ERR_VALUE);
     tn_error_clear();
-    /* taken out of the tree, it may hold what held it */
+    /* b was removed from a, so it may contain a, its former parent */
     ck_assert_int_eq(tn_module_remove(a, "b"), TN_OK);
     ck_assert_int_eq(tn_module_add_child(c, "a", a), TN_OK);
     ck_assert_int_eq(tn_module_add_child(a, "b", b), TN_ERR_VALUE);

@@ -230,7 +230,7 @@ START_TEST(any_hook_on_any_module_gives_the_same_and_runs)
                 struct left fused, hooks;
                 int64_t n = 0;
                 tn_hook_handle handle = 0;
-                /* as in PyTorch, in-place layers do not go with these hooks */
+                /* as in PyTorch, in-place layers cannot be combined with these hooks */
                 bool refused = strstr(net->spec, "inplace") != NULL ||
                                strstr(net->spec, "resnet.") != NULL;
 

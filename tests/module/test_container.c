@@ -53,7 +53,7 @@ START_TEST(a_sequential_names_its_modules_and_feeds_one_value_through)
     ck_assert_int_eq(tn_tensor_copy_out(y, got, sizeof got), TN_OK);
     ck_assert_float_eq_tol(got[0], 0, 1e-6);
     ck_assert_float_eq_tol(got[2], tanhf(1), 1e-6);
-    /* What gives several values hands on one: a tuple of them. */
+    /* A module that returns several values passes them on as one tuple. */
     register_probes();
     tn_module *lstm = parsed("Sequential(Identity(), LSTM(2, 3))");
     tn_pack *in = tn_pack_new(), *out = tn_pack_new();

@@ -189,7 +189,8 @@ START_TEST(floating_conversions_leave_complex_and_integers_cnv_010_cnv_011)
     ck_assert_int_eq(tn_module_cast(m, TN_F32), TN_OK);
     expect_dtypes(m, TN_F32, TN_F32, TN_F32, TN_F32);
     ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "i"), NULL)), 6.0);
-    /* What requires grad cannot become an integer; nothing has changed then. */
+    /* A tensor that requires grad cannot become an integer; after the failure nothing has changed.
+     */
     ck_assert_int_eq(tn_module_cast(m, TN_I32), TN_ERR_RUNTIME);
     expect_failure(TN_ERR_RUNTIME, "converting \"weight\": it requires grad");
     expect_dtypes(m, TN_F32, TN_F32, TN_F32, TN_F32);

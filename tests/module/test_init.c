@@ -149,7 +149,7 @@ START_TEST(fans_and_gains)
     refused(tn_init(t, "xavier_normal(gain=('leaky_relu', True))"), TN_ERR_VALUE,
             "not a valid number");
     refused(tn_init(t, "xavier_normal(gain=True)"), TN_ERR_TYPE,
-            "gain: wrong type; expected a number");
+            "gain: wrong type, got bool; expected a number");
     TN_PROVES("INI-013");
 }
 END_TEST

@@ -250,7 +250,7 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     refused("4", TN_ERR_FORMAT, "module: wrong form, got");
     refused("Sequential(Linear(4, 3), Linaer(3, 2))", TN_ERR_KEY, "Sequential: module \"1\": ");
     refused("Sequential(a=Linear(4, 3), a=ReLU())", TN_ERR_VALUE, "module \"a\": given twice");
-    refused("Sequential(Linear(4, 3), 7)", TN_ERR_TYPE, "wrong type; expected a module");
+    refused("Sequential(Linear(4, 3), 7)", TN_ERR_TYPE, "wrong type, got int; expected a module");
     refused("CrossEntropyLoss(reduction='most')", TN_ERR_VALUE,
             "\"most\" is not a valid value for reduction");
     refused("CrossEntropyLoss(label_smoothing=2.0)", TN_ERR_VALUE,

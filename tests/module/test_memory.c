@@ -13,7 +13,7 @@
 
 static _Atomic int64_t ledger;
 
-/* Before each piece of memory; behind it are AFTER bytes that nobody asked for. */
+/* Before each piece of memory; after it are AFTER bytes that were not requested. */
 struct piece {
     struct piece *next, *before;
     size_t size, room; /* asked for; from the beginning to what was asked for */
@@ -30,7 +30,7 @@ static void check_piece(const struct piece *piece)
         overrun += end[i] != MARK;
 }
 
-/* How many of the bytes behind what was asked for have been written, since the program began. */
+/* How many of the bytes after what was asked for have been written, since the program began. */
 static int64_t written_behind(void)
 {
     pthread_mutex_lock(&pieces_lock);

@@ -199,7 +199,7 @@ START_TEST(assigning_a_parameter_takes_the_name_reg_011)
     ck_assert_ptr_eq(tn_module_get(m, "new"), p);
     ck_assert_int_eq(tn_module_set(m, "a.b", p), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "parameter name can't contain \".\"");
-    /* What is refused evicts nothing. */
+    /* A tensor that is refused does not replace the one of that name. */
     tn_tensor *made = tn_parameter(filled(1, 1), false);
     tn_module_add_buffer(m, "b", filled(1, 0), 0);
     ck_assert_ptr_nonnull(tn_mul_(made, parameter(1)));

@@ -285,9 +285,9 @@ START_TEST(all_modules_of_a_type_get_a_forward)
     HAS(tn_module_call_children(tn_module_find(m, "b"), x), 0, 3);
     HAS(tn_module_call_children(tn_module_find(m, "b.body"), x), 0, 3); /* no children */
     ck_assert_ptr_null(tn_module_call_children(m, NULL));
-    FAILED(TN_ERR_RUNTIME, "tn_module_call_children: module or input: it is NULL");
+    FAILED(TN_ERR_RUNTIME, "tn_module_call_children: input: it is NULL");
     ck_assert_ptr_null(tn_module_call_children(NULL, x));
-    FAILED(TN_ERR_RUNTIME, "tn_module_call_children: module or input: it is NULL");
+    FAILED(TN_ERR_RUNTIME, "tn_module_call_children: module: it is NULL");
     ck_assert_int_eq(tn_module_set_forwards(m, "Skap", skip), TN_ERR_KEY);
     FAILED(TN_ERR_KEY, "no module of the tree is a Skap; the root is a Net");
     ck_assert_int_eq(tn_module_set_forwards(m, "ReLU", skip), TN_ERR_TYPE);
@@ -335,11 +335,11 @@ START_TEST(children_are_called_in_a_chain)
     ck_assert_ptr_null(tn_module_call_chain(m, long_name, x));
     FAILED(TN_ERR_VALUE, "a name is too long, got 299 bytes; expected at most 255");
     ck_assert_ptr_null(tn_module_call_chain(m, NULL, x));
-    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: module, names or input: it is NULL");
+    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: names: it is NULL");
     ck_assert_ptr_null(tn_module_call_chain(NULL, "a", x));
-    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: module, names or input: it is NULL");
+    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: module: it is NULL");
     ck_assert_ptr_null(tn_module_call_chain(m, "a", NULL));
-    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: module, names or input: it is NULL");
+    FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: input: it is NULL");
     tn_module_drop(m);
 }
 END_TEST

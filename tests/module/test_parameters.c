@@ -99,7 +99,7 @@ START_TEST(the_gradients_of_a_module_are_clipped)
     ck_assert_mem_eq(all, p, sizeof p);
     tn_free(all);
     ck_assert_int_eq(tn_module_clip_grad_norm(m, 1.0, 2.0, true, &norm), TN_OK);
-    ck_assert_double_eq(norm, 0.0); /* nobody has a gradient */
+    ck_assert_double_eq(norm, 0.0); /* no parameter has a gradient */
     ck_assert_ptr_nonnull(inner);
     tn_tensor_set_grad(p[0], tn_tensor_from(a, TN_F32, TN_SHAPE(2, 2)));
     tn_tensor_set_grad(p[1], tn_tensor_from(b, TN_F32, TN_SHAPE(2)));
@@ -184,7 +184,7 @@ START_TEST(parameters_become_a_vector_and_look_into_one_utl_003)
     ck_assert_int_eq(tn_vector_to_parameters(TN_NONE, p, 4), TN_ERR_TYPE);
     tn_error_clear();
     ck_assert_int_eq(tn_vector_to_parameters(tn_cast(other, TN_F64), p, 4), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "wrong dtype, got float64; parameter 0 has float32");
+    expect_failure(TN_ERR_TYPE, "wrong dtype, got float64; expected float32, that of parameter 0");
     tn_module_to_device(tn_module_child(m, "1"), "meta");
     ck_assert_ptr_null(tn_parameters_to_vector(p, 4));
     expect_failure(TN_ERR_TYPE, "Found two parameters on different devices, cpu:0 and meta:0");

@@ -40,7 +40,7 @@ START_TEST(a_cached_scope_computes_once)
                             tn_sum(tn_module_get(m, "weight"), NULL), NULL);
     ck_assert_int_eq(tn_backward(sum), TN_OK);
     HAS(tn_tensor_grad(tn_module_find_tensor(m, "parametrizations.weight.original")), 6, 6, 6, 6);
-    /* What changes the list ends what is cached. */
+    /* A change of the list of parametrizations drops the cached values. */
     ck_assert_int_eq(with(m, "weight", own("PlusOne", plus_one, NULL), 0), TN_OK);
     ck_assert_ptr_ne(tn_module_get(m, "weight"), value);
     tn_module *to = parsed("Linear(2, 2)");
@@ -169,7 +169,8 @@ static tn_status evaluates(tn_module *m)
     return tn_module_eval(m);
 }
 
-/* What the header of tn_parametrize_cache_begin says is seen, and what is not. */
+/* The changes that take effect within a cached scope, and those that do not, as the comment of
+ * tn_parametrize_cache_begin says. */
 START_TEST(changes_within_a_cached_scope_are_seen)
 {
     static const struct change changes[] = {

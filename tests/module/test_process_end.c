@@ -2,7 +2,8 @@
  *
  * The process ends while detached threads still call the library: main returns, or a thread calls
  * exit(). Nothing that other threads use may be freed by then. This program starts itself again
- * with the name of a task, many times, because the moment of the end decides.
+ * with the name of a task, many times, because the result depends on the moment at which the
+ * process ends.
  *
  * TN_TEST_ENDS is the number of processes for each task. */
 #include "tests/base/suite.h"
@@ -131,8 +132,9 @@ static _Noreturn void *exit_later(void *user)
     exit(0);
 }
 
-/* Returns from main after a time. `how`: "main" has threads that go on, "threads" has threads that
- * end and begin all the time, in "exit" a thread calls exit() while main is in the library. */
+/* Returns from main after a time. `how`: "main" has threads that keep running, "threads" has
+ * threads that end and begin all the time, in "exit" a thread calls exit() while main is in the
+ * library. */
 static int child(const char *name, const char *how, int microseconds)
 {
     static struct timespec pause;

@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(test_random_pruning_pickle)
 {
-    /* A deep copy of a pruned module is pruned, and both go on alone. */
+    /* A deep copy of a pruned module is pruned, and the two are independent. */
     TN_SCOPE;
     tn_module *m = parsed("Sequential(Linear(5, 7), ReLU())"), *copy;
     double values[35];
@@ -311,7 +311,7 @@ START_TEST(test_remove_pruning)
     ck_assert_int_eq(tn_module_slot_kind(m, "weight_orig"), 0);
     ck_assert_int_eq(tn_module_slot_kind(m, "weight_mask"), 0);
     ck_assert(!tn_is_pruned(m));
-    /* the name goes to the end, behind other pruned parameters too */
+    /* the name goes to the end, after other pruned parameters too */
     ok(tn_prune(m, "weight", "Identity"));
     ok(tn_prune(m, "bias", "Identity"));
     expect_names(m, "weight_orig bias_orig weight_mask bias_mask ");

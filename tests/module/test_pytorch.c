@@ -376,7 +376,8 @@ START_TEST(layers_of_a_transformer_say_what_is_wrong_with_a_call)
     input = tn_pack_new();
     tn_pack_add(input, NULL, tn_value_tensor(x));
     tn_pack_add(input, "is_causal", tn_value_int(1));
-    call_refused(encoder, input, TN_ERR_TYPE, "is_causal: wrong type; expected True or False");
+    call_refused(encoder, input, TN_ERR_TYPE,
+                 "is_causal: wrong type, got int; expected True or False");
     tn_pack_drop(input);
     input = tn_pack_new();
     for (int i = 0; i < 5; i++)

@@ -402,7 +402,7 @@ START_TEST(a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_re
     expect_failure(TN_ERR_VALUE, "modules: nested too deep; expected at most 1000 levels");
     tn_module_drop(next);
     tn_module_drop(at);
-    /* What came below `top` from above is not counted when `top` itself gets a holder. */
+    /* A parent of `top` does not change the depth that was counted below `top`. */
     for (int i = 0; i < 900; i++) {
         next = bare();
         ck_assert_int_eq(tn_module_add_child(next, "x", top), TN_OK);

@@ -126,7 +126,7 @@ START_TEST(an_optimizer_goes_on_after_conversion_cnv_014)
     }
     ck_assert_double_eq(first(m, "bias"), 1.0 - 1.0 - 1.5);
     tn_optimizer_drop(optimizer);
-    /* State that was made before follows its parameter to another type; steps go on. */
+    /* State that was made before follows its parameter to another type; further steps work. */
     optimizer = tn_optimizer_new(m, "Adam(lr=0.5)");
     const tn_dtype dtypes[] = { TN_F64, TN_F32, TN_F64 };
     for (int i = 0; i < 3; i++) {

@@ -83,7 +83,7 @@ START_TEST(the_report_has_what_is_missing_and_what_nobody_knows)
                            "unexpected_keys=['extra', 'extra.param', 'other.deep.one', "
                            "'fc1.bad_suffix', 'fc1.weight.bad_suffix'])");
     TN_PROVES("LSD-004");
-    /* What a caller does to the lists of one load is not seen by the next. */
+    /* Changes that a caller makes to the lists of one load do not affect the next load. */
     tn_names_add(tn_load_report_missing(report), "mine");
     expect_load(TN_OK, m, state, 0, "fc1.bias fc2.weight ",
                 "extra extra.param other.deep.one fc1.bad_suffix fc1.weight.bad_suffix ");
@@ -492,7 +492,7 @@ START_TEST(names_that_a_layer_read_are_expected)
     expect_load(TN_OK, m, state, TN_LOAD_STRICT, "", "");
     ck_assert_double_eq(first(tn_module_find_parameter(m, "a.param")), 7);
     ck_assert_str_eq(text_seen, "a test");
-    /* What it did not read is unexpected, as is what it only looked for. */
+    /* Entries that it did not read are unexpected, also those that it only looked for. */
     ck_assert_int_eq(tn_state_set(state, "a.seen", filled(1, 7)), TN_OK);
     ck_assert_int_eq(tn_state_set(state, "a.sub.other", filled(1, 7)), TN_OK);
     ck_assert_int_eq(tn_state_set(state, "seen", filled(1, 7)), TN_OK);

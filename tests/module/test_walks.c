@@ -231,7 +231,7 @@ START_TEST(apply_goes_to_children_first_and_may_change_parameters_trv_018_trv_01
     ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(m, "1.weight"), NULL)), 4.0);
     ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(m, "0.weight"), NULL)), 4.0);
     TN_PROVES("TRV-019");
-    /* What two parents share is visited for each; what one parent has twice, once. */
+    /* A child of two parents is visited for each; one that a parent has twice, once. */
     tn_module *shared = parsed("Tanh()"), *a = parsed("Sequential()"), *b = parsed("Sequential()"),
               *top = parsed("Sequential()");
     tn_module_add_child(a, "s", shared);

@@ -2,7 +2,7 @@
 #
 # The single changes that make mutate draws from: changes_of(TEXT) gives each place of a C source where one can be made, as
 # { kind, at, length, with }. Comments, strings, preprocessor lines, assertions and what a message is made of are left out. Read by
-# tests/mutate/mutate. It relies on the layout that clang-format gives: blanks around a binary operator, none behind a unary one.
+# tests/mutate/mutate. It relies on the layout that clang-format gives: blanks around a binary operator, none after a unary one.
 use strict;
 use warnings;
 

@@ -54,7 +54,7 @@ sub build_all {
     }
 }
 
-# What the Makefile says, by a rule that is read behind it.
+# What the Makefile says, by a rule that is read after it.
 sub said_by_make {
     my ($build, $scratch, $name) = @_;
     spew("$scratch/show.mk", "show-mutate:\n\t\@: \$(file >$scratch/said,\$($name))\n");
@@ -157,7 +157,7 @@ sub read_counts {
     while (my @some = splice @counters, 0, 100) {
         open my $said, '-|', "cd $cover && gcov -t --json-format @some 2>/dev/null" or die "gcov: $!\n";
         while (my $row = <$said>) {
-            # One "file" for each list of lines, before it or behind it, as the version of gcov has it.
+            # One "file" for each list of lines, before it or after it, as the version of gcov has it.
             my ($path, @seen);
             while ($row =~ /(\{?)"file": "([^"]*)"|"count": (\d+)[^{}]*?"line_number": (\d+)|"line_number": (\d+)[^{}]*?"count": (\d+)/g) {
                 if (!defined $2) {

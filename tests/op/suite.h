@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of operators and gradients share: running a suite in this process (device threads
+ * Shared by the tests of operators and gradients: running a suite in this process (device threads
  * do not survive a fork), small tensors, values. */
 #ifndef TN_TESTS_OP_SUITE_H
 #define TN_TESTS_OP_SUITE_H
@@ -69,7 +69,7 @@ TN_ATTR(unused) static double at(tn_tensor *tensor, int64_t index)
             ck_assert_double_eq_tol(at(tensor_, (int64_t)i_), expected_[i_], 1e-6);                \
     } while (0)
 
-/* The last call failed with this code and words; clears. */
+/* The last call failed with this code, and this text is in the message; clears it. */
 #define FAILED(code_, words)                                                                       \
     do {                                                                                           \
         ck_assert_int_eq(tn_error_code(), code_);                                                  \

@@ -387,7 +387,7 @@ static void register_accumulate(const char *name)
     ck_assert_int_eq(tn_register(&kernel), TN_OK);
 }
 
-/* What an operator only reads may have been saved for a derivative, and is still good there. */
+/* An input that is only read may have been saved for a derivative, and can still be used there. */
 START_TEST(only_inputs_that_are_written_count_as_changed)
 {
     TN_SCOPE;

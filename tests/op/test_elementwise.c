@@ -12,7 +12,7 @@
         sizeof(tn_##name##_options), __VA_ARGS__                                                   \
     }
 
-/* The call failed, with this status and these words. */
+/* The call failed with this status, and this text is in the message. */
 #define REFUSED(call, status, words)                                                               \
     do {                                                                                           \
         ck_assert_ptr_null(call);                                                                  \

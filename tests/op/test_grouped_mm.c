@@ -93,7 +93,7 @@ START_TEST(groups_are_products_of_their_own)
 }
 END_TEST
 
-/* What no group has does not reach the results, not even as NaN times 0. */
+/* Rows that belong to no group do not affect the results, not even as NaN times 0. */
 START_TEST(what_comes_after_the_last_group_is_ignored)
 {
     TN_SCOPE;

@@ -71,7 +71,7 @@ START_TEST(dropout_keeps_the_mean_and_drops_the_share_that_was_asked_for)
     ck_assert_double_gt(dropped, 60);
     ck_assert_double_lt(dropped, 180);
 
-    /* What is dropped in forward is dropped in backward. */
+    /* Elements that forward has dropped are dropped in backward. */
     x = with_grad(tn_tensor_full(TN_SHAPE(64), 2, TN_F32, NULL));
     y = tn_dropout(x, NULL);
     tn_backward(tn_sum(y, NULL));

@@ -332,7 +332,7 @@ static void refuse(reading *r)
     tn_error_clear();
 }
 
-/* A gradient that nobody recorded is zero. */
+/* A gradient that was not recorded is zero. */
 static bool is_zero(const char *text)
 {
     int64_t count = read_values(text);

@@ -275,7 +275,7 @@ START_TEST(inputs_of_another_kind_are_refused_with_words)
     ck_assert_ptr_null(run(kept, tn_expand(VEC(1), TN_SHAPE(2)), w));
     FAILED(TN_ERR_VALUE, "with strides [0]");
     ck_assert_ptr_null(run(kept, TN_NONE, w));
-    FAILED(TN_ERR_VALUE, "x: got TN_NONE; it was prepared with a tensor");
+    FAILED(TN_ERR_VALUE, "x: wrong input, got TN_NONE; it was prepared with a tensor");
     ck_assert_ptr_null(run(kept, NULL, w));
     tn_error_clear();
     ck_assert_int_eq(tn_prepared_run(kept, in, 3, out, 1), TN_ERR_VALUE);

@@ -164,7 +164,7 @@ def write_case(out, title, made, grad, as_it_is, second):
             value = int(value) if key == "value" else str(value)
         out.line("opt %s %s" % (key, value))
     if any(t is not None and not isinstance(t, torch.Tensor) for t in inputs):
-        raise Outside("a number where a tensor stands")
+        raise Outside("a number in place of a tensor")
     tensors = [None if t is None else leaf(t) for t in inputs]
     wants = [grad and t is not None and (t.is_floating_point() or t.is_complex()) for t in tensors]
     given = [t for t in tensors if t is not None]

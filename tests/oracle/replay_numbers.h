@@ -73,7 +73,7 @@ static double *numbers_of(const void *data, tn_dtype dtype, int64_t parts)
 /* Whether a number of ours, which PyTorch gives as `theirs`, is right nevertheless. */
 typedef bool judge(double ours, double theirs);
 
-/* At a pole the sine of a multiple of pi is rounded, and not 0. */
+/* PyTorch computes sin(k * pi) as a small number, not 0, so that its result at a pole is finite. */
 static bool is_pole(double ours, double theirs)
 {
     return isinf(ours) && isfinite(theirs);

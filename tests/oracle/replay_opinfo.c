@@ -63,7 +63,7 @@ static void say(play *p, verdict what, const char *format, ...)
     va_end(args);
 }
 
-/* What an error of ours means: what is not there is "unsupported". */
+/* Reports an error of Tenon: "unsupported" if an operator or a dtype is missing, else "wrong". */
 static void say_error(play *p, const char *where)
 {
     tn_status code = tn_error_code();
@@ -278,7 +278,7 @@ static void differentiate(play *p, const char *text)
     void *data = read_bytes(p, text, &bytes);
 
     for (int64_t i = 0; i < p->n_leaves; i++)
-        p->grads[i] = TN_NONE; /* what nobody recorded is a zero */
+        p->grads[i] = TN_NONE; /* a gradient that was not recorded is zero */
     if (data != NULL && p->verdict == FINE && tn_tensor_requires_grad(p->out[0])) {
         tn_tensor *cotangent = tn_tensor_empty(tn_tensor_shape(p->out[0]),
                                                tn_tensor_dtype(p->out[0]), NULL);

@@ -224,8 +224,8 @@ The dtype and the shape of the results, by operator ([operators.md](operators.md
 computes). `tests/oracle/results.pl` finds them in the recorded cases, with which Tenon is compared
 on every device: each statement holds in all cases of the operator, whose number is in the last
 column. `varies`: no short rule holds in all cases; it may depend on options, for example.
-`one case dtype`: the first input has only one dtype in the cases, so nothing is said. Operators
-that are not here have no recorded results.
+`one case dtype`: the first input has only one dtype in the cases, so nothing is said. The operators
+without recorded results are at the end of the page.
 
 "The common one" is the dtype of the highest class (bool, integer, float, complex) among the inputs;
 among dtypes of one class it is the widest, and float32 for float16 with bfloat16. A tensor without
@@ -235,8 +235,13 @@ float32 is written for bool and integers, it is the default dtype (`tn_default_d
 | operator | result | dtype | shape | cases |
 |---|---|---|---|---|
 END
+my @without;
 for my $op (sort { $a->{name} cmp $b->{name} } @{ $operators->{operators} }) {
-    my $all = $cases{ $op->{name} } or next;
+    my $all = $cases{ $op->{name} };
+    if (!$all || !@{ $op->{outputs} }) {
+        push @without, "`$op->{name}`";
+        next;
+    }
     for my $at (0 .. $#{ $op->{outputs} }) {
         my @with = grep { defined $_->{out}[$at] } @$all;
         next if !@with;
@@ -244,3 +249,16 @@ for my $op (sort { $a->{name} cmp $b->{name} } @{ $operators->{operators} }) {
             dtype_text($op, \@with, $at), shape_text($op, \@with, $at), scalar @with;
     }
 }
+
+# The names, in lines of at most 100 columns.
+my ($text, $line) = ('', 'Operators without recorded results, or without results (random numbers, steps of optimizers):');
+for my $name (@without) {
+    my $item = ' ' . $name . ($name eq $without[-1] ? '.' : ',');
+    if (length($line . $item) > 100) {
+        $text .= "$line\n";
+        $line = '';
+        $item =~ s/^ //;
+    }
+    $line .= $item;
+}
+print "\n$text$line\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the loader share: a folder of their own with fixtures in it, and lines of
+ * Shared by the tests of the loader: a folder of their own with fixtures in it, and lines of
  * the report. Each test runs in a process of its own (libcheck forks), because plugins are
  * looked for once per process. */
 #ifndef TN_TESTS_PLUGIN_SUITE_H

@@ -53,7 +53,7 @@ START_TEST(files_are_taken_sorted_and_only_those_that_end_in_so_rule_14)
     ck_assert(at[0] >= 0 && at[0] < at[1] && at[1] < at[2]);
     ck_assert(!is_there("text.so.bak"));
     expect_failure(tn_plugin_report_at(count, &report), TN_ERR_INDEX,
-                   "load report: index out of range");
+                   "load report: index: out of range");
     expect_failure(tn_plugin_report_at(-1, &report), TN_ERR_INDEX, "-1");
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(a_list_of_known_devices_is_not_warned_about)
 }
 END_TEST
 
-/* What a kernel that writes behind its output comes to: the checked boundary finds it. */
+/* Calls a kernel that writes beyond its output, which the checked boundary reports. */
 static tn_status overrun(void)
 {
     tn_tensor *out = NULL, *in = tn_tensor_empty(TN_SHAPE(5), TN_F32, tn_device_find("probe"));
@@ -470,7 +470,7 @@ START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
     ck_assert_ptr_null(strstr(logged, "\n0 "));
     ck_assert_ptr_null(strstr(logged, "memory before"));
     expect("observing.so", OK, TN_STAGE_ACTIVATE, "");
-    /* The other one is reported and warned about once, and disturbs nobody. */
+    /* The other one is reported and warned about once, and has no other effect. */
     expect("observing_in_vain.so", TN_OUTCOME_NOT_APPLICABLE, TN_STAGE_ACTIVATE, "trace file");
     char *warning = strstr(logged, "the observer \"observing_in_vain\" is not called: ");
     ck_assert_ptr_nonnull(warning);

@@ -64,7 +64,7 @@ START_TEST(a_program_finds_the_newest_revision_that_fits)
                    "interface \"org.tenon.test.absent\": no plugin provides it");
     need.reserved = 1;
     ck_assert_ptr_null(tn_interface_find(NULL, &need, NULL));
-    expect_failure(TN_ERR_VALUE, TN_ERR_VALUE, "need: reserved: got 1; expected 0");
+    expect_failure(TN_ERR_VALUE, TN_ERR_VALUE, "need: reserved: nonzero, got 1; expected 0");
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every allocation of discovery is made to fail in turn: an error each time, no crash, no leak,
- * and the next call goes on where memory ran out. Needs the core's internals (tn__memory_fail),
+ * and the next call continues where memory ran out. Needs the core's internals (tn__memory_fail),
  * and a process for each turn. */
 #include "tests/plugin/suite.h"
 

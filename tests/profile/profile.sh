@@ -90,7 +90,8 @@ one_warning() {
     grep -q 'no plugin provides' all && complain 'the plugin is there'
 }
 for TENON_PROFILE_LIMIT in 0 -1 1048577; do
-    one_warning "TENON_PROFILE_LIMIT: got $TENON_PROFILE_LIMIT MiB; expected 1 to 1048576"
+    one_warning \
+        "TENON_PROFILE_LIMIT: out of range, got $TENON_PROFILE_LIMIT MiB; expected 1 to 1048576"
 done
 for TENON_PROFILE_LIMIT in abc 1.5 None; do
     one_warning "TENON_PROFILE_LIMIT: .*got '?$TENON_PROFILE_LIMIT.*; expected an integer"

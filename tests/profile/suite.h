@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the profiler share. */
+ * Shared by the tests of the profiler. */
 #ifndef TN_TESTS_PROFILE_SUITE_H
 #define TN_TESTS_PROFILE_SUITE_H
 

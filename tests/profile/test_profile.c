@@ -153,7 +153,7 @@ START_TEST(a_profile_is_started_and_stopped_once)
     ok(tn_profile_stop());
     refused(tn_profile_stop(), TN_ERR_RUNTIME, "no profile is running");
     options.size--;
-    refused(tn_profile_start(&options), TN_ERR_VALUE, "options: size: got");
+    refused(tn_profile_start(&options), TN_ERR_VALUE, "options: size: wrong size, got");
     options.size++;
     options.flags = 8;
     refused(tn_profile_start(&options), TN_ERR_VALUE, "flags: unknown, got 8");
@@ -272,7 +272,7 @@ START_TEST(rows_are_sorted_and_limited_prf_004)
     ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 8), -1);
     refused(tn_error_code(), TN_ERR_VALUE, "table: out: it is NULL, got a size of 8 bytes");
     ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, -1, text, 8), -1);
-    refused(tn_error_code(), TN_ERR_VALUE, "table: rows: got -1; expected 0 or more");
+    refused(tn_error_code(), TN_ERR_VALUE, "table: rows: out of range, got -1; expected 0 or more");
     TN_PROVES("PRF-004");
 }
 END_TEST

@@ -102,7 +102,8 @@ START_TEST(a_schedule_checks_its_numbers_prf_008)
     options.repeat = -2;
     refused(tn_profile_start(&options), TN_ERR_VALUE, "repeat: Invalid profiler schedule");
     options.repeat = 0;
-    refused(tn_profile_action_at(&options, -1, &action), TN_ERR_VALUE, "step: got -1");
+    refused(tn_profile_action_at(&options, -1, &action), TN_ERR_VALUE,
+            "step: out of range, got -1");
     refused(tn_profile_action_at(NULL, 0, &action), TN_ERR_VALUE, "NULL");
     options.warmup = 0;
     options.on_trace_ready = failing_ready;

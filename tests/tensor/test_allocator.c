@@ -283,7 +283,7 @@ START_TEST(out_of_memory_says_what_holds_it)
         tn_error_text(), "out of memory on cpu:0: 40.0 MiB requested; 45.0 MiB in 4 tensors"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "the largest sizes: 3 x 15.0 MiB, 1 x 4.88 KiB"));
     said("the limit of the test");
-    /* And life goes on. */
+    /* The device still works. */
     bytes(1 << 20, "cpu");
     room_close();
 }

@@ -52,7 +52,7 @@ START_TEST(devices_are_listed_by_type_and_index)
     for (int i = 0; i < 5; i++)
         ck_assert_str_eq(tn_device_name(tn_device_at(i)), names[i]);
     ck_assert_ptr_null(tn_device_at(5));
-    said("device: index out of range, got 5; expected less than 5");
+    said("device: index: out of range, got 5; expected 0 to 4");
     ck_assert_ptr_null(tn_device_at(-1));
     tn_error_clear();
     room_close();
@@ -140,7 +140,7 @@ START_TEST(a_backend_without_devices_says_why_each_time)
     ck_assert_ptr_null(tn_device_find("silent"));
     ck_assert_int_eq(tn_error_code(), TN_ERR_DEVICE);
     said("recorded no message");
-    /* Not counted, and nobody is troubled. */
+    /* Not counted, and no error is recorded. */
     ck_assert_int_eq(tn_device_count(), 7);
     ck_assert(!tn_failed());
     ok(tn_set_default_device("absent, broken, vault:1, cpu"));

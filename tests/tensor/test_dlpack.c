@@ -48,7 +48,7 @@ START_TEST(an_exported_tensor_lives_until_the_consumer_is_done)
         y = tn_tensor_as_strided(x, TN_SHAPE(3, 2), TN_INTS(1, 3), 0);
         plain = tn_tensor_to_dlpack(x, NULL);
         versioned = tn_tensor_to_dlpack_versioned(y, NULL);
-        /* What the tensor looks at later is its own affair. */
+        /* The exported struct does not change when the tensor gets another storage. */
         ok(tn_tensor_swap(x, tn_tensor_full(TN_SHAPE(7), 0, TN_I64, NULL)));
     }
     ck_assert_int_eq(live(), 1);

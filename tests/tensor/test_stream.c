@@ -127,7 +127,7 @@ START_TEST(events_of_the_program_that_cannot_be_used_are_refused)
 
     room_open();
     ck_assert_ptr_null(tn_event_new(device("vault"), NULL));
-    said("args.head: wrong kind or size");
+    said("tn_event_new: args: it is NULL");
     ck_assert_ptr_null(tn_event_new(device("vault"), &args));
     said("external: it is NULL");
     args.external = event_external(device("vault")->stream);

@@ -61,7 +61,7 @@ static bool is_void(const char *name)
     return false;
 }
 
-/* Every element ends where it should; attributes stand in double quotes; '&' begins a reference;
+/* Every element ends where it should; attributes have double quotes; '&' begins a reference;
  * nothing is loaded from elsewhere. */
 static void check_form(const char *page)
 {
@@ -180,7 +180,7 @@ START_TEST(classes_have_precision_and_recall)
     good(report_epoch(r, 2, 10, 1));
     int64_t wrong[9] = { 0, 0, -1 };
     ck_assert_int_eq(report_confusion(r, wrong), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "element [0, 2]: got -1");
+    expect_failure(TN_ERR_VALUE, "element [0, 2]: out of range, got -1");
     char *page = page_of(r);
     check_form(page);
     has(page,

@@ -338,7 +338,7 @@ START_TEST(folders_and_full_disks_are_reported)
     ck_assert_int_eq(page, TN_ERR_IO);
     ck_assert_int_gt(failed, 100);
     ck_assert_int_ne(access(in("report.html"), F_OK), 0);
-    /* With room again, the run goes on; no row and no event is broken. */
+    /* With space again, the run continues; no row and no event is broken. */
     good(report_scalar(r, "loss", step, 0.5));
     good(report_close(r, NULL));
     bytes csv = read_whole(in("metrics.csv")), events = read_whole(in("events.out.tfevents.tenon"));

@@ -235,7 +235,7 @@ static void print_pairs(const evaluation *e)
 
     table_row(&t, "TRUE", "RESULT", "SAMPLES");
     while (shown < PAIRS) {
-        /* The next pair: the largest count below the last one, or an equal count behind it. */
+        /* The next pair: the largest count below the last one, or an equal count after it. */
         int64_t best = -1;
         for (int64_t i = 0; i < m->classes * m->classes; i++) {
             int64_t here = m->confusion[i];

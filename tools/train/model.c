@@ -214,7 +214,7 @@ static tn_module *from_text(const char *text, const char *path, model_notes *not
     return NULL;
 }
 
-/* Makes the module of a script, and notes its files as metadata. */
+/* Makes the module of a script, and stores the names of its files as metadata. */
 static tn_module *from_script(const char *path, model_notes *notes)
 {
     tn_module *module = tn_module_from_file(path);

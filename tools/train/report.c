@@ -26,7 +26,7 @@ static tn_status check_setup(const report_setup *setup)
         return tn_fail(TN_ERR_VALUE, "report: folder: it is missing; expected a path");
     if (setup->how < REPORT_NEW || setup->how > REPORT_RESUME)
         return tn_fail(TN_ERR_VALUE,
-                       "report: how: got %d; expected REPORT_NEW, REPORT_REPLACE or "
+                       "report: how: unknown, got %d; expected REPORT_NEW, REPORT_REPLACE or "
                        "REPORT_RESUME",
                        setup->how);
     if (setup->class_count < 0 || setup->setting_count < 0 || setup->environment_count < 0)
@@ -148,7 +148,8 @@ static tn_status begin_row(report *r, int64_t step)
 tn_status report_check_name(const char *name)
 {
     if (name == NULL || name[0] == '\0' || strlen(name) >= REPORT_NAME)
-        return tn_fail(TN_ERR_VALUE, "report: name: got %.40q; expected 1 to %d bytes", name,
+        return tn_fail(TN_ERR_VALUE,
+                       "report: name: wrong length, got %.40q; expected 1 to %d bytes", name,
                        REPORT_NAME - 1);
     for (const char *c = name; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -228,7 +229,7 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
 {
     double time = now();
     if (epoch < 0)
-        return tn_fail(TN_ERR_VALUE, "report: epoch: got %lld; expected 0 or more",
+        return tn_fail(TN_ERR_VALUE, "report: epoch: out of range, got %lld; expected 0 or more",
                        (long long)epoch);
     tn_status status = report_scalar(r, "epoch", step, (double)epoch);
     if (status == TN_OK)

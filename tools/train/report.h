@@ -8,7 +8,7 @@
  *
  * A report is used by one thread. Functions that return tn_status record the failure (tn_fail);
  * the report stays usable: a failed write leaves the files as they were before the call, so the
- * caller may go on without the report or end the run. Writes beyond the size limit of a process
+ * caller may continue without the report or end the run. Writes beyond the size limit of a process
  * (ulimit -f) raise SIGXFSZ, which ends it unless the program ignores that signal. */
 #ifndef TN_TOOLS_TRAIN_REPORT_H
 #define TN_TOOLS_TRAIN_REPORT_H
@@ -27,7 +27,7 @@ typedef struct report_row {
 enum {
     REPORT_NEW = 0,     /* fails with TN_ERR_REFUSED */
     REPORT_REPLACE = 1, /* replaces its files */
-    REPORT_RESUME = 2   /* goes on after resume_step; later steps are removed from the files */
+    REPORT_RESUME = 2   /* continues after resume_step; later steps are removed from the files */
 };
 
 enum { REPORT_WORST = 20 };

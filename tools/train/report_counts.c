@@ -96,7 +96,7 @@ tn_status report_confusion(report *r, const int64_t *counts)
     for (int64_t i = 0; i < n * n; i++)
         if (counts[i] < 0)
             return tn_fail(TN_ERR_VALUE,
-                           "report: counts: element [%lld, %lld]: got %lld; expected "
+                           "report: counts: element [%lld, %lld]: out of range, got %lld; expected "
                            "0 or more",
                            (long long)(i / n), (long long)(i % n), (long long)counts[i]);
     for (int64_t i = 0; i < n * n && status == TN_OK; i++)

@@ -33,7 +33,7 @@ static uint32_t crc32c(const unsigned char *bytes, size_t size)
     return ~crc;
 }
 
-/* The checksum as it stands in a record: rotated and shifted, because a checksum of data that has
+/* The checksum as a record has it: rotated and shifted, because a checksum of data that has
  * checksums itself detects less. */
 uint32_t report_event_sum(const void *bytes, size_t size)
 {

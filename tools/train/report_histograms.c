@@ -175,7 +175,7 @@ tn_status report_histogram(report *r, int kind, const char *parameter, int64_t s
     report_bins bins = { .step = step };
     if (kind != REPORT_WEIGHTS && kind != REPORT_GRADIENTS)
         return tn_fail(TN_ERR_VALUE,
-                       "report: kind: got %d; expected REPORT_WEIGHTS or "
+                       "report: kind: unknown, got %d; expected REPORT_WEIGHTS or "
                        "REPORT_GRADIENTS",
                        kind);
     tn_status status = report_check_name(parameter);

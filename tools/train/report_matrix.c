@@ -247,7 +247,7 @@ static void put_classes(report_text *page, const report *r, matrix *m)
 {
     static const char *const columns[] = { "Class",  "Samples", "Precision",
                                            "Recall", "F1",      "Most often taken for" };
-    /* Few classes stand in their order, many with the worst first. */
+    /* Few classes are in their order, many have the worst first. */
     bool sorted = r->class_count > SHOWN;
     if (sorted)
         qsort(m->sums, (size_t)r->class_count, sizeof *m->sums, by_f1);
@@ -300,7 +300,7 @@ void report_matrix_section(const report *r, report_text *page)
         report_text_put(page, "<section id=\"confusion\" aria-labelledby=\"h-confusion\"><h2 "
                               "id=\"h-confusion\">Confusion matrix</h2>");
         put_summary(page, r, &m);
-        /* A small matrix stands beside the list of confusions. */
+        /* A small matrix is placed beside the list of confusions. */
         report_text_add(page, "<div class=\"grid%s\">", m.shown_count > NARROW ? " uneven" : "");
         if (m.shown_count > 0)
             put_matrix(page, r, &m);

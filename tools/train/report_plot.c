@@ -316,7 +316,7 @@ static void put_curve(report_text *page, const chart *c, bool logarithmic, int i
     report_text_put(page, "</g>");
 }
 
-/* Says in words what the plot shows. */
+/* Describes the plot in a text, for screen readers. */
 static void put_words(report_text *page, const chart *c)
 {
     report_plot_title(page, c->name, c->length);
@@ -372,7 +372,7 @@ static void put_plot(report_text *page, const chart *c, bool logarithmic,
     report_text_put(page, "</svg></div>");
 }
 
-/* ---- what stands beside a plot --------------------------------------------------------------- */
+/* ---- legend and text of a plot --------------------------------------------------------------- */
 
 static void put_legend(report_text *page, const chart *c)
 {

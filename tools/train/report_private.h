@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a report share: texts, files, series, events, the parts of the page. */
+ * Shared by the files of a report: texts, files, series, events, the parts of the page. */
 #ifndef TN_TOOLS_TRAIN_REPORT_PRIVATE_H
 #define TN_TOOLS_TRAIN_REPORT_PRIVATE_H
 
@@ -32,7 +32,7 @@ void report_text_add(report_text *t, const char *format, ...);
 /* Adds a string as text of HTML, also for attributes in double quotes. Bytes that are not valid
  * UTF-8, and control characters, become U+FFFD. */
 void report_text_html(report_text *t, const char *string);
-/* Adds a string as JSON with its quotes; '<', '>' and '&' are escaped, so that it can stand in a
+/* Adds a string as JSON with its quotes; '<', '>' and '&' are escaped, so that it can be in a
  * script element. */
 void report_text_json(report_text *t, const char *string);
 /* Like report_text_html(), but a string of more than `most` characters ends in an ellipsis. */
@@ -220,7 +220,7 @@ struct report {
     report_spreads spreads;
     report_counts counting, counts; /* of this epoch, of the last that had some */
     report_shots shooting, shots;
-    const char *outcome; /* NULL: the run goes on */
+    const char *outcome; /* NULL: the run continues */
 };
 
 /* Check a name, and begin the row of a step if it is a new one; steps may not go back. */

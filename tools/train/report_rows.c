@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds a field; one with a comma or a quote stands in quotes. */
+/* Adds a field; one with a comma or a quote gets quotes. */
 static void put_field(report_text *t, const char *text)
 {
     if (strpbrk(text, ",\"") == NULL) {

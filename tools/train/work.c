@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon eval, tenon predict and tenon bench share. */
+ * Shared by tenon eval, tenon predict and tenon bench. */
 #include "work.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon eval, tenon predict and tenon bench share: options, the device, data, calls of a
+ * Shared by tenon eval, tenon predict and tenon bench: options, the device, data, calls of a
  * model, names of classes. */
 #ifndef TN_TOOLS_TRAIN_WORK_H
 #define TN_TOOLS_TRAIN_WORK_H

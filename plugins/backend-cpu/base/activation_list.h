@@ -18,9 +18,9 @@
  * formula: T is float or double, and NAME(f) is f_f32 or f_f64.
  *
  * Each file that includes this list first defines the macros that it needs: base/elementwise.h for
- * the enum, simd/elementwise.c for the CHEAP loops, simd/functions.c for the COSTLY loops,
+ * the enum, simd/elementwise.c for the CHEAP loops, simd/elementwise_costly.c for the COSTLY loops,
  * op/activation.c for the kernels. sigmoid, tanh, silu, mish and gelu are not in the list, because
- * their formulas differ between float32 and float64: simd/functions.c has them. */
+ * their formulas differ between float32 and float64: simd/elementwise_costly.c has them. */
 
 /* ---- functions for COSTLY formulas ----------------------------------------------------------- */
 

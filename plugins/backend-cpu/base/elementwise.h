@@ -61,7 +61,7 @@ enum tn__ew {
     TN__EW_reciprocal,
     TN__EW_rsqrt,
     TN__EW_silu,
-    TN__EW_div_floor, /* from here on the loops are in simd/functions.c */
+    TN__EW_div_floor, /* from here on the loops are in simd/elementwise_costly.c */
     TN__EW_remainder,
     TN__EW_fmod,
     TN__EW_pow,

@@ -65,6 +65,12 @@ void tn__span_merge(struct tn__span *span)
         span->ndim = last + 1;
 }
 
+tn_status tn__span_bad_dim(const char *op, int64_t dim, int32_t ndim)
+{
+    return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %d to %d", op,
+                   (long long)dim, -(int)ndim, (int)ndim - 1);
+}
+
 void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views,
                    bool in_order)
 {

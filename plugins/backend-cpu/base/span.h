@@ -39,6 +39,9 @@ static inline void tn__view_as_floats(tn_view *view, int bits)
 int64_t tn__span_view_count(const tn_view *view);
 bool tn__span_view_dense(const tn_view *view);
 
+/* Fails: operator `op` was given a dimension that a tensor with `ndim` of them does not have. */
+tn_status tn__span_bad_dim(const char *op, int64_t dim, int32_t ndim);
+
 /* Sets up `span` for the shape of views[0], to which the other views broadcast. With `in_order` the
  * elements are walked in the row-major order of that shape; otherwise in the order in which
  * views[0] has them in memory. */

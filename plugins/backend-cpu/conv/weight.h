@@ -19,7 +19,7 @@ struct tn__panels {
 };
 
 /* Sets *at to the weight's elements in row-major order: the weight itself if it is contiguous,
- * otherwise a copy, which the caller gives back with tn__scratch_give(*copy). */
+ * otherwise a copy, which the caller returns with tn__scratch_give(*copy). */
 tn_status tn__weight_plain(const tn_view *weight, const char **at, void **copy);
 /* How a convolution, or the gradient of its input, reads the weight. */
 enum tn__reading {
@@ -38,7 +38,7 @@ int64_t tn__weight_bytes(const struct tn__windows *w, enum tn__reading how);
 tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bool turned,
                            const tn_view *weight, void *to);
 /* Sets *at to the weight in that order: `prepared` unless it is NULL, else a copy, which the caller
- * gives back with tn__scratch_give(*copy). */
+ * returns with tn__scratch_give(*copy). */
 tn_status tn__weight_take(const struct tn__windows *w, enum tn__reading how, bool turned,
                           const tn_view *weight, const void *prepared, const char **at,
                           void **copy);

@@ -183,7 +183,7 @@ static void copy_line(int64_t n, int64_t item, char *to, int64_t to_step, const 
 static tn_status run_line(const struct job *job, const char *x, char *y, char *a, char *b)
 {
     int64_t item = 2 * job->part, sy = job->lines.step[0], sx = job->lines.step[1];
-    /* of elements of x and y, and how many there are */
+    /* The size of an element of x and y in bytes, and their number of elements. */
     int64_t of_x = job->kind == FROM_REAL ? job->part : item,
             of_y = job->kind == TO_REAL ? job->part : item,
             in_x = job->kind == TO_REAL ? job->spectrum : job->n,

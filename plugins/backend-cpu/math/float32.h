@@ -3,11 +3,11 @@
  * Functions of ordinary float32 numbers: short polynomials in float32, whose steps depend little on
  * each other; errors are a few units in the last place. Each function is for a range of numbers. A
  * number is in the range if NAME_fits() says so, or if NAME_key() is at most a limit (KEYED and
- * TESTED in simd/functions.c); for other numbers (large numbers, or zeros and infinities) the loops
- * use another function. The choice is made for each element alone, so that a result does not depend
- * on the neighbours of the element. Multiply-adds are fused if the instruction set has them: AVX2,
- * AVX-512 and NEON give equal bits, a processor without fused multiply-adds may differ in the last
- * place. The polynomials are minimax approximations. */
+ * TESTED in simd/elementwise_costly.c); for other numbers (large numbers, or zeros and infinities)
+ * the loops use another function. The choice is made for each element alone, so that a result does
+ * not depend on the neighbours of the element. Multiply-adds are fused if the instruction set has
+ * them: AVX2, AVX-512 and NEON give equal bits, a processor without fused multiply-adds may differ
+ * in the last place. The polynomials are minimax approximations. */
 #ifndef TN_BACKEND_CPU_MATH_FLOAT32_H
 #define TN_BACKEND_CPU_MATH_FLOAT32_H
 

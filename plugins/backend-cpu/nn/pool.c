@@ -125,9 +125,8 @@ static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
 
 static tn_status out_of_range(int64_t place, int64_t most)
 {
-    return tn_fail(TN_ERR_INDEX,
-                   "max_pool_grad: index: out of range, got %lld; the image has %lld elements",
-                   (long long)place, (long long)most);
+    return tn_fail(TN_ERR_INDEX, "max_pool_grad: index: out of range, got %lld; expected 0 to %lld",
+                   (long long)place, (long long)most - 1);
 }
 
 /* ---- channels last --------------------------------------------------------------------------- */

@@ -251,8 +251,8 @@ static tn_status forward_block(const struct steps *s, int64_t first, int64_t cou
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Goes back through one step for one row. `before` is the state or, for an LSTM, the cell before;
- * gh and gc are the gradients of h and c, which become those before. */
+/* The backward pass of one step for one row. `before` is the state or, for an LSTM, the cell
+ * before; gh and gc are the gradients of h and c, which become those before. */
 static void backward_row(const struct steps *s, int64_t t, int64_t row, const char *before,
                          char *gh, char *gc)
 {

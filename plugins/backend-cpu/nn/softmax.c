@@ -213,9 +213,7 @@ static tn_status run(const tn_call *call, int64_t dim,
     int32_t ndim = views[0]->ndim;
     int64_t at = dim < 0 ? dim + ndim : dim;
     if (ndim > 0 && (at < 0 || at >= ndim))
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: dim: out of range, got %lld; the tensor has %d dimensions", call->op,
-                       (long long)dim, (int)ndim);
+        return tn__span_bad_dim(call->op, dim, ndim);
     job.ct = tn__dtype_ct(tn_view_dtype(views[0]));
     job.n = ndim > 0 ? views[0]->shape[at] : 1;
     tn_view less[3];

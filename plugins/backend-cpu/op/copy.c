@@ -336,9 +336,7 @@ static tn_status run_narrow_grad(const tn_call *call)
     const tn_view *gx = call->out[0], *gy = call->in[0];
     int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
     if (dim < 0 || dim >= gx->ndim || gy->ndim != gx->ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: dim: out of range, got %lld; the tensor has %d dimensions", call->op,
-                       (long long)options->dim, (int)gx->ndim);
+        return tn__span_bad_dim(call->op, options->dim, gx->ndim);
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
         return tn_fail(

@@ -23,9 +23,7 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         if (ndim == 0) /* for a 0-d tensor, dims 0 and -1 are allowed; shape inference checked it */
             continue;
         if (dim < 0 || dim >= ndim)
-            return tn_fail(TN_ERR_INDEX,
-                           "%s: dim: out of range, got %lld; the tensor has %d dimensions",
-                           call->op, (long long)dims.at[k], (int)ndim);
+            return tn__span_bad_dim(call->op, dims.at[k], ndim);
         goes[dim] = true;
     }
     return TN_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions over any dimensions of any layout. The elements of a result are divided into stretches
- * of about SUPER elements, which are computed in parallel; the results of the stretches are then
- * combined in order. The stretches depend on shape and layout alone, not on the threads. */
+ * Reductions over any dimensions of any layout. The elements of a result are divided into segments
+ * of about SUPER elements, which are computed in parallel; the results of the segments are then
+ * combined in order. The segments depend on shape and layout alone, not on the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct extreme {
 };
 
 enum {
-    SUPER = 65536,  /* elements of one result in a stretch */
+    SUPER = 65536,  /* elements of one result in a segment */
     BLOCK = 4096,   /* elements that are converted or prepared at a time */
     COLUMNS = 1024, /* maximum number of neighbouring results that are computed together */
     DEEP = 32,      /* rows of columns that one call of a loop adds */
@@ -37,11 +37,11 @@ struct job {
     tn__load *load;
     struct tn__span kept;    /* dimensions that are kept; operand 0: y, 1: x */
     struct tn__span gone;    /* dimensions that are reduced; operand 0: x (base unused) */
-    int64_t supers;          /* stretches of a result */
-    int64_t super;           /* elements of a stretch */
+    int64_t supers;          /* segments of a result */
+    int64_t super;           /* elements of a segment */
     int64_t columns;         /* results computed together; 0: one at a time */
     int64_t groups;          /* number of results, or of blocks of columns */
-    struct extreme *partial; /* [supers][kept.count]; NULL if there is one stretch */
+    struct extreme *partial; /* [supers][kept.count]; NULL if there is one segment */
 };
 
 /* ---- combining results ----------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
 }
 
 /* Computes elements [begin, end) of one result, whose first element is at x. */
-static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end, double from,
+static void take_segment(const struct job *job, char *x, int64_t begin, int64_t end, double from,
                          struct extreme *all)
 {
     const struct tn__span *gone = &job->gone;
@@ -388,7 +388,7 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     if (job->columns == 0) {
         struct extreme all;
         locate(&job->kept, group, &y, &x);
-        take_stretch(job, x, begin, end, job->r->from ? job->r->from[group] : 0, &all);
+        take_segment(job, x, begin, end, job->r->from ? job->r->from[group] : 0, &all);
         if (job->partial)
             job->partial[super * job->kept.count + group] = all;
         else
@@ -556,8 +556,8 @@ static void make_spans(struct job *job, const tn_view *x, const tn_view *y, cons
     tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, job->r->what >= TN__FOLD_ARGMAX);
 }
 
-/* Chooses columns if the elements of neighbouring results are closer in memory than the elements of
- * one result, and the stretches. */
+/* Divides the work: by columns if the elements of neighbouring results are closer in memory than
+ * those of one result, and into segments of the elements of each result. */
 static void choose_pieces(struct job *job)
 {
     const struct tn__span *kept = &job->kept, *gone = &job->gone;

@@ -7,11 +7,11 @@
 
 #include "simd/simd.h"
 
-/* Population p has `segments` stretches of `length` elements; stretch s begins at element
+/* Population p has `segments` segments of `length` elements; segment s begins at element
  * (s * populations + p) * length. */
 struct tn__norm_layout {
     int64_t populations, segments, length;
-    /* The index of weight and bias: none, the position in a stretch, or the channel. */
+    /* The index of weight and bias: none, the position in a segment, or the channel. */
     enum { TN__NO_AFFINE, TN__PER_ELEMENT, TN__PER_POPULATION } affine;
     int64_t channels; /* TN__PER_POPULATION: population p has the channel p % channels */
     /* The populations are the channels of tensors with the channels last: `segments` rows, each

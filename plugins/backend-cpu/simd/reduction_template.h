@@ -84,17 +84,17 @@ static void NAME(min)(int64_t n, const void *from, union tn__number *out)
     NAME(extreme)(n, from, out, NAME(smaller));
 }
 
-/* Returns the index of the first element that is equal to `best` or NaN. Whole stretches are tested
- * without a branch; only the stretch that has the element is searched one by one. */
+/* Returns the index of the first element that is equal to `best` or NaN. Whole groups are tested
+ * without a branch; only the group that has the element is searched one by one. */
 static int64_t NAME(find)(int64_t n, const void *from, union tn__number best)
 {
-    enum { STRETCH = 64 };
+    enum { GROUP = 64 };
     const T *x = from;
     const T wanted = (T)best.MEMBER;
     int64_t i = 0;
-    for (; i + STRETCH <= n; i += STRETCH) {
+    for (; i + GROUP <= n; i += GROUP) {
         T found = 0;
-        for (int j = 0; j < STRETCH; j++)
+        for (int j = 0; j < GROUP; j++)
             found = ((x[i + j] == wanted) | IS_NAN(x[i + j], x[i + j])) ? 1 : found;
         if (found != 0)
             break;

@@ -207,7 +207,7 @@ TN_API tn_module *tn_node_module(const tn_node *node);
  * traced ("" for that module itself). NULL, without an error, if it is not known. [borrowed]
  * [null-through] */
 TN_API const char *tn_node_path(const tn_node *node);
-/* Removes the nodes whose values nobody uses: slots, constants, and operators that write nothing,
+/* Removes the nodes whose values are not used: slots, constants, and operators that write nothing,
  * draw no random numbers and keep no order; in blocks, too. Returns their number, -1 on error. */
 TN_API int64_t tn_graph_dead_code(tn_graph *graph);
 

@@ -260,9 +260,10 @@ static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *co
         if (tn_tensor_dtype(parameters[i]) != tn_tensor_dtype(vector))
             status = tn_fail(
                 TN_ERR_TYPE,
-                "tn_vector_to_parameters: vector: wrong dtype, got %s; parameter %lld has %s",
-                tn_dtype_name(tn_tensor_dtype(vector)), (long long)i,
-                tn_dtype_name(tn_tensor_dtype(parameters[i])));
+                "tn_vector_to_parameters: vector: wrong dtype, got %s; expected %s, that of "
+                "parameter %lld",
+                tn_dtype_name(tn_tensor_dtype(vector)),
+                tn_dtype_name(tn_tensor_dtype(parameters[i])), (long long)i);
     }
     if (status == TN_OK && needed != tn_tensor_numel(vector))
         status = tn_fail(

@@ -54,7 +54,7 @@ TN_API tn_status tn_parametrize_set_inverse(tn_module *parametrization,
                                                                        tn_pack *originals));
 /* Makes the name a plain parameter or buffer again. With `keep_value`, it gets the current value;
  * a single original stays the same object, several become one new parameter. Without, it gets the
- * original back, which must be a single one. The slot moves behind the other ones of its kind.
+ * original back, which must be a single one. The slot moves after the other ones of its kind.
  * After a failure the module is unchanged. */
 TN_API tn_status tn_parametrize_remove(tn_module *module, const char *name, bool keep_value);
 /* Returns whether a tensor of the module is parametrized. NULL: whether any one is.

@@ -15,7 +15,7 @@
 
 TN_BEGIN_DECLS
 
-/* Writes a number, highest byte first; returns the address behind it. */
+/* Writes a number, highest byte first; returns the address after it. */
 TN_ATTR(unused) static inline unsigned char *tn_picture_number(unsigned char *at, uint32_t number)
 {
     for (int i = 0; i < 4; i++)

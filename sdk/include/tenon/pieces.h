@@ -23,8 +23,11 @@ TN_ATTR(unused) static inline int64_t tn_pieces_along(tn_tensor *x, int64_t *dim
         *dim += ndim;
     if (*dim >= 0 && *dim < ndim)
         return tn_tensor_size(x, *dim);
-    tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; the tensor has %lld dimensions", who,
-            (long long)(*dim < 0 ? *dim - ndim : *dim), (long long)ndim);
+    if (ndim == 0)
+        tn_fail(TN_ERR_INDEX, "%s: x: no dimensions; expected at least 1", who);
+    else
+        tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld", who,
+                (long long)(*dim < 0 ? *dim - ndim : *dim), -(long long)ndim, (long long)ndim - 1);
     return -1;
 }
 

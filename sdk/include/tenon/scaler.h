@@ -185,7 +185,7 @@ static inline tn_status tn_grad_scaler_pass(const tn_optimizer *optimizer, doubl
     return status;
 }
 
-/* Divides the gradients of an optimizer by the factor, and notes whether one is infinite or NaN.
+/* Divides the gradients of an optimizer by the factor, and records whether one is infinite or NaN.
  * tn_grad_scaler_step does this unless it was called before, for example to clip the gradients. */
 TN_ATTR(unused)
 static inline tn_status tn_grad_scaler_unscale_(tn_grad_scaler *scaler, tn_optimizer *optimizer)

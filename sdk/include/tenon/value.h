@@ -482,6 +482,16 @@ static inline tn_value tn_value_dict(const tn_value *values, uint32_t count)
     value.kind = TN_VALUE_DICT;
     return value;
 }
+/* Returns the name of a kind of values, as in messages: "list" for TN_VALUE_LIST. */
+static inline const char *tn_value_kind_name(uint32_t kind)
+{
+    static const char *const names[] = { "None",           "bool",   "int",    "float",
+                                         "string",         "list",   "tuple",  "spec",
+                                         "tensor",         "module", "opaque", "bytes",
+                                         "complex number", "dict",   "uint" };
+
+    return kind < sizeof names / sizeof *names ? names[kind] : "value of an unknown kind";
+}
 /* tn_value_size returns the number of elements of a list or tuple, or of entries of a dictionary;
  * 0 for other values. tn_value_item returns element `index`, of a dictionary the value of entry
  * `index`. The index must be smaller than tn_value_size. */

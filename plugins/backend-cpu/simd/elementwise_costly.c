@@ -211,7 +211,7 @@ GUARDED(div_floor, f64, rest64, tn__div_floor64, tn__div_floor64_far)
 #define largest_f64 1.7976931348623157e308
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
 #define CUBIC 0.044715
-#define TEMPLATE "simd/functions_template.h"
+#define TEMPLATE "simd/elementwise_costly_template.h"
 #include "base/for_floats.h"
 
 TN__INTO_LOOPS float gelu_slope_f32(float x)
