@@ -42,11 +42,13 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
     memset(all, 0, sizeof *all);
     all->size = MAGIC_SIZE;
     tn_status status = read_one(source, bytes, size, all, &all->version);
-    if (status == TN_OK &&
-        (all->version.result->kind != PK_INT || all->version.result->as.i != PROTOCOL))
+    if (status == TN_OK && all->version.result->kind != PK_INT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: PyTorch file: unknown protocol, got %s; expected the number %d",
-                       source->path, pickle_kind_name(all->version.result->kind), PROTOCOL);
+                       "%s: PyTorch file: protocol: wrong type, got %s; expected an integer",
+                       source->path, pickle_kind_name(all->version.result->kind));
+    if (status == TN_OK && all->version.result->as.i != PROTOCOL)
+        return tn_fail(TN_ERR_FORMAT, "%s: PyTorch file: unknown protocol, got %lld; expected %d",
+                       source->path, (long long)all->version.result->as.i, PROTOCOL);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->machine);
     const struct pickle_value *little = status == TN_OK

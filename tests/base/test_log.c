@@ -42,7 +42,7 @@ START_TEST(the_table_has_every_variable_of_the_library_with_help)
     tn_env_row row;
     ck_assert_int_eq(tn_env_at(-1, &row), TN_ERR_INDEX);
     ck_assert_int_eq(tn_env_at(tn_env_count(), &row), TN_ERR_INDEX);
-    expect_failure(TN_ERR_INDEX, "environment table");
+    expect_failure(TN_ERR_INDEX, "tn_env_at: index: out of range");
 }
 END_TEST
 

@@ -335,7 +335,7 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "truncated");
     JUDGE("]q\0h\0a.].", "nested too deep, or recursive; expected at most 64 levels");
     judge(MAGIC "\x80\2M\xe8\3.", sizeof MAGIC - 1 + 7,
-          "PyTorch file: unknown protocol; expected 1001");
+          "PyTorch file: unknown protocol, got 1000; expected 1001");
 }
 END_TEST
 

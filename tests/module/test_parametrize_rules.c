@@ -127,6 +127,7 @@ static double largest_singular_value(tn_tensor *w)
 START_TEST(spectral_norm_iterates_in_training_only)
 {
     TN_SCOPE;
+    tn_random_seed(3); /* with some weights the iterations converge to the last bit at once */
     tn_module *m = parsed("Linear(5, 7)");
     tn_tensor *object = tn_module_get(m, "weight");
 
