@@ -242,6 +242,10 @@ START_TEST(nodes_are_built_by_hand)
     ck_error(TN_ERR_VALUE, "then: inputs: wrong number, got 1", "expected 0");
     ck_assert_ptr_null(tn_graph_add_loop(graph, NULL, same, twice, 3, &x, 1));
     ck_error(TN_ERR_TYPE, "tn_loop: test: result: wrong dtype or shape", "bool");
+    ck_assert_int_eq(tn_node_most(y), -1);
+    ck_assert_int_eq(tn_node_most(x), -1);
+    ck_assert_int_eq(tn_node_most(NULL), -1);
+    tn_error_clear();
     ck_ok(tn_graph_lint(graph));
     ck_ok(tn_graph_shapes(graph, (tn_tensor *[]){ tn_zeros(TN_SHAPE(5, 3)) }, 1));
     ck_ok(tn_node_meta(y, &meta));
