@@ -243,9 +243,12 @@ static tn_status name_step(tn__plan_recorder *r, tn__plan_step *step)
         tn__call_path(&text);
     tn__text_add(&text, "%s%s", text.length > 0 ? "/" : "", op);
     tn__text_put(&text, "", 1);
-    step->name = text.failed ? NULL : tn__arena_text(r->b->arena, text.at, strlen(text.at));
+    if (text.failed)
+        tn_fail(TN_ERR_MEMORY, "out of host memory: the name of a step");
+    else
+        step->name = tn__arena_text(r->b->arena, text.at, strlen(text.at));
     tn__text_free(&text);
-    return step->name != NULL ? TN_OK : TN_ERR_MEMORY;
+    return step->name != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status add_step(tn__plan_recorder *r, const tn__kernel_step *from)

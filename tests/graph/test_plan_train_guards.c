@@ -407,7 +407,7 @@ START_TEST(what_cannot_be_repeated_is_refused_with_the_reason)
         tn_tensor *(*forward)(tn_module *, tn_tensor *);
         const char *reason;
     } rows[] = {
-        { sets_buffer, "forward sets a parameter or buffer" },
+        { sets_buffer, "tn_module_set: it needs values that only a run has" },
         { history_in_buffer, "gives it a history" },
         { detaches_parameter, "forward sets a parameter or buffer" },
         { detaches_input, "tn_detach in place of tn_detach_" },
