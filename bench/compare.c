@@ -129,6 +129,21 @@ static bool our_round(const run *r, bench_task *task, side *ours, int round)
     return true;
 }
 
+/* The same task without a plan: a copy of the module, the same data. Before task is prepared. */
+static tn_status begin_beside(const bench_task *task, bench_task *beside)
+{
+    *beside = *task;
+    beside->compiled = NULL;
+    beside->module = tn_module_copy(task->module);
+    tn_tensor_keep(task->x);
+    if (task->target != NULL)
+        tn_tensor_keep(task->target);
+    for (int i = 0; i < BENCH_CACHE; i++)
+        if (task->cache[i] != NULL)
+            tn_tensor_keep(task->cache[i]);
+    return beside->module != NULL ? TN_OK : tn_error_last_code();
+}
+
 /* ---- contenders ------------------------------------------------------------------------------ */
 
 static void rest(void)
@@ -207,8 +222,8 @@ static double ratio(const side *ours, const side *theirs, int rounds)
     return median(ratios, rounds);
 }
 
-static void print_row(const run *r, const bench_task *task, side *ours, side *eager,
-                      contender *all, int count)
+static void print_row(const run *r, const bench_task *task, side *ours, side *eager, contender *all,
+                      int count)
 {
     struct rusage usage;
     double copy[ROUNDS], apart = 0;
@@ -266,8 +281,7 @@ static bool rounds(const run *r, bench_task *task, bench_task *beside, side *our
         tn_scope_end(scope);
     }
     for (int i = 0; i < r->rounds && good; i++) {
-        good = our_round(r, task, ours, i) &&
-               (!r->beside_itself || our_round(r, beside, eager, i));
+        good = our_round(r, task, ours, i) && (!r->beside_itself || our_round(r, beside, eager, i));
         for (int j = 0; j < count && good; j++) {
             rest();
             good = their_round(r, &all[j], i);
@@ -285,7 +299,7 @@ static int measure(const run *r, bench_task *task)
 {
     static contender all[CONTENDERS];
     side ours = { .least = 0 }, eager = { .least = 0 };
-    bench_task beside = *task;
+    bench_task beside = { .network = task->network };
     int count = 0;
     char names[LINE];
     double limit = task->dtype == TN_F32 ? 1e-3 : 0.05;
@@ -300,10 +314,9 @@ static int measure(const run *r, bench_task *task)
                 good ? all[count].about : "the peer is gone\n");
         count++;
     }
-    beside.compiled = NULL;
+    if (good && r->beside_itself)
+        good = begin_beside(task, &beside) == TN_OK && r->program->prepare(&beside) == TN_OK;
     good = good && r->program->prepare(task) == TN_OK &&
-           (!r->beside_itself ||
-            (begin(&beside) == TN_OK && r->program->prepare(&beside) == TN_OK)) &&
            rounds(r, task, &beside, &ours, &eager, all, count);
     if (good)
         print_row(r, task, &ours, &eager, all, count);

@@ -13,8 +13,9 @@ static tn_status prepare(bench_task *task)
                                                                     : "AdamW(lr=0.0003)";
 
     if (task->compiled != NULL && strcmp(task->compiled, "none") != 0)
-        return tn_fail(TN_ERR_VALUE, "--compiled: plans of training have no passes, got %s; "
-                                     "expected none",
+        return tn_fail(TN_ERR_VALUE,
+                       "--compiled: plans of training have no passes, got %s; "
+                       "expected none",
                        task->compiled);
     if (task->compiled != NULL && tn_module_compile(task->module, "plan(train=True)") != TN_OK)
         return tn_error_last_code();
@@ -44,8 +45,7 @@ static tn_tensor *step(bench_task *task)
 
 int main(int argc, char **argv)
 {
-    static const bench_program train = { "train", "eager", "0", prepare, step, 3,
-                                         true };
+    static const bench_program train = { "train", "eager", "0", prepare, step, 3, true };
 
     return bench_compare(argc, argv, &train);
 }

@@ -7,8 +7,8 @@
 /* The version of a saved tensor that has changed while the history was recorded. */
 #define CHANGED UINT64_MAX
 
-static tn_status look_at(tn__saved *saved,
-                         tn_status (*tell)(void *user, tn__storage *storage), void *user)
+static tn_status look_at(tn__saved *saved, tn_status (*tell)(void *user, tn__storage *storage),
+                         void *user)
 {
     uint64_t now;
 
@@ -37,8 +37,8 @@ static tn_status look_at(tn__saved *saved,
     return TN_OK;
 }
 
-static tn_status look_in(const tn__node *node,
-                         tn_status (*tell)(void *user, tn__storage *storage), void *user)
+static tn_status look_in(const tn__node *node, tn_status (*tell)(void *user, tn__storage *storage),
+                         void *user)
 {
     tn_status status = TN_OK;
 

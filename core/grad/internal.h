@@ -32,8 +32,8 @@ uint64_t tn__node_last(void);
 /* Makes a tensor a leaf again, as it was before it got a history. */
 void tn__grad_cut(tn_tensor *tensor, bool requires_grad);
 /* ---- history.c ---- */
-/* Tells the storages that the histories of tensors have saved, except those that have changed since,
- * which stay so. A storage may be told several times. */
+/* Tells the storages that the histories of tensors have saved, except those that have changed
+ * since, which stay so. A storage may be told several times. */
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
                             tn_status (*tell)(void *user, tn__storage *storage), void *user);
 /* Makes the storages that have memory count as not changed since. */

@@ -49,7 +49,7 @@ typedef struct tn__plan_step {
     const tn_op *op;
     const struct tn__kernel_entry *entry;
     const char *plugin;
-    const char *name; /* of the node, or of the module and the operator */
+    const char *name;   /* of the node, or of the module and the operator */
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
@@ -180,8 +180,7 @@ extern const tn__tracer tn__plan_tracer;
 int32_t tn__plan_steps_root(tn__plan_recorder *recorder, tn__storage *storage);
 /* Runs code that is recorded: `run` gets the recorder. */
 tn_status tn__plan_steps_run(tn__plan_recorder *recorder,
-                             tn_status (*run)(tn__plan_recorder *recorder, void *user),
-                             void *user);
+                             tn_status (*run)(tn__plan_recorder *recorder, void *user), void *user);
 /* Fails if a tensor changed that exists, in another way than by a step. */
 tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
@@ -218,10 +217,10 @@ void tn__plan_print_steps(tn__text *text, const tn__plan_binding *binding);
 /* ---- plan_run.c ---- */
 /* What a run of a training plan has besides its inputs. */
 typedef struct tn__plan_given {
-    tn__storage **kept;     /* for KEPT roots */
-    bool spend;             /* and drops them after their last step */
-    uint64_t seed, block;   /* of the draws */
-    const int32_t *keeps;   /* the roots whose blocks stay; they go to `stays` */
+    tn__storage **kept;   /* for KEPT roots */
+    bool spend;           /* and drops them after their last step */
+    uint64_t seed, block; /* of the draws */
+    const int32_t *keeps; /* the roots whose blocks stay; they go to `stays` */
     int64_t n_keeps;
     tn__storage **stays;
 } tn__plan_given;

@@ -65,8 +65,8 @@ static void replace(tn__plan_binding *b, int32_t at)
         for (int64_t k = 0; k < step->call.n_in; k++)
             uses += operands[k].root >= 0 && tn__plan_root_of(b, operands[k].root) == root;
         if (uses != 1 || !is_own(root) || root->last != at || made->first != at ||
-            (!is_own(made) && made->place != TN__PLAN_FRESH) ||
-            root->size != made->size || !same_view(&operands[i], to))
+            (!is_own(made) && made->place != TN__PLAN_FRESH) || root->size != made->size ||
+            !same_view(&operands[i], to))
             continue;
         made->same = (int32_t)(root - b->roots);
         root->last = made->last;

@@ -55,8 +55,7 @@ typedef struct planned {
 static const tn_option table[] = {
     TN_OPTION_STRING(struct options, passes, "''", "passes over the traced graph"),
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
-    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
-    TN_OPTION_END
+    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"), TN_OPTION_END
 };
 
 static void entry_drop(entry *e)
@@ -315,15 +314,15 @@ static bool is_training(const tn_module *module)
     bool training = module->training;
 
     for (int64_t i = 0; i < module->children.count && !training; i++)
-        training = module->children.at[i].child != NULL && is_training(module->children.at[i].child);
+        training = module->children.at[i].child != NULL &&
+                   is_training(module->children.at[i].child);
     return training;
 }
 
 /* Whether forward has to run, as tn_module_compile says. */
 static bool is_eager(const planned *p, const tn_module *module)
 {
-    return tn__tracer_here != NULL || (module->training && !p->options.train) ||
-           tn__autocast_on();
+    return tn__tracer_here != NULL || (module->training && !p->options.train) || tn__autocast_on();
 }
 
 /* Whether forward has to run although the module has plans of training. */

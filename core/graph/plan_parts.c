@@ -84,8 +84,11 @@ static tn_status add_module(tn__plan_parts *p, tn_module *module)
         return TN_ERR_MEMORY;
     new = &p->modules[p->n_modules];
     *new = (tn__plan_part){ p->n_modules > 0 ? tn_module_keep(module) : module,
-                            tn__own_forward_keep(module->own_forward), module->layer,
-                            p->n_tensors, (size_t)p->n_data, module->training };
+                            tn__own_forward_keep(module->own_forward),
+                            module->layer,
+                            p->n_tensors,
+                            (size_t)p->n_data,
+                            module->training };
     if (size > 0)
         memcpy(p->data + p->n_data, module->data, size);
     p->n_data += (int64_t)size;
@@ -118,8 +121,7 @@ struct place {
     bool places; /* whether tensors must be where they were */
 };
 
-static bool same_place(const tn__plan_parts *p, const tn__plan_tensor *old,
-                       const tn_tensor *tensor)
+static bool same_place(const tn__plan_parts *p, const tn__plan_tensor *old, const tn_tensor *tensor)
 {
     const int64_t *dims = p->dims + old->dims;
     bool same = tensor->storage == old->storage && tensor->view.byte_offset == old->byte_offset &&
@@ -215,9 +217,8 @@ static bool restore_history(const tn__plan_parts *p)
     for (int64_t i = 0; i < p->n_tensors; i++) {
         const tn__plan_tensor *old = &p->tensors[i];
 
-        if (tn__is_none(old->tensor) ||
-            (old->tensor->requires_grad == old->requires_grad &&
-             (!old->leaf || tn_tensor_is_leaf(old->tensor))))
+        if (tn__is_none(old->tensor) || (old->tensor->requires_grad == old->requires_grad &&
+                                         (!old->leaf || tn_tensor_is_leaf(old->tensor))))
             continue;
         changed = true;
         if (old->leaf)

@@ -6,8 +6,7 @@
 
 static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan_step *step)
 {
-    static const char *const places[] = { "arena", "input", "result", "held", "block",
-                                          "kept" };
+    static const char *const places[] = { "arena", "input", "result", "held", "block", "kept" };
 
     tn__text_add(text, "%s: %s", step->name, tn__plan_step_name(step));
     for (int64_t i = step->call.n_in; i < tn__plan_operands_of(step); i++) {
@@ -72,7 +71,7 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
         tn__text_add(text, "%s", i > 0 ? ", " : "");
         print_meta(text, &t->inputs[i].meta);
     }
-    tn__text_add(text, ")%s\n  forward: %lld steps, %llu bytes for values", 
+    tn__text_add(text, ")%s\n  forward: %lld steps, %llu bytes for values",
                  t->grad ? " with gradients" : "", (long long)t->forward->n_steps,
                  (unsigned long long)t->forward->bytes);
     if (t->n_wants > 0)

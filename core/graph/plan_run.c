@@ -396,8 +396,7 @@ static void place_roots(const tn__plan_binding *b, tn__plan_state *state, tn_ten
     }
 }
 
-static void put_draws(const tn__plan_binding *b, tn__plan_state *state,
-                      const tn__plan_given *given)
+static void put_draws(const tn__plan_binding *b, tn__plan_state *state, const tn__plan_given *given)
 {
     for (int64_t i = 0; i < b->n_draws; i++) {
         const tn__plan_draw *draw = &b->draws[i];

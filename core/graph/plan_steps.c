@@ -100,7 +100,8 @@ static tn_status add_workspace(tn__plan_recorder *r, const tn__kernel_step *from
     return status;
 }
 
-/* ---- random numbers ---------------------------------------------------------------------------- */
+/* ---- random numbers ----------------------------------------------------------------------------
+ */
 
 /* A recording gets these numbers for the seed and the first block. Where they are among the options
  * of a step, a run puts what it has drawn. */
@@ -540,4 +541,3 @@ void tn__plan_steps_free(tn__plan_recorder *r)
     tn__map_free(&r->roots);
     tn_free(r->taken);
 }
-

@@ -45,7 +45,7 @@ struct run {
     tn_tensor **out;       /* only in forward: the caller owns them */
     uint64_t seed, block;
     pthread_mutex_t lock;
-    bool spent;           /* `kept` was given to a backward that does not retain the graph */
+    bool spent;          /* `kept` was given to a backward that does not retain the graph */
     tn__storage *kept[]; /* owned */
 };
 
@@ -155,7 +155,8 @@ static tn_status take_kept(struct run *run, tn__storage **kept)
     return status;
 }
 
-/* The gradients of the outputs, then what was saved as tensors. Fails if a saved one has changed. */
+/* The gradients of the outputs, then what was saved as tensors. Fails if a saved one has changed.
+ */
 static tn_status list_inputs(tn_function_ctx *ctx, const tn__plan_train *t, tn_tensor *const *gout,
                              tn_tensor **in)
 {
@@ -252,9 +253,9 @@ static tn_status call_function(tn__plan_train *t, tn_tensor *const *in, tn_tenso
     for (int64_t i = 0; i < t->n_out && status == TN_OK; i++) {
         const tn__plan_result *result = &t->forward->results[i];
 
-        out[i] = result->root >= 0     ? *fresh++
-                 : result->same >= 0   ? out[result->same]
-                 : result->input >= 0  ? in[result->input]
+        out[i] = result->root >= 0        ? *fresh++
+                 : result->same >= 0      ? out[result->same]
+                 : result->input >= 0     ? in[result->input]
                  : result->tensor != NULL ? result->tensor
                                           : TN_NONE;
     }

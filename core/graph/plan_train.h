@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans of training: a call of a module in training mode, or one that records gradients, is recorded
- * once with its history of gradients. Later calls run its steps, and are one node of the program's
- * history. Backward through that node runs the steps of the recorded history. */
+ * Plans of training: a call of a module in training mode, or one that records gradients, is
+ * recorded once with its history of gradients. Later calls run its steps, and are one node of the
+ * program's history. Backward through that node runs the steps of the recorded history. */
 #ifndef TN_CORE_GRAPH_PLAN_TRAIN_H
 #define TN_CORE_GRAPH_PLAN_TRAIN_H
 
@@ -43,18 +43,20 @@ typedef struct tn__plan_train {
     int64_t n_sources;
     int64_t *source_inputs; /* ...then inputs, by number */
     int64_t n_source_inputs;
-    /* The roots that stay for backward: those that have the memory, and those that backward uses. */
+    /* The roots that stay for backward: those that have the memory, and those that backward uses.
+     */
     int32_t *keeps, *kept_by;
     int64_t n_keeps;
     tn__plan_train_saves saves;
     uint64_t blocks; /* of random numbers that a run draws */
-    tn__plan_binding *backwards; /* by the outputs with gradients and their layouts, last used first */
+    tn__plan_binding
+        *backwards; /* by the outputs with gradients and their layouts, last used first */
 } tn__plan_train;
 
 /* ---- plan_train_record.c ---- */
 /* Records a call. The inputs are those of the pack, in order. */
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
-                            int64_t n_in);
+                                      int64_t n_in);
 void tn__plan_train_drop(tn__plan_train *train);
 
 /* ---- plan_train.c ---- */

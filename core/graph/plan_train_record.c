@@ -77,7 +77,8 @@ static tn_status list_parts(struct call *c)
 
         if (!tn__tensor_ok(tensor))
             continue;
-        well = tn__map_add(&c->tensors, tensor) >= 0 && tn__map_add(&c->memory, tensor->storage) >= 0;
+        well = tn__map_add(&c->tensors, tensor) >= 0 &&
+               tn__map_add(&c->memory, tensor->storage) >= 0;
         if (b->device == NULL)
             b->device = tensor->device;
     }
@@ -231,7 +232,8 @@ static tn_status list_saved(struct call *c)
     s->tensors = tn_calloc((size_t)t->parts.n_tensors + 1, sizeof(tn_tensor *));
     t->keeps = tn_calloc((size_t)b->n_roots + 1, sizeof *t->keeps);
     t->kept_by = tn_calloc((size_t)b->n_roots + 1, sizeof *t->kept_by);
-    if (t->kept_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL || t->keeps == NULL)
+    if (t->kept_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL ||
+        t->keeps == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < t->n_in; i++)
         if (t->inputs[i].same == i && is_saved(c, b->like[i]->storage))
@@ -359,8 +361,8 @@ static tn__plan_train *train_new(int64_t n_in)
     return t;
 }
 
-tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input,
-                                      tn_tensor *const *in, int64_t n_in)
+tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
+                                      int64_t n_in)
 {
     struct call c = { .module = module, .train = train_new(n_in) };
     tn_status status;

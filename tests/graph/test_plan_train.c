@@ -86,8 +86,7 @@ static tn_tensor *shared_weights(tn_module *self, tn_tensor *x)
         tn_add_(z, y, NULL);
         y = tn_relu_(z);
     }
-    return tn_cat((tn_tensor *[]){ tn_narrow(y, 1, 0, 2), tn_narrow(y, 1, 1, 2), x }, 3,
-                  1);
+    return tn_cat((tn_tensor *[]){ tn_narrow(y, 1, 0, 2), tn_narrow(y, 1, 1, 2), x }, 3, 1);
 }
 
 START_TEST(weights_that_are_used_several_times)
@@ -280,9 +279,7 @@ START_TEST(changed_values_are_found_as_in_eager_calls)
             tn_module *net = i == 0 ? p.eager : p.net;
             tn_tensor *x = tn_parameter(numbers(1), false);
             tn_tensor *y = tn_module_call(net, x);
-            tn_tensor *changed = k == 0   ? tn_module_find_tensor(net, what[k])
-                                 : k == 1 ? y
-                                          : x;
+            tn_tensor *changed = k == 0 ? tn_module_find_tensor(net, what[k]) : k == 1 ? y : x;
             tn_status status;
 
             ck_ok(tn_grad_begin(false));
@@ -347,8 +344,8 @@ START_TEST(hooks_of_parameters_run_as_in_eager_calls)
     hooked = added = 0;
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < 2; i++)
-            ck_ok(tn_backward(loss_of(tn_module_call(i == 0 ? p.eager : p.net,
-                                                     numbered(TN_SHAPE(2, 3, 8, 8), round)))));
+            ck_ok(tn_backward(loss_of(
+                tn_module_call(i == 0 ? p.eager : p.net, numbered(TN_SHAPE(2, 3, 8, 8), round)))));
     ck_assert_int_eq(hooked, 6);
     ck_assert_int_eq(added, 6);
     same_gradients(p.net, p.eager);

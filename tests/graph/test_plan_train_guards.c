@@ -500,7 +500,8 @@ START_TEST(no_plan_of_training_unless_asked_for)
     ck_assert_str_eq(plans_of(net), "");
     ck_ok(tn_module_compile(net, TRAIN));
     ck_ok(tn_backward(loss_of(tn_module_call(net, numbers(1)))));
-    ck_assert_ptr_nonnull(strstr(plans_of(net), "training plan for (float32[2, 3]) with gradients"));
+    ck_assert_ptr_nonnull(
+        strstr(plans_of(net), "training plan for (float32[2, 3]) with gradients"));
     ck_assert_ptr_nonnull(strstr(plans_of(net), "backward, for gradients of output 0"));
     tn_module_drop(net);
 }

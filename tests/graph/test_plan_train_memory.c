@@ -181,8 +181,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = { a_step_needs_no_more_memory_than_an_eager_one,
-                                   what_was_kept_is_freed_with_the_result,
-                                   threads_train_one_module,
+                                   what_was_kept_is_freed_with_the_result, threads_train_one_module,
                                    each_allocation_that_fails_is_an_error, NULL };
     return suite_run("plan train memory", tests);
 }
