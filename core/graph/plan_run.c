@@ -346,16 +346,42 @@ static void move_root(const tn__plan_binding *b, tn__plan_state *state, int64_t 
     }
 }
 
+static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, int64_t root)
+{
+    tn__storage *block = tn__allocator_storage(b->device, b->roots[root].size);
+
+    if (tn__unlikely(block == NULL))
+        return tn_error_last_code();
+    state->blocks[root] = block;
+    move_root(b, state, root, block->memory, block->offset);
+    return TN_OK;
+}
+
+/* Makes what no step has made: values without elements. */
+static tn_status begin_rest(const tn__plan_binding *b, tn__plan_state *state,
+                            const tn__plan_given *given)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < b->n_out + given->n_keeps && status == TN_OK; i++) {
+        int64_t root = i < b->n_out ? b->results[i].root : given->keeps[i - b->n_out];
+
+        if (root < 0)
+            continue;
+        root = tn__plan_root_of(b, (int32_t)root) - b->roots;
+        if (b->roots[root].place == TN__PLAN_BLOCK && state->blocks[root] == NULL)
+            status = begin_block(b, state, root);
+    }
+    return status;
+}
+
 static tn_status begin_blocks(const tn__plan_binding *b, tn__plan_state *state, int64_t step)
 {
     for (int32_t i = b->begins.first[step]; i < b->begins.first[step + 1]; i++) {
-        int32_t root = b->begins.at[i];
-        tn__storage *block = tn__allocator_storage(b->device, b->roots[root].size);
+        tn_status status = begin_block(b, state, b->begins.at[i]);
 
-        if (tn__unlikely(block == NULL))
-            return tn_error_last_code();
-        state->blocks[root] = block;
-        move_root(b, state, root, block->memory, block->offset);
+        if (tn__unlikely(status != TN_OK))
+            return status;
     }
     return TN_OK;
 }
@@ -408,22 +434,16 @@ static void put_draws(const tn__plan_binding *b, tn__plan_state *state, const tn
 }
 
 /* Drops the blocks that steps have left, except those that stay. */
-static tn_status clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
-                              const tn__plan_given *given, tn_status status)
+static void clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
+                         const tn__plan_given *given, tn_status status)
 {
-    for (int64_t i = 0; i < given->n_keeps; i++) {
-        tn__storage *block = state->blocks[given->keeps[i]];
-
-        if (status == TN_OK && block == NULL)
-            status = tn_fail(TN_ERR_ASSERT, "plan: nothing has computed a value that is kept");
-        given->stays[i] = status == TN_OK ? tn__storage_keep(block) : NULL;
-    }
+    for (int64_t i = 0; i < given->n_keeps; i++)
+        given->stays[i] = status == TN_OK ? tn__storage_keep(state->blocks[given->keeps[i]]) : NULL;
     for (int64_t i = 0; i < b->n_roots; i++) {
         if (b->roots[i].place == TN__PLAN_BLOCK && state->blocks[i] != NULL)
             tn__storage_drop(state->blocks[i]);
         state->blocks[i] = NULL;
     }
-    return status;
 }
 
 /* Lets the tensors know that steps have written into them. */
@@ -536,8 +556,10 @@ tn_status tn__plan_run_given(const tn__plan_binding *b, tn__plan_state *state, t
         note_writes(b);
     }
     if (status == TN_OK)
+        status = begin_rest(b, state, given);
+    if (status == TN_OK)
         status = make_results(b, state, in, out);
-    status = clear_blocks(b, state, given, status);
+    clear_blocks(b, state, given, status);
     if (status != TN_OK)
         for (int64_t i = 0; i < b->n_out; i++) {
             if (tn__tensor_ok(out[i]))

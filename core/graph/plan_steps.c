@@ -228,10 +228,39 @@ static tn_status copy_options(tn__plan_recorder *r, tn__plan_step *step)
     return TN_OK;
 }
 
+/* Appends the path of the module that is called, without the root. */
+static void add_path(tn__text *text)
+{
+    tn__text path = { 0 };
+    const char *at;
+
+    tn__call_path(&path);
+    tn__text_put(&path, "", 1);
+    text->failed |= path.failed;
+    at = path.failed ? "" : path.at;
+    if (at[0] == '<')
+        at += strcspn(at, ">") + 1;
+    tn__text_add(text, "%s", at[0] == '.' ? at + 1 : at);
+    tn__text_free(&path);
+}
+
+/* Returns a copy of a text in the memory of the binding, and frees the text. */
+static const char *hold_text(tn__plan_recorder *r, tn__text *text)
+{
+    const char *held = NULL;
+
+    tn__text_put(text, "", 1);
+    if (text->failed)
+        tn_fail(TN_ERR_MEMORY, "out of host memory: the name of a step");
+    else
+        held = tn__arena_text(r->b->arena, text->at, strlen(text->at));
+    tn__text_free(text);
+    return held;
+}
+
 /* The name of the node, or the path of the module and the operator. */
 static tn_status name_step(tn__plan_recorder *r, tn__plan_step *step)
 {
-    const char *op = step->op != NULL ? step->op->def.name : "region";
     tn__text text = { 0 };
 
     if (r->node != NULL) {
@@ -241,14 +270,10 @@ static tn_status name_step(tn__plan_recorder *r, tn__plan_step *step)
     if (r->backward)
         tn__text_add(&text, "backward");
     else
-        tn__call_path(&text);
-    tn__text_add(&text, "%s%s", text.length > 0 ? "/" : "", op);
-    tn__text_put(&text, "", 1);
-    if (text.failed)
-        tn_fail(TN_ERR_MEMORY, "out of host memory: the name of a step");
-    else
-        step->name = tn__arena_text(r->b->arena, text.at, strlen(text.at));
-    tn__text_free(&text);
+        add_path(&text);
+    tn__text_add(&text, "%s%s", text.length > 0 ? "/" : "",
+                 step->op != NULL ? step->op->def.name : "region");
+    step->name = hold_text(r, &text);
     return step->name != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -354,17 +379,25 @@ static bool note_read(tn__tracer *tracer, const tn_tensor *tensor)
 {
     tn__plan_recorder *r = recorder_of(tracer);
     tn__plan_binding *b = r->b;
+    tn__text path = { 0 };
+    const char *who = "plan";
 
+    if (b->trains) {
+        add_path(&path);
+        who = hold_text(r, &path);
+    }
     if (r->backward || (r->memory != NULL && tensor->requires_grad)) {
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
                 r->backward ? "a derivative reads the values of a tensor; expected operators only"
                             : "the values of a parameter are read, and training changes them; "
                               "expected operators only");
         keep_failure(r);
-    } else if (tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1, sizeof *b->reads))
-        tn__graph_guard_set(&b->reads[b->n_reads++], (tn_tensor *)(uintptr_t)tensor, "plan");
-    else
+    } else if (who != NULL && tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1,
+                                              sizeof *b->reads)) {
+        tn__graph_guard_set(&b->reads[b->n_reads++], (tn_tensor *)(uintptr_t)tensor, who);
+    } else {
         keep_failure(r);
+    }
     return false;
 }
 
@@ -502,13 +535,13 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     return status;
 }
 
-/* Returns whether the plan writes memory whose values were read while it was made. */
-static bool writes_what_was_read(const tn__plan_binding *b, const tn__plan_root *root)
+/* Returns the read of memory that a step writes; NULL: none. */
+static const tn__guard *read_of_written(const tn__plan_binding *b, const tn__plan_root *root)
 {
     for (int64_t i = 0; i < b->n_reads && root->written; i++)
         if (b->reads[i].tensor->storage == root->storage)
-            return true;
-    return false;
+            return &b->reads[i];
+    return NULL;
 }
 
 tn_status tn__plan_steps_check(const tn__plan_recorder *r)
@@ -517,16 +550,19 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *r)
 
     for (int64_t i = 0; i < b->n_roots; i++) {
         const tn__plan_root *root = &b->roots[i];
+        const tn__guard *read;
 
         if (root->place == TN__PLAN_HELD && !root->written && !r->backward &&
             atomic_load(&root->storage->version) != root->version)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                            "the values of a tensor changed while the plan was made; expected code "
                            "that writes with operators only");
-        if (writes_what_was_read(b, root))
+        read = read_of_written(b, root);
+        if (read != NULL)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "the values of a tensor are read, and a step changes them; expected "
-                           "steps that do not depend on values");
+                           "module %q: the values of a tensor are read, and a step changes them; "
+                           "expected steps that do not depend on values",
+                           read->who);
     }
     for (int64_t i = 0; i < r->n_taken; i++)
         if (!r->taken[i].used)
