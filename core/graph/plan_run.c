@@ -352,6 +352,8 @@ static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, i
 
     if (tn__unlikely(block == NULL))
         return tn_error_last_code();
+    if (tn__making.is.inference) /* a result is a tensor of the mode */
+        block->flags |= TN__STORAGE_INFERENCE;
     state->blocks[root] = block;
     move_root(b, state, root, block->memory, block->offset);
     return TN_OK;

@@ -156,6 +156,11 @@ START_TEST(training_mode_without_gradients)
     ck_ok(tn_inference_begin(true));
     ck_same(tn_module_call(p.net, x), tn_module_call(p.eager, x));
     tn_inference_end();
+    ck_ok(tn_module_train(p.net, true));
+    ck_ok(tn_inference_begin(true));
+    ck_assert(tn_tensor_is_inference(tn_module_call(p.net, x)));
+    tn_inference_end();
+    ck_assert(!tn_tensor_is_inference(tn_module_call(p.net, x)));
     drop_pair(&p);
 }
 END_TEST
