@@ -392,8 +392,8 @@ static bool note_read(tn__tracer *tracer, const tn_tensor *tensor)
                             : "the values of a parameter are read, and training changes them; "
                               "expected operators only");
         keep_failure(r);
-    } else if (who != NULL && tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1,
-                                              sizeof *b->reads)) {
+    } else if (who != NULL &&
+               tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1, sizeof *b->reads)) {
         tn__graph_guard_set(&b->reads[b->n_reads++], (tn_tensor *)(uintptr_t)tensor, who);
     } else {
         keep_failure(r);
