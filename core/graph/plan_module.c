@@ -283,26 +283,39 @@ static tn__plan_train *put_training(planned *p, tn__plan_train *t)
     return NULL;
 }
 
-static tn__plan_train *take_training(planned *p, tn_module *module, const tn_pack *input,
-                                     tn_tensor *const *in, int64_t n_in)
+static void drop_all(tn__plan_train *old)
 {
-    tn__plan_train *old = NULL, *t, *last;
-
-    pthread_mutex_lock(&p->lock);
-    t = find_training(p, module, input, in, n_in, &old);
-    pthread_mutex_unlock(&p->lock);
     while (old != NULL) {
         tn__plan_train *next = old->next;
 
         tn__plan_train_drop(old);
         old = next;
     }
-    if (t != NULL || (t = tn__plan_train_record(module, input, in, n_in)) == NULL)
-        return t;
+}
+
+static tn__plan_train *take_training(planned *p, tn_module *module, const tn_pack *input,
+                                     tn_tensor *const *in, int64_t n_in)
+{
+    tn__plan_train *old = NULL, *t, *new, *last = NULL;
+
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
-    last = put_training(p, t);
+    t = find_training(p, module, input, in, n_in, &old);
     pthread_mutex_unlock(&p->lock);
+    drop_all(old);
+    if (t != NULL || (new = tn__plan_train_record(module, input, in, n_in)) == NULL)
+        return t;
+    old = NULL;
+    pthread_mutex_lock(&p->lock);
+    t = find_training(p, module, input, in, n_in, &old); /* of another thread meanwhile */
+    if (t == NULL) {
+        t = new;
+        new = NULL;
+        atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+        last = put_training(p, t);
+    }
+    pthread_mutex_unlock(&p->lock);
+    drop_all(old);
+    tn__plan_train_drop(new);
     tn__plan_train_drop(last);
     return t;
 }
