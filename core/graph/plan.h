@@ -163,7 +163,8 @@ typedef struct tn__plan_recorder {
     const tn_node *node; /* the node that runs; NULL: a module is called */
     tn_error failure;    /* the first one, because code may ignore it */
     bool failed;
-    /* In training: the tensors of the module, and the storages of those whose memory may change. */
+    /* In training: the tensors and modules, and the storages of the tensors, with the tensor if it
+     * requires a gradient. */
     const tn__map *tensors, *memory;
     bool backward;   /* gradients are recorded */
     bool inference;  /* the mode when the recording began */

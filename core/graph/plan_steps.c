@@ -544,6 +544,15 @@ static const tn__guard *read_of_written(const tn__plan_binding *b, const tn__pla
     return NULL;
 }
 
+/* Whether the memory is that of a parameter, which a step of an optimizer in another thread may
+ * change. Code of the module that changes it is refused when it asks for the values. */
+static bool trains(const tn__plan_recorder *r, const tn__plan_root *root)
+{
+    void **tensor = r->memory != NULL ? tn__map_value(r->memory, root->storage) : NULL;
+
+    return tensor != NULL && *tensor != NULL;
+}
+
 tn_status tn__plan_steps_check(const tn__plan_recorder *r)
 {
     const tn__plan_binding *b = r->b;
@@ -552,7 +561,7 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *r)
         const tn__plan_root *root = &b->roots[i];
         const tn__guard *read;
 
-        if (root->place == TN__PLAN_HELD && !root->written && !r->backward &&
+        if (root->place == TN__PLAN_HELD && !root->written && !r->backward && !trains(r, root) &&
             atomic_load(&root->storage->version) != root->version)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                            "the values of a tensor changed while the plan was made; expected code "

@@ -79,6 +79,8 @@ static tn_status list_parts(struct call *c)
             continue;
         well = tn__map_add(&c->tensors, tensor) >= 0 &&
                tn__map_add(&c->memory, tensor->storage) >= 0;
+        if (well && tensor->requires_grad) /* other threads may train it meanwhile */
+            *tn__map_value(&c->memory, tensor->storage) = tensor;
         if (b->device == NULL)
             b->device = tensor->device;
     }
