@@ -16,7 +16,8 @@ train() {
     shift
     "$tenon" train --out "$out" "$@" >log 2>&1 || { cat log; exit 1; }
 }
-set -- --model 'Sequential(Flatten(), Linear(64, 32), BatchNorm1d(32), Dropout(0.2), Linear(32, 10))' \
+net='Sequential(Flatten(), Linear(64, 32), BatchNorm1d(32), Dropout(0.2), Linear(32, 10))'
+set -- --model "$net" \
     --data "Digits(split='train')" --val "Digits(split='test')" --optim 'Adam(lr=0.003)'
 train plain "$@" --epochs 3
 train whole "$@" --compile --epochs 3
