@@ -22,6 +22,7 @@ typedef struct run {
     clockid_t clock;
     int rounds;
     double seconds;
+    bool beside_itself; /* a second column: the same without a plan */
 } run;
 
 /* Medians of the rounds, in seconds. */
@@ -128,6 +129,21 @@ static bool our_round(const run *r, bench_task *task, side *ours, int round)
     return true;
 }
 
+/* The same task without a plan: a copy of the module, the same data. Before task is prepared. */
+static tn_status begin_beside(const bench_task *task, bench_task *beside)
+{
+    *beside = *task;
+    beside->compiled = NULL;
+    beside->module = tn_module_copy(task->module);
+    tn_tensor_keep(task->x);
+    if (task->target != NULL)
+        tn_tensor_keep(task->target);
+    for (int i = 0; i < BENCH_CACHE; i++)
+        if (task->cache[i] != NULL)
+            tn_tensor_keep(task->cache[i]);
+    return beside->module != NULL ? TN_OK : tn_error_last_code();
+}
+
 /* ---- contenders ------------------------------------------------------------------------------ */
 
 static void rest(void)
@@ -206,7 +222,8 @@ static double ratio(const side *ours, const side *theirs, int rounds)
     return median(ratios, rounds);
 }
 
-static void print_row(const run *r, const bench_task *task, side *ours, contender *all, int count)
+static void print_row(const run *r, const bench_task *task, side *ours, side *eager, contender *all,
+                      int count)
 {
     struct rusage usage;
     double copy[ROUNDS], apart = 0;
@@ -216,6 +233,11 @@ static void print_row(const run *r, const bench_task *task, side *ours, contende
     printf("| %s | %lld | %s | %s | %.3g (%.3g) |", task->network->title, (long long)task->batch,
            r->threads, tn_dtype_name(task->dtype), median(copy, r->rounds) * 1e3,
            ours->least * 1e3);
+    if (r->beside_itself) {
+        memcpy(copy, eager->medians, sizeof copy);
+        printf(" %.3g (%.3g) | **%.2f** |", median(copy, r->rounds) * 1e3, eager->least * 1e3,
+               ratio(ours, eager, r->rounds));
+    }
     for (int i = 0; i < count; i++) {
         double rate = ratio(ours, &all[i].side, r->rounds);
 
@@ -231,7 +253,20 @@ static void print_row(const run *r, const bench_task *task, side *ours, contende
     fflush(stdout);
 }
 
-static bool rounds(const run *r, bench_task *task, side *ours, contender *all, int count)
+/* The same step without a plan; both results must have the same bits. */
+static bool step_beside(const run *r, bench_task *eager, tn_tensor *y)
+{
+    tn_tensor *expected = r->program->step(eager);
+
+    if (expected == NULL || tn_equal(y, expected))
+        return expected != NULL;
+    fprintf(stderr, "%s: %s: the plan has another result than eager calls\n", r->program->name,
+            eager->network->name);
+    return false;
+}
+
+static bool rounds(const run *r, bench_task *task, bench_task *beside, side *ours, side *eager,
+                   contender *all, int count)
 {
     char line[LINE];
     bool good = true;
@@ -240,13 +275,13 @@ static bool rounds(const run *r, bench_task *task, side *ours, contender *all, i
         uint64_t scope = tn_scope_begin();
         tn_tensor *y = r->program->step(task);
 
-        good = y != NULL;
+        good = y != NULL && (!r->beside_itself || step_beside(r, beside, y));
         for (int j = 0; j < count && good; j++)
             good = compare(&all[j], y);
         tn_scope_end(scope);
     }
     for (int i = 0; i < r->rounds && good; i++) {
-        good = our_round(r, task, ours, i);
+        good = our_round(r, task, ours, i) && (!r->beside_itself || our_round(r, beside, eager, i));
         for (int j = 0; j < count && good; j++) {
             rest();
             good = their_round(r, &all[j], i);
@@ -263,7 +298,8 @@ static bool rounds(const run *r, bench_task *task, side *ours, contender *all, i
 static int measure(const run *r, bench_task *task)
 {
     static contender all[CONTENDERS];
-    side ours = { .least = 0 };
+    side ours = { .least = 0 }, eager = { .least = 0 };
+    bench_task beside = { .network = task->network };
     int count = 0;
     char names[LINE];
     double limit = task->dtype == TN_F32 ? 1e-3 : 0.05;
@@ -278,9 +314,12 @@ static int measure(const run *r, bench_task *task)
                 good ? all[count].about : "the peer is gone\n");
         count++;
     }
-    good = good && r->program->prepare(task) == TN_OK && rounds(r, task, &ours, all, count);
+    if (good && r->beside_itself)
+        good = begin_beside(task, &beside) == TN_OK && r->program->prepare(&beside) == TN_OK;
+    good = good && r->program->prepare(task) == TN_OK &&
+           rounds(r, task, &beside, &ours, &eager, all, count);
     if (good)
-        print_row(r, task, &ours, all, count);
+        print_row(r, task, &ours, &eager, all, count);
     else
         fprintf(stderr, "%s: %s: %s\n", r->program->name, task->network->name,
                 tn_failed() ? tn_error_text() : "a peer is gone");
@@ -293,6 +332,8 @@ static int measure(const run *r, bench_task *task)
         bench_peer_end(&all[i].peer);
     }
     end(task);
+    if (r->beside_itself)
+        end(&beside);
     return good && !tn_failed() ? 0 : 1;
 }
 
@@ -318,6 +359,10 @@ static void print_head(const run *r)
 
     snprintf(names, sizeof names, "%s", r->python != NULL ? r->contenders : "");
     printf("| network | batch | threads | type | Tenon, ms: median (least) |");
+    if (r->beside_itself) {
+        printf(" without a plan, ms | ratio |");
+        strcat(rule, "---|---|");
+    }
     for (char *name = strtok(names, ","); name != NULL; name = strtok(NULL, ",")) {
         printf(" %s, ms | ratio |", name);
         strncat(rule, "---|---|", sizeof rule - strlen(rule) - 1);
@@ -407,6 +452,7 @@ int bench_compare(int argc, char **argv, const bench_program *program)
     }
     if (r.rounds < 1 || r.rounds > ROUNDS || atoi(r.threads) < 1)
         return usage_error(&r);
+    r.beside_itself = program->beside_itself && r.compiled != NULL;
     setenv("TENON_NUM_THREADS", r.threads, 1);
     for (int i = 0; i < bench_n_networks; i++) {
         const bench_network *net = &bench_networks[i];

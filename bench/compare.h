@@ -17,7 +17,7 @@ typedef struct bench_task {
     tn_tensor *cache[BENCH_CACHE];
     tn_optimizer *optimizer; /* NULL in inference */
     /* Passes for a plan that runs in place of the module (tn_plan_new), "none" for no passes; NULL:
-     * no plan. */
+     * no plan. In training, the module is compiled instead, without passes. */
     const char *compiled;
     tn_plan *plan;
 } bench_task;
@@ -31,7 +31,8 @@ typedef struct bench_program {
     tn_status (*prepare)(bench_task *task);
     /* One step. Returns the tensor that contenders compare with theirs: loss or result. */
     tn_tensor *(*step)(bench_task *task);
-    int compared; /* steps whose result is compared */
+    int compared;       /* steps whose result is compared */
+    bool beside_itself; /* with --compiled, steps without a plan alternate with those of the plan */
 } bench_program;
 
 /* Reads the command line and runs the networks that it selects; the exit status. */

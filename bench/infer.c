@@ -85,7 +85,8 @@ static tn_tensor *step(bench_task *task)
 
 int main(int argc, char **argv)
 {
-    static const bench_program infer = { "infer", "eager,onnxruntime", "1,32", prepare, step, 1 };
+    static const bench_program infer = { "infer", "eager,onnxruntime", "1,32", prepare, step, 1,
+                                         false };
 
     return bench_compare(argc, argv, &infer);
 }

@@ -12,6 +12,13 @@ static tn_status prepare(bench_task *task)
     const char *spec = strcmp(task->network->optimizer, "SGD") == 0 ? "SGD(lr=0.001, momentum=0.9)"
                                                                     : "AdamW(lr=0.0003)";
 
+    if (task->compiled != NULL && strcmp(task->compiled, "none") != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "--compiled: plans of training have no passes, got %s; "
+                       "expected none",
+                       task->compiled);
+    if (task->compiled != NULL && tn_module_compile(task->module, "plan(train=True)") != TN_OK)
+        return tn_error_last_code();
     task->optimizer = tn_optimizer_new(task->module, "%s", spec);
     return task->optimizer != NULL ? TN_OK : tn_error_last_code();
 }
@@ -38,7 +45,7 @@ static tn_tensor *step(bench_task *task)
 
 int main(int argc, char **argv)
 {
-    static const bench_program train = { "train", "eager", "0", prepare, step, 3 };
+    static const bench_program train = { "train", "eager", "0", prepare, step, 3, true };
 
     return bench_compare(argc, argv, &train);
 }

@@ -109,6 +109,64 @@ static int print_graph(tn_graph *graph, const request *wanted, tn_module *module
                                                : print(graph, NULL, wanted->format, stdout);
 }
 
+/* ---- plans of training ----------------------------------------------------------------------- */
+
+/* Backward with gradients of ones for all results that have gradients. */
+static tn_status run_backward(const tn_pack *output)
+{
+    tn_tensor *results[INPUTS_MOST], *ones[INPUTS_MOST];
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < tn_pack_count(output) && count < INPUTS_MOST; i++) {
+        tn_value value = tn_pack_at(output, i);
+
+        if (value.kind != TN_VALUE_TENSOR || !tn_tensor_requires_grad(value.as.tensor))
+            continue;
+        results[count] = value.as.tensor;
+        ones[count] = tn_tensor_full(tn_tensor_shape(value.as.tensor), TN_SCALAR(1.0),
+                                     tn_tensor_dtype(value.as.tensor),
+                                     tn_tensor_device(value.as.tensor));
+        if (ones[count++] == NULL)
+            return tn_error_code();
+    }
+    return tn_backward_from(results, ones, count, NULL);
+}
+
+static int print_compiled(tn_module *module, bool steps)
+{
+    int64_t length = tn_module_compile_print(module, steps, NULL, 0);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    int code = EXIT_OK;
+
+    if (text == NULL || tn_module_compile_print(module, steps, text, (size_t)length + 1) < 0)
+        code = length < 0 ? tool_fail(NULL) : tool_refuse(TN_ERR_MEMORY, "out of memory");
+    else
+        fputs(text, stdout);
+    free(text);
+    return code;
+}
+
+/* Calls the compiled network once, with its backward, and prints its plans, or why it has none. */
+static int show_training(const request *wanted, tn_module *module, const tn_pack *input)
+{
+    tn_pack *output = tn_pack_new();
+    tn_status status = output != NULL ? tn_module_compile(module, "plan(train=True)")
+                                      : tn_error_code();
+
+    if (status == TN_OK)
+        status = tn_module_call_pack(module, input, output);
+    if (status == TN_OK)
+        status = run_backward(output);
+    tn_pack_drop(output);
+    if (status != TN_OK && !wanted->why)
+        return tool_fail(NULL);
+    if (status != TN_OK) {
+        printf("plan: not made: %s\n", tn_error_text());
+        return EXIT_NOT_OK;
+    }
+    return print_compiled(module, !wanted->why);
+}
+
 /* Evaluation is traced in inference mode: scripts that passes have made for inference run only
  * where no gradient is recorded. */
 static tn_graph *trace(const request *wanted, tn_module *module, const tn_pack *input)
@@ -125,6 +183,11 @@ static tn_graph *trace(const request *wanted, tn_module *module, const tn_pack *
     return graph;
 }
 
+static bool shows_training(const request *wanted)
+{
+    return wanted->train && (wanted->why || strcmp(wanted->format, "plan") == 0);
+}
+
 static int show(const request *wanted)
 {
     TN_SCOPE;
@@ -139,12 +202,15 @@ static int show(const request *wanted)
         status = inputs_add(&wanted->inputs, input);
     if (status == TN_OK)
         status = input_prepare(module, input);
-    if (status == TN_OK)
+    if (status == TN_OK && !shows_training(wanted))
         graph = trace(wanted, module, input);
     if (graph != NULL && wanted->passes != NULL)
         status = tn_graph_pass(graph, wanted->passes);
-    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, module, input)
-                                            : tool_fail(NULL);
+    if (status == TN_OK && shows_training(wanted))
+        code = show_training(wanted, module, input);
+    else
+        code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, module, input)
+                                                : tool_fail(NULL);
     tn_graph_drop(graph);
     tn_pack_drop(input);
     tn_module_drop(module);
@@ -219,6 +285,11 @@ static int run(int count, char **arguments, bool json)
                         "arguments\n");
         return EXIT_USAGE;
     }
+    if (shows_training(&wanted) && wanted.passes != NULL) {
+        fprintf(stderr, "tenon graph: --passes with --train and a plan: plans of training have no "
+                        "passes\n");
+        return EXIT_USAGE;
+    }
     return show(&wanted);
 }
 
@@ -237,7 +308,10 @@ static const tool_option options[] = {
       take_why },
     { "--weights", "FILE", "weights for the model, which passes may need", take_weights },
     { "--layers", NULL, "layers are nodes, in place of operators", take_layers },
-    { "--train", NULL, "in training mode; default: evaluation", take_train },
+    { "--train", NULL,
+      "in training mode; default: evaluation. With --why or --format plan: the plan of training, "
+      "for which the network runs once, with its backward",
+      take_train },
     { NULL, NULL, NULL, NULL }
 };
 

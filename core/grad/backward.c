@@ -2,6 +2,9 @@
  *
  * tn_backward and tn_grad: where a walk starts, and what is done with its results. */
 #include "core/grad/engine.h"
+#include "core/tensor/trace.h"
+
+_Thread_local bool tn__walk_retains TN__TLS_NEAR;
 
 static tn_tensor *ones_like(const tn_tensor *tensor)
 {
@@ -154,9 +157,12 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
                          const tn_backward_options *options)
 {
     tn__node *one = NULL, **held = &one;
-    tn_status status = TN_OK;
+    bool before = tn__walk_retains;
+    tn_status status = tn__trace_plan_refuse("backward");
     tn__walk w;
 
+    if (status != TN_OK)
+        return status;
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
         return tn_fail(TN_ERR_VALUE,
                        n_roots < 0 ? "backward: tensors: negative number, got %lld; expected 0 or "
@@ -187,8 +193,10 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
         status = tn__engine_mark(&w);
     if (status == TN_OK)
         status = seed_all(&w, roots, cotangents, n_roots);
+    tn__walk_retains = w.retain;
     if (status == TN_OK)
         status = tn__engine_run(&w);
+    tn__walk_retains = before;
     tn__engine_end(&w);
     for (int64_t i = 0; held != NULL && i < (held != &one ? n_roots : 1); i++)
         tn__node_drop(held[i]);

@@ -7,6 +7,7 @@
 
 #include "core/base/vector.h"
 #include "core/grad/engine.h"
+#include "core/tensor/trace.h"
 
 int64_t tn__engine_find(const tn__walk *w, const tn__node *node)
 {
@@ -228,7 +229,9 @@ static tn_status prepare(tn__walk *w, tn__task *t)
     tn__node *node = t->node;
     tn_status status = TN_OK;
 
-    if (atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL)
+    /* The plan that computes gradients here joins the leaf later, and its hooks run then. */
+    if (atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL &&
+        !(node->kind == TN__NODE_LEAF && tn__tracer_here != NULL && tn__tracer_here->derives))
         for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
             if (*place(t, i) != NULL)
                 status = tn__hooks_run(node, i, place(t, i), w->record);

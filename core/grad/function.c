@@ -362,7 +362,9 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
-    if (tn__unlikely(tn__making.is.traced) && status == TN_OK && tn__tracer_here->silent == 0)
+    if (tn__unlikely(tn__making.is.traced) && status == TN_OK &&
+        (tn__tracer_here->silent == 0 ||
+         (tn__tracer_here->take != NULL && (function->flags & TN_FUNCTION_OPERATORS) == 0)))
         status = tn__tracer_here->refuse(tn__tracer_here, NULL, ctx.name);
     if (status == TN_OK && (function->flags & ~(uint32_t)TN_FUNCTION_OPERATORS) != 0)
         status = tn_fail(

@@ -3,6 +3,7 @@
  * Hooks on gradients of tensors, and retain_grad. A hook belongs to the node that made the tensor,
  * so it runs even if the tensor was freed. */
 #include "core/grad/private.h"
+#include "core/tensor/trace.h"
 
 static void drop(tn__grad_hook_row *row)
 {
@@ -141,6 +142,9 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
 
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, what);
+    status = tn__trace_plan_refuse(what);
+    if (status != TN_OK)
+        return status;
     if (!given)
         return tn_fail(TN_ERR_VALUE, "%s: hook: it is NULL; expected a function", what);
     if (!tn_tensor_requires_grad(tensor))

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/check.c \
 	%D%/engine.c \
 	%D%/function.c \
+	%D%/history.c \
 	%D%/hooks.c \
 	%D%/inplace.c \
 	%D%/node.c \

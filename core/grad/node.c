@@ -17,6 +17,11 @@ int64_t tn_grad_node_count(void)
     return tn__thread_nodes_alive();
 }
 
+uint64_t tn__node_last(void)
+{
+    return last_sequence;
+}
+
 static size_t round_up(size_t size)
 {
     return (size + 15) & ~(size_t)15;
@@ -393,7 +398,7 @@ tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out)
     return TN_OK;
 }
 
-static tn_status freed(const tn__node *node)
+tn_status tn__node_freed(const char *name)
 {
     /* PyTorch's wording */
     return tn_fail(
@@ -404,7 +409,7 @@ static tn_status freed(const tn__node *node)
         "you call backward "
         "or grad. Specify retain_graph=True if you need to backward through the graph a "
         "second time (at %s)",
-        node->name);
+        name);
 }
 
 /* Gets a saved tensor that is computed again, if tensor `i` is one. Another thread may release
@@ -422,7 +427,7 @@ static tn_status unpack_later(tn__node *node, int32_t i, tn_tensor **out)
     slot = node->saved[i].slot;
     unlock(node);
     if (gone)
-        return freed(node);
+        return tn__node_freed(node->name);
     if (recompute == NULL)
         return TN_OK;
     status = tn__recompute_value(recompute, slot, out);
@@ -439,7 +444,7 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     lock(node);
     if (node->released && node->had_saved) {
         unlock(node);
-        return freed(node);
+        return tn__node_freed(node->name);
     }
     for (int32_t i = 0; i < node->n_saved; i++) {
         bool gone = changed(&node->saved[i]);

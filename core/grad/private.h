@@ -199,6 +199,8 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
 /* Add and drop a reference; tn__recompute_keep() returns its argument, which may be NULL. */
 tn__recompute *tn__recompute_keep(tn__recompute *recompute);
 void tn__recompute_drop(tn__recompute *recompute);
+/* Sets *inputs to what is saved of the inputs of the function, and returns their number. */
+int64_t tn__recompute_inputs(tn__recompute *recompute, tn__saved **inputs);
 /* Releases a slot, and drops the reference to `recompute`. */
 void tn__recompute_release(tn__recompute *recompute, int64_t slot);
 

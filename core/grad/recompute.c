@@ -83,6 +83,12 @@ void tn__recompute_drop(tn__recompute *recompute)
     tn_free(recompute);
 }
 
+int64_t tn__recompute_inputs(tn__recompute *recompute, tn__saved **inputs)
+{
+    *inputs = recompute->in;
+    return recompute->n_in;
+}
+
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* In the second run: fills the next slot. */

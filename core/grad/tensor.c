@@ -53,8 +53,14 @@ tn_tensor *tn__grad_slot_grad(tn__slot *slot)
 
 bool tn__grad_exclusive(const tn_tensor *tensor)
 {
+    int32_t most = 1;
+
+    /* A plan that records has a reference to the memory that steps use. */
+    if (tn__unlikely((tensor->storage->flags & TN__STORAGE_TRACED) != 0) &&
+        tn__tracer_here != NULL && tn__tracer_here->derives)
+        most = 2;
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
-           atomic_load_explicit(&tensor->storage->refs, memory_order_acquire) == 1 &&
+           atomic_load_explicit(&tensor->storage->refs, memory_order_acquire) <= most &&
            (tensor->storage->flags & TN__STORAGE_FOREIGN) == 0 && tn__tensor_is_dense(tensor);
 }
 
@@ -403,6 +409,8 @@ tn_status tn_tensor_retain_grad(tn_tensor *tensor)
     tn_status status = usable(tensor, "tn_tensor_retain_grad");
     tn__slot *slot;
 
+    if (status == TN_OK)
+        status = tn__trace_plan_refuse("tn_tensor_retain_grad");
     if (status != TN_OK)
         return status;
     if (!tn_tensor_requires_grad(tensor))
@@ -416,6 +424,21 @@ tn_status tn_tensor_retain_grad(tn_tensor *tensor)
     status = tn__hooks_retain(tensor->autograd->node, tensor->autograd->index, slot);
     tensor->autograd->retains = status == TN_OK;
     return status;
+}
+
+void tn__grad_cut(tn_tensor *tensor, bool requires_grad)
+{
+    struct tn__autograd *autograd = tensor->autograd;
+
+    if (autograd != NULL && autograd->node != NULL) {
+        tn__node_drop(autograd->node);
+        autograd->node = NULL;
+        autograd->index = 0;
+        autograd->generation++;
+    }
+    tensor->requires_grad = requires_grad;
+    if (autograd != NULL && autograd->slot != NULL)
+        atomic_store_explicit(&autograd->slot->closed, !requires_grad, memory_order_relaxed);
 }
 
 tn_tensor *tn_tensor_detach_(tn_tensor *tensor)

@@ -17,7 +17,15 @@ libcore_la_SOURCES += \
 	%D%/plan_binding.c \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
+	%D%/plan_print.c \
 	%D%/plan_run.c \
+	%D%/plan_steps.c \
+	%D%/plan_parts.c \
+	%D%/plan_parts.h \
+	%D%/plan_train.c \
+	%D%/plan_train.h \
+	%D%/plan_train_record.c \
+	%D%/plan_backward.c \
 	%D%/plan_module.c \
 	%D%/query.c \
 	%D%/region.c \

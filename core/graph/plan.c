@@ -402,7 +402,7 @@ tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out)
             at = i;
         }
     if (index >= 0 && found == index)
-        *out = (tn_plan_value){ .node = b->steps[b->roots[at].first].node->name,
+        *out = (tn_plan_value){ .node = b->steps[b->roots[at].first].name,
                                 .first = b->roots[at].first,
                                 .last = b->roots[at].last,
                                 .offset = (int64_t)b->roots[at].offset,
@@ -413,30 +413,6 @@ tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out)
                : tn__error_index(index, found, "tn_plan_value_at: index: ");
 }
 
-static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan_step *step)
-{
-    static const char *const places[] = { "arena", "input", "result", "held" };
-
-    tn__text_add(text, "%s: %s", step->node->name, tn__plan_step_name(step));
-    for (int64_t i = step->call.n_in; i < tn__plan_operands_of(step); i++) {
-        const tn__plan_operand *operand = &b->operands[step->first + i];
-        const tn__plan_root *root;
-
-        if (operand->root < 0)
-            continue;
-        root = tn__plan_root_of(b, operand->root);
-        tn__text_add(text, i < step->call.n_in + step->call.n_out ? " -> %s" : ", workspace %s",
-                     tn_dtype_name(tn_view_dtype(&operand->view)));
-        tn__tensor_text_ints(text, (tn_ints){ operand->view.shape, operand->view.ndim });
-        tn__text_add(text, " in %s", places[root->place]);
-        if (root->place == TN__PLAN_ARENA)
-            tn__text_add(text, " at %llu", (unsigned long long)(root->offset + operand->within));
-        if (b->roots[operand->root].same != operand->root)
-            tn__text_add(text, ", in place");
-    }
-    tn__text_put(text, "\n", 1);
-}
-
 int64_t tn_plan_print(tn_plan *plan, char *out, size_t size)
 {
     tn__text text = { 0 };
@@ -444,8 +420,7 @@ int64_t tn_plan_print(tn_plan *plan, char *out, size_t size)
 
     if (!tn__given(plan != NULL, "tn_plan_print: plan") || (b = used_last(plan)) == NULL)
         return -1;
-    for (int64_t i = 0; i < b->n_steps; i++)
-        print_step(&text, b, &b->steps[i]);
+    tn__plan_print_steps(&text, b);
     tn__plan_binding_drop(b);
     return tn__text_give(&text, out, size);
 }

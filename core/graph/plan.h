@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans: a graph whose kernels and memory are fixed for inputs of given dtypes, shapes and strides.
- * plan_record.c finds the steps, plan_memory.c lays out the memory, plan_binding.c prepares data,
- * plan_run.c runs the steps, plan.c has the plan. */
+ * plan_steps.c finds the steps, plan_memory.c lays out the memory, plan_binding.c prepares data,
+ * plan_run.c runs the steps, plan_record.c and plan.c have plans of graphs, plan_train*.c and
+ * plan_backward.c those of modules that train. */
 #ifndef TN_CORE_GRAPH_PLAN_H
 #define TN_CORE_GRAPH_PLAN_H
 
+#include "core/base/map.h"
 #include "core/graph/private.h"
 #include "core/tensor/trace.h"
 
@@ -14,17 +16,22 @@ typedef enum tn__plan_place {
     TN__PLAN_ARENA, /* in the arena of a run */
     TN__PLAN_INPUT, /* that of an input */
     TN__PLAN_FRESH, /* new for each run, because it is returned */
-    TN__PLAN_HELD   /* the memory of a tensor that exists: of a slot, a constant, or the code of a
+    TN__PLAN_HELD,  /* the memory of a tensor that exists: of a slot, a constant, or the code of a
                        layer */
+    TN__PLAN_BLOCK, /* in training: a block of its own from its first step to its last; a result or
+                       what backward needs stays */
+    TN__PLAN_KEPT   /* in backward: what the run of forward kept */
 } tn__plan_place;
 
 /* Memory that one or more values of a plan are views of. */
 typedef struct tn__plan_root {
     tn__plan_place place;
     int32_t same;         /* the root whose memory this one takes over; itself if none */
-    int32_t index;        /* INPUT: which input; FRESH: which of the new storages */
+    int32_t index;        /* INPUT: which input; FRESH: which of the new storages; KEPT: of those */
     int32_t first, last;  /* the steps between which it is needed; first > last: never */
     bool guarded;         /* a run relies on the values that HELD memory had */
+    bool written;         /* a step changes HELD memory */
+    uint64_t shift;       /* INPUT: bytes from the start of the root to that of the input */
     uint64_t size;        /* bytes */
     uint64_t offset;      /* ARENA: in the arena */
     uint64_t version;     /* HELD: of the storage, when the steps were recorded */
@@ -42,23 +49,32 @@ typedef struct tn__plan_step {
     const tn_op *op;
     const struct tn__kernel_entry *entry;
     const char *plugin;
-    const tn_node *node;
+    const char *name;   /* of the node, or of the module and the operator */
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
     const int64_t *symbols; /* for it; of the arena of the binding, or NULL */
     tn_call call;           /* without views */
     int64_t first;          /* its operands: inputs, outputs, workspace */
+    uint64_t draws;         /* > 0: where its options are in tn__plan_state.options, plus 1 */
     bool workspace;
     struct tn__prepared_data *prepared; /* owned */
 } tn__plan_step;
+
+/* A number in the options of a step that depends on what a run draws: the seed, or a block. */
+typedef struct tn__plan_draw {
+    int64_t step;
+    uint32_t offset;
+    bool seed;
+    uint64_t block; /* from the first block of the run */
+} tn__plan_draw;
 
 /* How an output of the graph is made. */
 typedef struct tn__plan_result {
     int32_t same;      /* >= 0: the earlier output that it is */
     int32_t input;     /* >= 0: the input that it is */
     tn_tensor *tensor; /* the tensor of a slot that it is; owned */
-    int32_t root;      /* else a view of this root */
+    int32_t root;      /* else a view of this root; -1: none, as of a gradient that is zero */
     bool blind;
     tn_meta meta;
 } tn__plan_result;
@@ -83,7 +99,19 @@ typedef struct tn__plan_state {
     const tn_view *
         *places; /* for the calls: the addresses of these views, NULL for an absent operand */
     tn__storage **fresh;
+    /* In training: the memory of the roots in this run, and where it was in the last one. */
+    tn__storage **blocks;
+    struct tn__plan_base {
+        void *data;
+        uint64_t offset;
+    } * bases;
+    char *options; /* of the steps that draw; owned */
 } tn__plan_state;
+
+/* Numbers for each of some rows: those of row i are at[first[i]] to at[first[i + 1] - 1]. */
+typedef struct tn__plan_lists {
+    int32_t *first, *at;
+} tn__plan_lists;
 
 typedef struct tn__plan_binding {
     _Atomic int32_t refs;
@@ -109,6 +137,13 @@ typedef struct tn__plan_binding {
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
     int64_t n_guarded;
     uint64_t bytes, bytes_least, bytes_apart, bytes_prepared;
+    bool trains; /* each root has a block of its own, and steps may write into slots */
+    tn__plan_lists uses, begins, ends; /* the operands of roots; the blocks of steps */
+    tn__plan_draw *draws;
+    int64_t n_draws, draws_capacity;
+    uint64_t draws_bytes; /* of the options of all steps that draw */
+    int32_t *written;     /* the HELD roots that steps write, in memory of `arena` */
+    int64_t n_written;
     tn__plan_state *states; /* those that no run uses; under the lock of the plan */
 } tn__plan_binding;
 
@@ -118,6 +153,38 @@ struct tn_plan {
     pthread_mutex_t lock;
     tn__plan_binding *bindings; /* the one used last comes first */
 };
+
+/* ---- plan_steps.c ---- */
+/* A recording in progress. */
+typedef struct tn__plan_recorder {
+    tn__tracer tracer; /* first: a tn__tracer is cast to this struct */
+    tn__plan_binding *b;
+    tn__map roots;       /* from storages to the number of their root, plus 1 */
+    const tn_node *node; /* the node that runs; NULL: a module is called */
+    tn_error failure;    /* the first one, because code may ignore it */
+    bool failed;
+    /* In training: the tensors and modules, and the storages of the tensors, with the tensor if it
+     * requires a gradient. */
+    const tn__map *tensors, *memory;
+    bool backward;   /* gradients are recorded */
+    bool inference;  /* the mode when the recording began */
+    uint64_t last;   /* the last node of autograd when the recording began */
+    uint64_t blocks; /* that were drawn */
+    struct tn__plan_taken {
+        uint64_t first, count;
+        bool used;
+    } * taken; /* the draws; owned */
+    int64_t n_taken, taken_capacity;
+} tn__plan_recorder;
+extern const tn__tracer tn__plan_tracer;
+/* Returns the number of the root of a storage, -1 if memory runs out. */
+int32_t tn__plan_steps_root(tn__plan_recorder *recorder, tn__storage *storage);
+/* Runs code that is recorded: `run` gets the recorder. */
+tn_status tn__plan_steps_run(tn__plan_recorder *recorder,
+                             tn_status (*run)(tn__plan_recorder *recorder, void *user), void *user);
+/* Fails if a tensor changed that exists, in another way than by a step. */
+tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
+void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan_record.c ---- */
 /* Returns a binding for tensors like these, which may have no memory. */
@@ -129,6 +196,9 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *binding);
 void tn__plan_binding_drop(tn__plan_binding *binding);
 
 /* ---- plan_memory.c ---- */
+/* For training: lets results take over the memory of operands, and finds out at which steps blocks
+ * begin and end. */
+tn_status tn__plan_live(tn__plan_binding *binding);
 /* Lets results take over the memory of operands, and lays out the arena. */
 tn_status tn__plan_lay_out(tn__plan_binding *binding);
 /* Fails if two roots that are needed at the same time overlap, or one is outside of the arena. */
@@ -142,7 +212,22 @@ static inline int64_t tn__plan_operands_of(const tn__plan_step *step)
     return step->call.n_in + step->call.n_out + (step->workspace ? 1 : 0);
 }
 
+/* ---- plan_print.c ---- */
+void tn__plan_print_steps(tn__text *text, const tn__plan_binding *binding);
+
 /* ---- plan_run.c ---- */
+/* What a run of a training plan has besides its inputs. */
+typedef struct tn__plan_given {
+    tn__storage **kept;   /* for KEPT roots */
+    bool spend;           /* and drops them after their last step */
+    uint64_t seed, block; /* of the draws */
+    const int32_t *keeps; /* the roots whose blocks stay; they go to `stays` */
+    int64_t n_keeps;
+    tn__storage **stays;
+} tn__plan_given;
+/* tn__plan_run for a binding that trains. */
+tn_status tn__plan_run_given(const tn__plan_binding *binding, tn__plan_state *state,
+                             tn_tensor *const *in, tn_tensor **out, const tn__plan_given *given);
 tn__plan_state *tn__plan_state_new(const tn__plan_binding *binding, tn_stream *stream);
 void tn__plan_state_drop(const tn__plan_binding *binding, tn__plan_state *state);
 /* The name of what a step runs: a kernel, a compiler, "cond" or "loop". */

@@ -85,7 +85,7 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *b)
             continue;
         status = prepare_step(b, step);
         if (status != TN_OK)
-            tn_error_prefix("node %s: ", step->node->name);
+            tn_error_prefix("node %s: ", step->name);
     }
     b->guarded = tn__arena_alloc(b->arena, (size_t)(b->n_roots + 1) * sizeof *b->guarded);
     if (b->guarded == NULL)
@@ -113,7 +113,8 @@ void tn__plan_binding_drop(tn__plan_binding *b)
     for (int64_t i = 0; i < b->n_roots; i++)
         tn__storage_drop(b->roots[i].storage);
     for (int64_t i = 0; b->like != NULL && i < b->n_in; i++)
-        tn_tensor_drop(b->like[i]);
+        if (tn__tensor_ok(b->like[i]))
+            tn_tensor_drop(b->like[i]);
     for (int64_t i = 0; b->results != NULL && i < b->n_out; i++)
         tn_tensor_drop(b->results[i].tensor);
     for (int64_t i = 0; i < b->n_slots; i++)
@@ -134,5 +135,6 @@ void tn__plan_binding_drop(tn__plan_binding *b)
     tn_free(b->reads);
     tn_free(b->modules);
     tn_free(b->training);
+    tn_free(b->draws);
     tn_free(b);
 }

@@ -3,7 +3,11 @@
  * The memory of a plan. A result takes over the memory of an operand that nobody needs afterwards,
  * where the kernel can compute in place. All other memory between steps is in one arena. Two
  * layouts are tried: the roots are placed from the largest to the smallest, or in the order of the
- * steps, each in the smallest gap between the roots that are needed at the same time. */
+ * steps, each in the smallest gap between the roots that are needed at the same time.
+ *
+ * In training each root has a block of the caching allocator, because what forward keeps for
+ * backward ends one by one while gradients begin, which stay: one arena for both would be larger
+ * than what eager calls need. */
 #include "core/graph/plan.h"
 
 #include <stdlib.h>
@@ -39,6 +43,12 @@ static bool may_replace(const tn__plan_step *step, int64_t i)
            (tn__operand(step->op, 0)->flags & TN_OPERAND_APART) == 0;
 }
 
+/* Whether the memory of a root is the plan's alone. */
+static bool is_own(const tn__plan_root *root)
+{
+    return root->place == TN__PLAN_ARENA || root->place == TN__PLAN_BLOCK;
+}
+
 /* Lets the result of a step take over the memory of an input that ends there. */
 static void replace(tn__plan_binding *b, int32_t at)
 {
@@ -54,9 +64,9 @@ static void replace(tn__plan_binding *b, int32_t at)
         root = tn__plan_root_of(b, operands[i].root);
         for (int64_t k = 0; k < step->call.n_in; k++)
             uses += operands[k].root >= 0 && tn__plan_root_of(b, operands[k].root) == root;
-        if (uses != 1 || root->place != TN__PLAN_ARENA || root->last != at || made->first != at ||
-            (made->place != TN__PLAN_ARENA && made->place != TN__PLAN_FRESH) ||
-            root->size != made->size || !same_view(&operands[i], to))
+        if (uses != 1 || !is_own(root) || root->last != at || made->first != at ||
+            (!is_own(made) && made->place != TN__PLAN_FRESH) || root->size != made->size ||
+            !same_view(&operands[i], to))
             continue;
         made->same = (int32_t)(root - b->roots);
         root->last = made->last;
@@ -216,6 +226,107 @@ tn_status tn__plan_lay_out(tn__plan_binding *b)
     tn_free(placed);
     tn_free(items);
     return status == TN_OK ? find_moving(b) : status;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* Makes lists of the numbers 0 to count - 1, each in the row that `row_of` says; -1: in none. */
+static tn_status make_lists(const tn__plan_binding *b, tn__plan_lists *lists, int64_t rows,
+                            int64_t count,
+                            int64_t (*row_of)(const tn__plan_binding *b, int64_t number))
+{
+    lists->first = tn__arena_alloc(b->arena, (size_t)(rows + 2) * sizeof *lists->first);
+    lists->at = tn__arena_alloc(b->arena, (size_t)(count + 1) * sizeof *lists->at);
+    if (lists->first == NULL || lists->at == NULL)
+        return TN_ERR_MEMORY;
+    memset(lists->first, 0, (size_t)(rows + 2) * sizeof *lists->first);
+    for (int64_t i = 0; i < count; i++)
+        if (row_of(b, i) >= 0)
+            lists->first[row_of(b, i) + 2]++;
+    for (int64_t i = 2; i < rows + 2; i++)
+        lists->first[i] += lists->first[i - 1];
+    for (int64_t i = 0; i < count; i++)
+        if (row_of(b, i) >= 0)
+            lists->at[lists->first[row_of(b, i) + 1]++] = (int32_t)i;
+    return TN_OK;
+}
+
+static int64_t root_of_operand(const tn__plan_binding *b, int64_t operand)
+{
+    int32_t root = b->operands[operand].root;
+    const tn__plan_root *own = root >= 0 ? tn__plan_root_of(b, root) : NULL;
+
+    return own != NULL && own->place != TN__PLAN_HELD ? own - b->roots : -1;
+}
+
+static int64_t begin_of_root(const tn__plan_binding *b, int64_t i)
+{
+    const tn__plan_root *root = &b->roots[i];
+
+    return root->same == i && root->place == TN__PLAN_BLOCK && root->first <= root->last
+               ? root->first
+               : -1;
+}
+
+static int64_t end_of_root(const tn__plan_binding *b, int64_t i)
+{
+    const tn__plan_root *root = &b->roots[i];
+
+    return root->same == i && (root->place == TN__PLAN_BLOCK || root->place == TN__PLAN_KEPT) &&
+                   root->first <= root->last && root->last < b->n_steps
+               ? root->last
+               : -1;
+}
+
+/* The most that blocks need at one time, and what they would need without sharing. */
+static void measure(tn__plan_binding *b)
+{
+    uint64_t live = 0;
+
+    for (int64_t i = 0; i < b->n_roots; i++)
+        if (b->roots[i].place == TN__PLAN_BLOCK && b->roots[i].first <= b->roots[i].last)
+            b->bytes_apart += aligned(b->roots[i].size);
+    for (int64_t step = 0; step < b->n_steps; step++) {
+        for (int32_t k = b->begins.first[step]; k < b->begins.first[step + 1]; k++)
+            live += aligned(b->roots[b->begins.at[k]].size);
+        b->bytes = live > b->bytes ? live : b->bytes;
+        for (int32_t k = b->ends.first[step]; k < b->ends.first[step + 1]; k++)
+            if (b->roots[b->ends.at[k]].place == TN__PLAN_BLOCK)
+                live -= aligned(b->roots[b->ends.at[k]].size);
+    }
+    b->bytes_least = b->bytes;
+}
+
+tn_status tn__plan_live(tn__plan_binding *b)
+{
+    tn_status status;
+
+    for (int32_t i = 0; i < b->n_steps; i++)
+        replace(b, i);
+    status = make_lists(b, &b->uses, b->n_roots, b->n_operands, root_of_operand);
+    if (status == TN_OK)
+        status = make_lists(b, &b->begins, b->n_steps, b->n_roots, begin_of_root);
+    if (status == TN_OK)
+        status = make_lists(b, &b->ends, b->n_steps, b->n_roots, end_of_root);
+    b->written = tn__arena_alloc(b->arena, (size_t)(b->n_roots + 1) * sizeof *b->written);
+    if (b->written == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < b->n_roots; i++)
+        if (b->roots[i].written)
+            b->written[b->n_written++] = (int32_t)i;
+    for (int64_t i = 0; i < b->n_draws; i++) {
+        tn__plan_step *step = &b->steps[b->draws[i].step];
+        const tn_op_def *def = &step->op->def;
+
+        if (step->draws > 0)
+            continue;
+        step->draws = b->draws_bytes + 1;
+        b->draws_bytes += tn__options_copy_bytes(def->options, step->call.options,
+                                                 def->options_size);
+    }
+    if (status == TN_OK)
+        measure(b);
+    return status;
 }
 
 tn_status tn__plan_verify(const tn__plan_binding *b)

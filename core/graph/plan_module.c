@@ -1,113 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Modules whose calls run plans (tn_module_compile, "plan()"): a plan for each form and layout of
- * the inputs, as long as the module is as it was when the plan was made. */
+ * the inputs, as long as the module is as it was when the plan was made. With "plan(train=True)",
+ * calls in training mode or with gradients run plans of training. */
 #include "core/graph/internal.h"
 #include "core/base/vector.h"
-#include "core/graph/private.h"
+#include "core/graph/plan_train.h"
 #include "core/module/hooks.h"
 #include "core/tensor/autocast.h"
 #include "core/tensor/trace.h"
-
-/* ---- what a module consists of --------------------------------------------------------------- */
-
-/* The modules and tensors of a tree, in order. The list holds a reference to each of them except
- * the first module. That module owns the list, and would never be freed if the list held a
- * reference to it. */
-typedef struct parts {
-    tn_module **modules;
-    tn_tensor **tensors; /* parameters and buffers; TN_NONE for an empty slot */
-    bool *training;
-    int64_t n_modules, modules_capacity, training_capacity, n_tensors, tensors_capacity;
-} parts;
-
-static void parts_free(parts *p)
-{
-    for (int64_t i = 1; i < p->n_modules; i++)
-        tn_module_drop(p->modules[i]);
-    for (int64_t i = 0; i < p->n_tensors; i++)
-        tn_tensor_drop(p->tensors[i]);
-    tn_free(p->modules);
-    tn_free(p->tensors);
-    tn_free(p->training);
-}
-
-static tn_status add_tensors(parts *p, const tn__slots *slots)
-{
-    if (!tn__vector_room(&p->tensors, &p->tensors_capacity, p->n_tensors + slots->count,
-                         sizeof(tn_tensor *)))
-        return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < slots->count; i++) {
-        tn_tensor *tensor = slots->at[i].tensor;
-
-        p->tensors[p->n_tensors++] = tn__tensor_ok(tensor) ? tn_tensor_keep(tensor) : TN_NONE;
-    }
-    return TN_OK;
-}
-
-static tn_status parts_add(parts *p, tn_module *module)
-{
-    tn_status status = TN_ERR_MEMORY;
-
-    if (p->n_modules > 0 && (tn__hook_kinds(module) & TN__HOOKS_AROUND) != 0)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: it has hooks, which a plan does not call; expected none below the "
-                       "compiled module",
-                       module->type);
-    if (tn__vector_room(&p->modules, &p->modules_capacity, p->n_modules + 1, sizeof(tn_module *)) &&
-        tn__vector_room(&p->training, &p->training_capacity, p->n_modules + 1, sizeof(bool)))
-        status = TN_OK;
-    if (status != TN_OK)
-        return status;
-    p->training[p->n_modules] = module->training;
-    p->modules[p->n_modules] = p->n_modules > 0 ? tn_module_keep(module) : module;
-    p->n_modules++;
-    status = add_tensors(p, &module->parameters);
-    if (status == TN_OK)
-        status = add_tensors(p, &module->buffers);
-    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
-        if (module->children.at[i].child != NULL)
-            status = parts_add(p, module->children.at[i].child);
-    return status;
-}
-
-/* A place in the list while a tree is compared with it. */
-struct place {
-    int64_t module, tensor;
-};
-
-static bool same_tensors(const parts *p, struct place *at, const tn__slots *slots)
-{
-    if (at->tensor + slots->count > p->n_tensors)
-        return false;
-    for (int64_t i = 0; i < slots->count; i++) {
-        const tn_tensor *tensor = slots->at[i].tensor;
-
-        if (p->tensors[at->tensor++] != (tn__tensor_ok(tensor) ? tensor : TN_NONE))
-            return false;
-    }
-    return true;
-}
-
-static bool same_parts(const parts *p, struct place *at, tn_module *module)
-{
-    int64_t i = at->module++;
-    bool same = i < p->n_modules && p->modules[i] == module && p->training[i] == module->training &&
-                (i == 0 || (tn__hook_kinds(module) & TN__HOOKS_AROUND) == 0) &&
-                same_tensors(p, at, &module->parameters) && same_tensors(p, at, &module->buffers);
-
-    for (int64_t k = 0; k < module->children.count && same; k++)
-        if (module->children.at[k].child != NULL)
-            same = same_parts(p, at, module->children.at[k].child);
-    return same;
-}
-
-static bool parts_hold(const parts *p, tn_module *module)
-{
-    struct place at = { 0, 0 };
-
-    return same_parts(p, &at, module) && at.module == p->n_modules && at.tensor == p->n_tensors;
-}
 
 static bool wants_grad(tn_module *module)
 {
@@ -135,7 +36,7 @@ typedef struct entry {
     tn_meta *metas; /* of the inputs, and their devices */
     const tn_device **devices;
     int64_t n_in;
-    parts parts;
+    tn__plan_parts parts;
 } entry;
 
 typedef struct planned {
@@ -143,16 +44,18 @@ typedef struct planned {
     struct options {
         const char *passes;
         int64_t bindings;
+        bool train;
     } options;
     tn__keep *keep;
     pthread_mutex_t lock;
-    entry *entries; /* the one used last comes first */
+    entry *entries;           /* the one used last comes first */
+    tn__plan_train *training; /* likewise */
 } planned;
 
 static const tn_option table[] = {
     TN_OPTION_STRING(struct options, passes, "''", "passes over the traced graph"),
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
-    TN_OPTION_END
+    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"), TN_OPTION_END
 };
 
 static void entry_drop(entry *e)
@@ -162,7 +65,7 @@ static void entry_drop(entry *e)
     tn_plan_drop(e->plan);
     tn_graph_drop(e->graph);
     tn_pack_drop(e->form);
-    parts_free(&e->parts);
+    tn__plan_parts_free(&e->parts);
     tn_free(e->metas);
     tn_free(e->devices);
     tn_free(e);
@@ -195,7 +98,7 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     tn_tracing_options how = TN_TRACING_OPTIONS;
     const char *passes = p->options.passes[0] != '\0' ? p->options.passes : NULL;
     tn_plan_options options = { sizeof options, 1, passes };
-    tn_status status = parts_add(&e->parts, module);
+    tn_status status = tn__plan_parts_add(&e->parts, module);
     tn_module *before;
 
     e->metas = tn_malloc((size_t)(e->n_in + 1) * sizeof *e->metas);
@@ -260,7 +163,7 @@ static entry *find(planned *p, tn_module *module, const tn_pack *input, tn_tenso
     for (entry **at = &p->entries; *at != NULL;) {
         entry *e = *at;
 
-        if (!parts_hold(&e->parts, module)) {
+        if (!tn__plan_parts_hold(&e->parts, module, false)) {
             *at = e->next;
             e->next = *old;
             *old = e;
@@ -300,12 +203,145 @@ static entry *take(planned *p, tn_module *module, const tn_pack *input, tn_tenso
     return e;
 }
 
+/* ---- plans of training ----------------------------------------------------------------------- */
+
+static bool fits_training(const tn__plan_train *t, const tn_pack *input, tn_tensor *const *in,
+                          int64_t n_in)
+{
+    uint64_t mark = tn_error_mark();
+    bool same = t->n_in == n_in && t->grad == tn__grad_on();
+
+    for (int64_t i = 0; i < n_in && same; i++) {
+        const tn__plan_train_input *old = &t->inputs[i];
+        const tn_view *view = &in[i]->view;
+
+        same = view->ndim == old->meta.ndim && in[i]->dtype == old->meta.dtype &&
+               in[i]->device == old->device && in[i] == in[old->same] &&
+               old->requires_grad == (t->grad && tn__requires_grad(in[i]));
+        for (int64_t k = 0; k < i && same && old->same == i; k++)
+            same = in[k] != in[i];
+        for (int32_t d = 0; d < view->ndim && same; d++)
+            same = view->shape[d] == old->meta.shape[d] && view->strides[d] == old->meta.strides[d];
+    }
+    same = same && tn__values_match(t->form, input, "plan") == TN_OK;
+    tn_error_restore(mark);
+    return same;
+}
+
+/* Whether the values that code of the module has read, and modules outside of it, are as they were.
+ */
+static bool reads_hold(const tn__plan_binding *b)
+{
+    bool well = true;
+
+    for (int64_t i = 0; i < b->n_reads && well; i++)
+        well = tn__graph_guard_holds(&b->reads[i]);
+    for (int64_t i = 0; i < b->n_modules && well; i++)
+        well = b->modules[i]->training == b->training[i] &&
+               (tn__hook_kinds(b->modules[i]) & TN__HOOKS_AROUND) == 0;
+    return well;
+}
+
+static tn__plan_train *find_training(planned *p, tn_module *module, const tn_pack *input,
+                                     tn_tensor *const *in, int64_t n_in, tn__plan_train **old)
+{
+    for (tn__plan_train **at = &p->training; *at != NULL;) {
+        tn__plan_train *t = *at;
+
+        if (!tn__plan_parts_hold(&t->parts, module, true) || !reads_hold(t->forward)) {
+            *at = t->next;
+            t->next = *old;
+            *old = t;
+        } else if (fits_training(t, input, in, n_in)) {
+            *at = t->next;
+            t->next = p->training;
+            p->training = t;
+            atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+            return t;
+        } else {
+            at = &t->next;
+        }
+    }
+    return NULL;
+}
+
+/* Puts a new plan first. If there are too many, returns the one to drop. The caller holds the lock.
+ */
+static tn__plan_train *put_training(planned *p, tn__plan_train *t)
+{
+    int64_t count = 0;
+
+    t->next = p->training;
+    p->training = t;
+    for (tn__plan_train **at = &p->training; *at != NULL; at = &(*at)->next)
+        if (++count > p->options.bindings) {
+            tn__plan_train *last = *at;
+
+            *at = last->next;
+            return last;
+        }
+    return NULL;
+}
+
+static void drop_all(tn__plan_train *old)
+{
+    while (old != NULL) {
+        tn__plan_train *next = old->next;
+
+        tn__plan_train_drop(old);
+        old = next;
+    }
+}
+
+static tn__plan_train *take_training(planned *p, tn_module *module, const tn_pack *input,
+                                     tn_tensor *const *in, int64_t n_in)
+{
+    tn__plan_train *old = NULL, *t, *new, *last = NULL;
+
+    pthread_mutex_lock(&p->lock);
+    t = find_training(p, module, input, in, n_in, &old);
+    pthread_mutex_unlock(&p->lock);
+    drop_all(old);
+    if (t != NULL || (new = tn__plan_train_record(module, input, in, n_in)) == NULL)
+        return t;
+    old = NULL;
+    pthread_mutex_lock(&p->lock);
+    t = find_training(p, module, input, in, n_in, &old); /* of another thread meanwhile */
+    if (t == NULL) {
+        t = new;
+        new = NULL;
+        atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+        last = put_training(p, t);
+    }
+    pthread_mutex_unlock(&p->lock);
+    drop_all(old);
+    tn__plan_train_drop(new);
+    tn__plan_train_drop(last);
+    return t;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Whether forward has to run, as tn_module_compile says. */
-static bool is_eager(const tn_module *module)
+static bool is_training(const tn_module *module)
 {
-    return tn__tracer_here != NULL || module->training || tn__autocast_on();
+    bool training = module->training;
+
+    for (int64_t i = 0; i < module->children.count && !training; i++)
+        training = module->children.at[i].child != NULL &&
+                   is_training(module->children.at[i].child);
+    return training;
+}
+
+/* Whether forward has to run, as tn_module_compile says. */
+static bool is_eager(const planned *p, const tn_module *module)
+{
+    return tn__tracer_here != NULL || (module->training && !p->options.train) || tn__autocast_on();
+}
+
+/* Whether forward has to run although the module has plans of training. */
+static bool trains_eagerly(tn_module *module)
+{
+    return tn__anomaly_on() || tn__parametrize_cache_on() || tn__plan_parts_lazy(module);
 }
 
 static bool records(tn_module *module, tn_tensor *const *in, int64_t n_in)
@@ -328,30 +364,89 @@ static tn_status run(const entry *e, tn_tensor *const *in, tn_pack *output)
     return status;
 }
 
+static tn_status call_training(planned *p, tn_module *module, const tn_pack *input,
+                               tn_tensor *const *in, int64_t n_in, tn_pack *output)
+{
+    tn__plan_train *t = take_training(p, module, input, in, n_in);
+    tn_status status = t != NULL ? tn__plan_train_call(t, in, output) : tn_error_last_code();
+
+    tn__plan_train_drop(t);
+    return status;
+}
+
+static tn_status call_planned(planned *p, tn_module *module, const tn_pack *input,
+                              tn_tensor *const *in, int64_t n_in, tn_pack *output, bool *done)
+{
+    bool records_here = records(module, in, n_in);
+    tn_status status;
+    entry *e;
+
+    if (p->options.train && (records_here || is_training(module))) {
+        *done = !trains_eagerly(module);
+        return *done ? call_training(p, module, input, in, n_in, output) : TN_OK;
+    }
+    *done = !records_here;
+    if (!*done)
+        return TN_OK;
+    e = take(p, module, input, in, n_in);
+    status = e != NULL ? run(e, in, output) : tn_error_last_code();
+    entry_drop(e);
+    return status;
+}
+
+static bool has_none(tn_tensor *const *in, int64_t n_in)
+{
+    bool none = false;
+
+    for (int64_t i = 0; i < n_in && !none; i++)
+        none = !tn__tensor_ok(in[i]);
+    return none;
+}
+
 static tn_status call(tn__compiled *self, tn_module *module, const tn_pack *input, tn_pack *output,
                       bool *done)
 {
     planned *p = (planned *)(void *)self;
-    tn_status status = TN_OK;
+    tn_pack *own = NULL;
     tn_tensor **in;
     int64_t n_in;
-    entry *e;
+    tn_status status;
 
-    if (is_eager(module))
+    if (is_eager(p, module))
         return TN_OK;
     n_in = tn__values_count(input, "tn_module_compile: plan()");
     in = n_in >= 0 ? tn_malloc((size_t)(n_in + 1) * sizeof(tn_tensor *)) : NULL;
     if (in == NULL)
         return tn_error_last_code();
     tn__values_list(input, in);
-    *done = !records(module, in, n_in);
-    if (*done) {
-        e = take(p, module, input, in, n_in);
-        status = e != NULL ? run(e, in, output) : tn_error_last_code();
-        entry_drop(e);
+    if (tn__unlikely(has_none(in, n_in))) { /* an absent tensor is a value, no input */
+        own = tn__values_with(input, in);
+        n_in = own != NULL ? tn__values_count(own, "tn_module_compile: plan()") : -1;
+        if (n_in >= 0)
+            tn__values_list(own, in);
     }
+    status = n_in >= 0 ? call_planned(p, module, own != NULL ? own : input, in, n_in, output, done)
+                       : tn_error_last_code();
+    tn_pack_drop(own);
     tn_free(in);
     return status;
+}
+
+static void print(tn__compiled *self, bool steps, tn__text *text)
+{
+    const planned *p = (const planned *)(const void *)self;
+
+    for (const tn__plan_train *t = p->training; t != NULL; t = t->next)
+        tn__plan_print_training(text, t, steps);
+    for (const entry *e = p->entries; e != NULL; e = e->next) {
+        const tn__plan_binding *b = e->plan->bindings;
+
+        tn__text_add(text, "plan for evaluation: %lld steps, %llu bytes for values\n",
+                     (long long)(b != NULL ? b->n_steps : 0),
+                     (unsigned long long)(b != NULL ? b->bytes : 0));
+        if (steps && b != NULL)
+            tn__plan_print_steps(text, b);
+    }
 }
 
 static void drop(tn__compiled *self)
@@ -363,6 +458,12 @@ static void drop(tn__compiled *self)
 
         p->entries = e->next;
         entry_drop(e);
+    }
+    while (p->training != NULL) {
+        tn__plan_train *t = p->training;
+
+        p->training = t->next;
+        tn__plan_train_drop(t);
     }
     tn__options_release(p->keep);
     pthread_mutex_destroy(&p->lock);
@@ -378,6 +479,7 @@ tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out)
         return TN_ERR_MEMORY;
     pthread_mutex_init(&p->lock, NULL);
     p->head.call = call;
+    p->head.print = print;
     p->head.drop = drop;
     status = tn__options_fill(table, &p->options, "tn_module_compile: plan", spec->text,
                               spec->values, spec->names, spec->columns, spec->count, &p->keep);

@@ -23,7 +23,9 @@ static void set_view(const tn__plan_binding *b, tn__plan_state *state, int64_t i
     *view = operand->view;
     root = tn__plan_root_of(b, operand->root);
     view->byte_offset = operand->within;
-    if (root->place == TN__PLAN_ARENA) {
+    if (b->trains && root->place != TN__PLAN_HELD) {
+        view->data = NULL;
+    } else if (root->place == TN__PLAN_ARENA) {
         view->data = state->arena->memory;
         view->byte_offset += state->arena->offset + root->offset;
     }
@@ -35,6 +37,11 @@ static void set_call(const tn__plan_binding *b, tn__plan_state *state, int64_t i
     tn_call *call = &state->ready[i].call;
 
     *call = step->call;
+    if (step->draws > 0) {
+        call->options = tn__options_copy(step->op->def.options, step->call.options,
+                                         step->op->def.options_size,
+                                         state->options + step->draws - 1);
+    }
     call->in = &state->places[step->first];
     call->out = call->in + call->n_in;
     call->workspace = step->workspace ? call->out[call->n_out] : NULL;
@@ -56,7 +63,13 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         well = state->ready != NULL && state->views != NULL && state->places != NULL &&
                state->fresh != NULL;
     }
-    if (well && b->bytes > 0)
+    if (well && b->trains) {
+        state->blocks = tn_calloc((size_t)b->n_roots + 1, sizeof(tn__storage *));
+        state->bases = tn_calloc((size_t)b->n_roots + 1, sizeof *state->bases);
+        state->options = tn_malloc(b->draws_bytes + 1);
+        well = state->blocks != NULL && state->bases != NULL && state->options != NULL;
+    }
+    if (well && b->bytes > 0 && !b->trains)
         well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
     if (!well) {
         tn__plan_state_drop(b, state);
@@ -90,19 +103,24 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
     tn_free(state->views);
     tn_free(state->places);
     tn_free(state->fresh);
+    tn_free(state->blocks);
+    tn_free(state->bases);
+    tn_free(state->options);
     tn_free(state);
 }
 
 /* ---- inputs and results ---------------------------------------------------------------------- */
 
 /* Returns the storage that a root has in this run. */
-static tn__storage *storage_of(const tn__plan_state *state, const tn__plan_root *root,
-                               tn_tensor *const *in)
+static tn__storage *storage_of(const tn__plan_binding *b, const tn__plan_state *state,
+                               const tn__plan_root *root, tn_tensor *const *in)
 {
     switch (root->place) {
     case TN__PLAN_ARENA: return state->arena;
     case TN__PLAN_INPUT: return in[root->index]->storage;
     case TN__PLAN_FRESH: return state->fresh[root->index];
+    case TN__PLAN_BLOCK:
+    case TN__PLAN_KEPT: return state->blocks[root - b->roots];
     default: return root->storage;
     }
 }
@@ -159,10 +177,14 @@ static tn_tensor *make_result(const tn__plan_binding *b, const tn__plan_state *s
         return tn_tensor_keep(in[result->input]);
     if (result->tensor != NULL)
         return tn_tensor_keep(result->tensor);
+    if (result->root < 0)
+        return TN_NONE;
     root = tn__plan_root_of(b, result->root);
-    if (root->place == TN__PLAN_INPUT)
-        meta.offset += tn_tensor_offset(in[root->index]);
-    tensor = tn__tensor_over(storage_of(state, root, in), &meta);
+    if (root->place == TN__PLAN_INPUT) /* which may have elements of another size */
+        meta.offset += (int64_t)(in[root->index]->view.byte_offset - root->shift -
+                                 in[root->index]->storage->offset) /
+                       (int64_t)tn_dtype_size(meta.dtype);
+    tensor = tn__tensor_over(storage_of(b, state, root, in), &meta);
     if (tensor != NULL)
         tensor->blind = result->blind;
     return tensor;
@@ -176,7 +198,8 @@ static tn_status make_results(const tn__plan_binding *b, const tn__plan_state *s
         if (out[i] != NULL)
             continue;
         while (i-- > 0) {
-            tn_tensor_drop(out[i]);
+            if (!tn__is_none(out[i]))
+                tn_tensor_drop(out[i]);
             out[i] = NULL;
         }
         return tn_error_last_code();
@@ -198,7 +221,7 @@ static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
     const tn__plan_step *step = &b->steps[i];
 
     status = tn__device_result(b->device, status, tn__plan_step_name(step));
-    return status != TN_OK ? tn_error_prefix("node %s: ", step->node->name) : TN_OK;
+    return status != TN_OK ? tn_error_prefix("node %s: ", step->name) : TN_OK;
 }
 
 static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_stream *stream)
@@ -223,7 +246,7 @@ static tn_status make_tensors(const tn__plan_binding *b, const tn__plan_state *s
         tensors[i] = TN_NONE;
         if (operand->root < 0)
             continue;
-        storage = storage_of(state, tn__plan_root_of(b, operand->root), in);
+        storage = storage_of(b, state, tn__plan_root_of(b, operand->root), in);
         meta = (tn_meta){ .dtype = tn_view_dtype(view),
                           .ndim = view->ndim,
                           .flags = TN_META_STRIDED };
@@ -303,7 +326,140 @@ static tn_status run_control(const tn__plan_binding *b, const tn__plan_state *st
     return status;
 }
 
-static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* Sets the views of a root, if its memory is not where it was in the last run of the state. */
+static void move_root(const tn__plan_binding *b, tn__plan_state *state, int64_t root, void *data,
+                      uint64_t offset)
+{
+    struct tn__plan_base *base = &state->bases[root];
+
+    if (tn__likely(base->data == data && base->offset == offset))
+        return;
+    base->data = data;
+    base->offset = offset;
+    for (int32_t i = b->uses.first[root]; i < b->uses.first[root + 1]; i++) {
+        int32_t at = b->uses.at[i];
+
+        state->views[at].data = data;
+        state->views[at].byte_offset = offset + b->operands[at].within;
+    }
+}
+
+static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, int64_t root)
+{
+    tn__storage *block = tn__allocator_storage(b->device, b->roots[root].size);
+
+    if (tn__unlikely(block == NULL))
+        return tn_error_last_code();
+    if (tn__making.is.inference) /* a result is a tensor of the mode */
+        block->flags |= TN__STORAGE_INFERENCE;
+    state->blocks[root] = block;
+    move_root(b, state, root, block->memory, block->offset);
+    return TN_OK;
+}
+
+/* Makes what no step has made: values without elements. */
+static tn_status begin_rest(const tn__plan_binding *b, tn__plan_state *state,
+                            const tn__plan_given *given)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < b->n_out + given->n_keeps && status == TN_OK; i++) {
+        int64_t root = i < b->n_out ? b->results[i].root : given->keeps[i - b->n_out];
+
+        if (root < 0)
+            continue;
+        root = tn__plan_root_of(b, (int32_t)root) - b->roots;
+        if (b->roots[root].place == TN__PLAN_BLOCK && state->blocks[root] == NULL)
+            status = begin_block(b, state, root);
+    }
+    return status;
+}
+
+static tn_status begin_blocks(const tn__plan_binding *b, tn__plan_state *state, int64_t step)
+{
+    for (int32_t i = b->begins.first[step]; i < b->begins.first[step + 1]; i++) {
+        tn_status status = begin_block(b, state, b->begins.at[i]);
+
+        if (tn__unlikely(status != TN_OK))
+            return status;
+    }
+    return TN_OK;
+}
+
+static void end_blocks(const tn__plan_binding *b, tn__plan_state *state, int64_t step,
+                       const tn__plan_given *given)
+{
+    for (int32_t i = b->ends.first[step]; i < b->ends.first[step + 1]; i++) {
+        int32_t root = b->ends.at[i];
+
+        if (b->roots[root].place == TN__PLAN_KEPT) {
+            if (!given->spend)
+                continue;
+            given->kept[b->roots[root].index] = NULL;
+        }
+        tn__storage_drop(state->blocks[root]);
+        state->blocks[root] = NULL;
+    }
+}
+
+/* Sets the views of inputs and of what forward kept. */
+static void place_roots(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
+                        const tn__plan_given *given)
+{
+    for (int64_t i = 0; i < b->n_roots; i++) {
+        const tn__plan_root *root = &b->roots[i];
+
+        if (root->place == TN__PLAN_INPUT) {
+            const tn_view *view = &in[root->index]->view;
+
+            move_root(b, state, i, view->data, view->byte_offset - root->shift);
+        } else if (root->place == TN__PLAN_KEPT) {
+            tn__storage *kept = given->kept[root->index];
+
+            state->blocks[i] = kept;
+            move_root(b, state, i, kept->memory, kept->offset);
+        }
+    }
+}
+
+static void put_draws(const tn__plan_binding *b, tn__plan_state *state, const tn__plan_given *given)
+{
+    for (int64_t i = 0; i < b->n_draws; i++) {
+        const tn__plan_draw *draw = &b->draws[i];
+        uint64_t value = draw->seed ? given->seed : given->block + draw->block;
+
+        memcpy((char *)(uintptr_t)state->ready[draw->step].call.options + draw->offset, &value,
+               sizeof value);
+    }
+}
+
+/* Drops the blocks that steps have left, except those that stay. */
+static void clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
+                         const tn__plan_given *given, tn_status status)
+{
+    for (int64_t i = 0; i < given->n_keeps; i++)
+        given->stays[i] = status == TN_OK ? tn__storage_keep(state->blocks[given->keeps[i]]) : NULL;
+    for (int64_t i = 0; i < b->n_roots; i++) {
+        if (b->roots[i].place == TN__PLAN_BLOCK && state->blocks[i] != NULL)
+            tn__storage_drop(state->blocks[i]);
+        state->blocks[i] = NULL;
+    }
+}
+
+/* Lets the tensors know that steps have written into them. */
+static void note_writes(const tn__plan_binding *b)
+{
+    for (int64_t i = 0; i < b->n_written; i++)
+        atomic_fetch_add_explicit(&b->roots[b->written[i]].storage->version, 1,
+                                  memory_order_relaxed);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
+                           const tn__plan_given *given)
 {
     bool observed = atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0;
     const char *before = tn__error_plugin("");
@@ -312,6 +468,10 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
     for (int64_t i = 0; i < b->n_steps; i++) {
         const tn_call *call = &state->ready[i].call;
 
+        if (given != NULL && tn__unlikely(begin_blocks(b, state, i) != TN_OK)) {
+            status = tn_error_last_code();
+            break;
+        }
         tn__error_plugin(state->ready[i].plugin);
         if (tn__unlikely(b->steps[i].control != NULL))
             status = run_control(b, state, i, in);
@@ -326,6 +486,8 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
             break;
         }
         tn__error_plugin_back("");
+        if (given != NULL)
+            end_blocks(b, state, i, given);
     }
     tn__error_plugin_back(before);
     return status;
@@ -343,7 +505,7 @@ static tn_status mark_use(const tn__plan_binding *b, const tn__plan_state *state
 
         if (root->same != i || (root->place == TN__PLAN_ARENA && root->first > root->last))
             continue;
-        storage = storage_of(state, root, in);
+        storage = storage_of(b, state, root, in);
         if (storage != NULL && storage->device == b->device)
             status = tn__storage_use(storage, state->stream);
     }
@@ -366,11 +528,45 @@ tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tens
     if (status == TN_OK) {
         set_places(b, state, in);
         tn__stream_lock(stream);
-        status = run_steps(b, state, in);
+        status = run_steps(b, state, in, NULL);
         tn__stream_unlock(stream);
     }
     if (status == TN_OK)
         status = make_results(b, state, in, out);
     drop_fresh(b, state);
+    return status;
+}
+
+tn_status tn__plan_run_given(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
+                             tn_tensor **out, const tn__plan_given *given)
+{
+    tn_stream *stream = state->stream;
+    tn_status status = TN_OK;
+
+    place_roots(b, state, in, given);
+    put_draws(b, state, given);
+    if (stream->lock != NULL) {
+        status = tn__capture_refuse(stream, "tn_module_compile: plan()",
+                                    "each run takes memory of its own; call the module eagerly");
+        if (status == TN_OK)
+            status = mark_use(b, state, in);
+    }
+    if (status == TN_OK) {
+        tn__stream_lock(stream);
+        status = run_steps(b, state, in, given);
+        tn__stream_unlock(stream);
+        note_writes(b);
+    }
+    if (status == TN_OK)
+        status = begin_rest(b, state, given);
+    if (status == TN_OK)
+        status = make_results(b, state, in, out);
+    clear_blocks(b, state, given, status);
+    if (status != TN_OK)
+        for (int64_t i = 0; i < b->n_out; i++) {
+            if (tn__tensor_ok(out[i]))
+                tn_tensor_drop(out[i]);
+            out[i] = NULL;
+        }
     return status;
 }

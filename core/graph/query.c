@@ -19,6 +19,13 @@ const char *tn_node_target(const tn_node *node)
     return node->region != NULL ? node->region->def->name : tn__graph_target(node);
 }
 
+int64_t tn_node_most(const tn_node *node)
+{
+    return tn__graph_node_asked(node, "tn_node_most: node") && node->kind == TN_NODE_LOOP
+               ? node->most
+               : -1;
+}
+
 tn_module *tn_node_module(const tn_node *node)
 {
     if (!tn__graph_node_asked(node, "tn_node_module: node"))

@@ -24,8 +24,10 @@ static bool is_plain(tn_module *module)
 static bool may_fuse(tn_module *module)
 {
     return module != NULL && module->layer != NULL && module->layer->fuse != NULL &&
-           is_plain(module) && atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0 &&
-           !tn__anomaly_on() && !tn__autocast_on() && tn__tracer_here == NULL;
+           is_plain(module) && !tn__anomaly_on() && !tn__autocast_on() &&
+           (tn__tracer_here != NULL
+                ? tn__tracer_here->fuses
+                : atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0);
 }
 
 /* Describes the module as a follower; false if it is none. */

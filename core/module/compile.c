@@ -3,6 +3,8 @@
  * tn_module_compile: selects how the calls of a module run. */
 #include "core/module/hooks.h"
 
+_Atomic uint64_t tn__module_epoch;
+
 static tn_status eager(tn_module *module, const tn__spec *spec, tn__compiled **out)
 {
     *out = NULL;
@@ -55,4 +57,16 @@ tn_status tn_module_compile(tn_module *module, const char *spec)
         module->compiled->drop(module->compiled);
     module->compiled = made;
     return TN_OK;
+}
+
+int64_t tn_module_compile_print(tn_module *module, bool steps, char *out, size_t size)
+{
+    tn__text text = { 0 };
+
+    if (!tn__not_null(module, "tn_module_compile_print: module"))
+        return -1;
+    tn__text_put(&text, "", 0);
+    if (module->compiled != NULL)
+        module->compiled->print(module->compiled, steps, &text);
+    return tn__text_give(&text, out, size);
 }

@@ -37,11 +37,16 @@ typedef struct tn__own_forward {
     void (*release)(void *user);
 } tn__own_forward;
 
+/* Changes when an option or the forward of any module is set. */
+extern _Atomic uint64_t tn__module_epoch;
+
 /* How the calls of a compiled module run. */
 typedef struct tn__compiled {
     /* Computes what forward would. *done is false if forward has to run. */
     tn_status (*call)(struct tn__compiled *self, tn_module *module, const tn_pack *input,
                       tn_pack *output, bool *done);
+    /* Appends what tn_module_compile_print writes. */
+    void (*print)(struct tn__compiled *self, bool steps, tn__text *text);
     void (*drop)(struct tn__compiled *self);
 } tn__compiled;
 
@@ -204,6 +209,9 @@ tn_status tn__module_reset(tn_module *module);
  * setting. */
 bool tn__init_skip(bool skip);
 bool tn__init_skipped(void);
+
+/* parametrize_cache.c: whether this thread keeps the values of parametrized tensors. */
+bool tn__parametrize_cache_on(void);
 
 /* ---- lazy modules ---------------------------------------------------------------------------- */
 

@@ -56,6 +56,11 @@ void tn__parametrize_cache_changed(const tn_module *module)
         tn__parametrize_cache_forget();
 }
 
+bool tn__parametrize_cache_on(void)
+{
+    return cache.depth > 0;
+}
+
 void tn_parametrize_cache_end(void)
 {
     if (cache.depth > 0 && --cache.depth == 0)

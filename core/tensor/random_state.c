@@ -72,7 +72,9 @@ static tn_status take(uint64_t blocks, uint64_t out[2])
     for (tn__random_record *r = tn__random_here; r != replay; r = r->outer)
         if (!tn__vector_room(&r->taken, &r->capacity, r->count + 1, sizeof *r->taken))
             return TN_ERR_MEMORY;
-    if (replay != NULL) {
+    if (replay == NULL && tn__unlikely(tn__tracer_here != NULL) && tn__tracer_here->take != NULL) {
+        status = tn__tracer_here->take(tn__tracer_here, blocks, out);
+    } else if (replay != NULL) {
         memcpy(out, replay->taken[replay->next++], sizeof replay->taken[0]);
     } else {
         pthread_mutex_lock(&lock);
@@ -90,8 +92,8 @@ static tn_status take(uint64_t blocks, uint64_t out[2])
 
 static void set(uint64_t seed, uint64_t block)
 {
-    if (replayed() != NULL)
-        return; /* the function did so in its first run */
+    if (replayed() != NULL || tn__trace_plan_refuse("tn_random_seed") != TN_OK)
+        return; /* the function did so in its first run; a plan fails */
     pthread_mutex_lock(&lock);
     seeded = true;
     seed_now = seed;
@@ -111,7 +113,8 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
         "tn_random_take",
         "each launch would repeat the same numbers; draw them before the capture");
 
-    if (status == TN_OK && tn__unlikely(tn__tracer_here != NULL)) { /* nothing is drawn */
+    if (status == TN_OK && tn__unlikely(tn__tracer_here != NULL) &&
+        tn__tracer_here->take == NULL) { /* nothing is drawn */
         if (seed != NULL)
             *seed = 0;
         if (block != NULL)
@@ -136,6 +139,8 @@ tn_status tn_random_get_state(uint64_t state[3])
     if (state == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
     state[2] = 0;
+    if (tn__trace_plan_refuse("tn_random_get_state") != TN_OK)
+        return tn_error_last_code();
     return take(0, state);
 }
 

@@ -48,8 +48,22 @@ typedef struct tn__tracer {
     /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
      * it each kernel that would run. */
     tn_status (*kernel)(struct tn__tracer *self, const struct tn__kernel_step *step);
+    /* For a plan of training, which puts the numbers of each run in place of these: takes blocks of
+     * random numbers. NULL: draws are refused, or give nothing. */
+    tn_status (*take)(struct tn__tracer *self, uint64_t blocks, uint64_t out[2]);
+    bool fuses;   /* modules may be computed together, as without a tracer */
+    bool derives; /* the plan itself computes gradients */
 } tn__tracer;
 extern _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
+
+/* Refuses what a plan of training cannot repeat, as hooks that forward registers. */
+static inline tn_status tn__trace_plan_refuse(const char *function)
+{
+    return tn__likely(tn__tracer_here == NULL) || tn__tracer_here->kernel == NULL ||
+                   tn__tracer_here->derives
+               ? TN_OK
+               : tn__tracer_here->refuse(tn__tracer_here, NULL, function);
+}
 
 /* Makes a storage without memory. */
 tn__storage *tn__trace_storage(const tn_device *device, uint64_t bytes);

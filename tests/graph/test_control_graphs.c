@@ -242,6 +242,10 @@ START_TEST(nodes_are_built_by_hand)
     ck_error(TN_ERR_VALUE, "then: inputs: wrong number, got 1", "expected 0");
     ck_assert_ptr_null(tn_graph_add_loop(graph, NULL, same, twice, 3, &x, 1));
     ck_error(TN_ERR_TYPE, "tn_loop: test: result: wrong dtype or shape", "bool");
+    ck_assert_int_eq(tn_node_most(y), -1);
+    ck_assert_int_eq(tn_node_most(x), -1);
+    ck_assert_int_eq(tn_node_most(NULL), -1);
+    tn_error_clear();
     ck_ok(tn_graph_lint(graph));
     ck_ok(tn_graph_shapes(graph, (tn_tensor *[]){ tn_zeros(TN_SHAPE(5, 3)) }, 1));
     ck_ok(tn_node_meta(y, &meta));
@@ -264,6 +268,8 @@ START_TEST(graphs_are_traced_again)
         again = traced(graphed, numbers(1), TN_TRACE_THROUGH);
         ck_ok(tn_graph_inline(graph));
         ck_made(node_of_kind(again, f == 0 ? TN_NODE_IF : TN_NODE_LOOP));
+        if (f == 1)
+            ck_assert_int_eq(tn_node_most(node_of_kind(again, TN_NODE_LOOP)), 12);
         a = printed(again, "table");
         b = printed(graph, "table");
         ck_assert_str_eq(a, b);

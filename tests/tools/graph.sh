@@ -19,8 +19,20 @@ also '^relu: tn_relu -> .* in place$' '^linear: tn_linear -> float32\[2, 4\] in 
 check 0 '^plan: [0-9]+ steps; [0-9]+ bytes for values \(at least [0-9]+, ' \
     graph "$net" --input 2,3,8,8 --why --passes conv_bn
 also '^conv_bn: 1 batch norms folded$'
-check 1 '^plan: not made: tn_plan_new: node dropout: .*a plan would repeat the same' \
+
+# plans of training
+check 0 '^training plan for \(float32\[2, 3\]\) with gradients$' \
     graph 'Sequential(Linear(3, 4), Dropout(0.5))' --input 2,3 --why --train
+also '^  forward: [0-9]+ steps, .* stay for backward; draws 2 blocks of random numbers$' \
+    '^  backward, for gradients of output 0: [0-9]+ steps, '
+check 0 '^0/[a-z_]+: .* -> float32\[2, 4\] in block' \
+    graph 'Sequential(Linear(3, 4), ReLU())' --input 2,3 --format plan --train
+also '^backward/[a-z_]+: '
+check 1 '^plan: not made: .*the values of a tensor are read, and a step changes them' \
+    graph 'BatchNorm1d(3, momentum=None)' --input 2,3 --why --train
+check 2 'plans of training have no passes' \
+    graph 'Linear(3, 4)' --input 2,3 --why --train --passes dead
+
 check 0 '^conv_bn: batch_norm stays: no convolution is before it$' \
     graph 'Sequential(Linear(3, 4), BatchNorm1d(4))' --input 2,3 --why --passes conv_bn
 

@@ -9,8 +9,8 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_h
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
-TESTS += %D%/amp.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
-EXTRA_DIST += %D%/amp.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
+TESTS += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
+EXTRA_DIST += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
 # Trains four networks with PyTorch, and with Tenon, and compares the losses.
 .PHONY: curves
 curves: all %D%/test_curves

@@ -284,6 +284,18 @@ static tn_status build_amp(run *r)
     return r->scaler != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* Lets calls of the model run plans. In autocast they would run eagerly. */
+static tn_status build_plans(run *r)
+{
+    if (!setting_on(r->set, SET_COMPILE))
+        return TN_OK;
+    if (setting_on(r->set, SET_AMP))
+        return tn_fail(TN_ERR_VALUE,
+                       "--compile: calls in mixed precision have no plans, got --amp; "
+                       "expected one of them");
+    return tn_module_compile(r->model, "plan(train=True)");
+}
+
 /* Finds out whether the optimizer evaluates the loss itself, which needs one batch for each step
  * and gradients as they are. */
 static tn_status build_evaluation(run *r)
@@ -384,6 +396,8 @@ tn_status build_all(run *r)
         status = build_optimizer(r);
     if (status == TN_OK)
         status = build_amp(r);
+    if (status == TN_OK)
+        status = build_plans(r);
     if (status == TN_OK)
         status = build_evaluation(r);
     if (status == TN_OK)

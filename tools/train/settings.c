@@ -57,6 +57,8 @@ static const setting_row rows[SETTINGS] = {
                   "which is validated and saved" },
     [SET_AMP] = { "amp", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
                   "mixed precision: bfloat16 on the cpu, float16 with scaled gradients elsewhere" },
+    [SET_COMPILE] = { "compile", NULL, SETTING_FLAG, SETTING_KEPT, NULL, 0,
+                      "steps run plans, which are made of the first one, with the same results" },
     [SET_SEED] = { "seed", "S", SETTING_COUNT, SETTING_SAME, "1", 0,
                    "of weights, order, splits and augmentation" },
     [SET_DEVICE] = { "device", "NAME", SETTING_TEXT, SETTING_KEPT, NULL, 0,

@@ -29,6 +29,7 @@ typedef enum setting {
     SET_CLIP_NORM,
     SET_EMA,
     SET_AMP,
+    SET_COMPILE,
     SET_SEED,
     SET_DEVICE,
     SET_WORKERS,

@@ -446,6 +446,9 @@ TN_API tn_node *tn_graph_add_loop(tn_graph *graph, tn_node *before, const tn_gra
  * tn_graph_lint of the graph of the node checks it. NULL, without an error, if the node has no such
  * block. [borrowed] [null-through] */
 TN_API tn_graph *tn_node_block(const tn_node *node, int64_t index);
+/* Returns the most steps of a TN_NODE_LOOP, as in tn_loop; -1 if there is no limit, and for other
+ * nodes. [null-through] */
+TN_API int64_t tn_node_most(const tn_node *node);
 
 TN_END_DECLS
 #endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a compiled module consists of: a plan is for the module as it was when the plan was made. */
+#ifndef TN_CORE_GRAPH_PLAN_PARTS_H
+#define TN_CORE_GRAPH_PLAN_PARTS_H
+
+#include "core/graph/plan.h"
+
+/* A module of the tree. */
+typedef struct tn__plan_part {
+    tn_module *module;
+    tn__own_forward *forward; /* owned; that of the program */
+    const tn_layer_def *layer;
+    int64_t first; /* its first tensor */
+    size_t data;   /* where a copy of the data of its layer begins in tn__plan_parts.data */
+    bool training;
+} tn__plan_part;
+
+/* A parameter, buffer or empty slot. */
+typedef struct tn__plan_tensor {
+    tn_tensor *tensor;    /* owned; TN_NONE: empty */
+    tn__storage *storage; /* where it was; not owned */
+    uint64_t byte_offset;
+    int64_t dims; /* where its shape and strides begin in tn__plan_parts.dims */
+    int32_t ndim;
+    uint8_t dtype;
+    bool requires_grad, leaf;
+} tn__plan_tensor;
+
+/* The modules and tensors of a tree, in order. The list holds a reference to each of them except
+ * the first module. That module owns the list, and would never be freed if the list held a
+ * reference to it. */
+typedef struct tn__plan_parts {
+    tn__plan_part *modules;
+    tn__plan_tensor *tensors; /* parameters and buffers */
+    char *data;
+    int64_t *dims;
+    uint64_t epoch; /* tn__module_epoch */
+    int64_t n_modules, modules_capacity, n_tensors, tensors_capacity, n_data, data_capacity;
+    int64_t n_dims, dims_capacity;
+} tn__plan_parts;
+
+/* Adds a module and all below it. Fails for hooks below the first module. */
+tn_status tn__plan_parts_add(tn__plan_parts *parts, tn_module *module);
+void tn__plan_parts_free(tn__plan_parts *parts);
+/* Returns whether the module consists of the same modules, modes, options, forwards and tensors;
+ * with `places`, whether the tensors require gradients as before, and are where they were. */
+bool tn__plan_parts_hold(const tn__plan_parts *parts, tn_module *module, bool places);
+/* Returns whether a tensor of the tree has no shape yet. */
+bool tn__plan_parts_lazy(tn_module *module);
+/* After a recording: gives slots, and tensors with history, what they had before. Returns whether
+ * anything had changed. */
+bool tn__plan_parts_restore(const tn__plan_parts *parts);
+
+#endif

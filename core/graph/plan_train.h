@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans of training: a call of a module in training mode, or one that records gradients, is
+ * recorded once with its history of gradients. Later calls run its steps, and are one node of the
+ * program's history. Backward through that node runs the steps of the recorded history. */
+#ifndef TN_CORE_GRAPH_PLAN_TRAIN_H
+#define TN_CORE_GRAPH_PLAN_TRAIN_H
+
+#include "core/graph/plan_parts.h"
+
+/* An input that a plan is for. */
+typedef struct tn__plan_train_input {
+    tn_meta meta;
+    const tn_device *device;
+    bool requires_grad;
+    int64_t same; /* the first input that is the same tensor */
+} tn__plan_train_input;
+
+/* What a run keeps for backward besides its blocks. */
+typedef struct tn__plan_train_saves {
+    int64_t *inputs, *outputs; /* their numbers */
+    tn_tensor **tensors;       /* of the module; not owned: the parts have them */
+    int64_t n_inputs, n_outputs, n_tensors;
+} tn__plan_train_saves;
+
+/* A plan for the calls with some inputs, in one state of the module. */
+typedef struct tn__plan_train {
+    _Atomic int32_t refs;
+    struct tn__plan_train *next;
+    pthread_mutex_t lock; /* for `backwards` and the states of bindings */
+    pthread_mutex_t recording;
+    tn_pack *form; /* of the inputs */
+    tn__plan_train_input *inputs;
+    int64_t n_in;
+    bool grad; /* whether gradients are recorded */
+    tn__plan_parts parts;
+    tn__plan_binding *forward;
+    tn_pack *output;  /* what the recording returned: it has the history, and the form */
+    tn_tensor **outs; /* its tensors */
+    bool *wants;      /* which of them require gradients */
+    int64_t n_out, n_wants, n_fresh;
+    tn_tensor **sources; /* whose gradients backward computes: of the module, not owned... */
+    int64_t n_sources;
+    int64_t *source_inputs; /* ...then inputs, by number */
+    int64_t n_source_inputs;
+    /* The roots that stay for backward: those that have the memory, and those that backward uses.
+     */
+    int32_t *keeps, *kept_by;
+    int64_t n_keeps;
+    tn__plan_train_saves saves;
+    uint64_t blocks; /* of random numbers that a run draws */
+    tn__plan_binding
+        *backwards; /* by the outputs with gradients and their layouts, last used first */
+} tn__plan_train;
+
+/* ---- plan_train_record.c ---- */
+/* Records a call. The inputs are those of the pack, in order. */
+tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
+                                      int64_t n_in);
+void tn__plan_train_drop(tn__plan_train *train);
+
+/* ---- plan_train.c ---- */
+/* Runs a plan: adds its results to `output`. */
+tn_status tn__plan_train_call(tn__plan_train *train, tn_tensor *const *in, tn_pack *output);
+/* Takes a state of a binding for the current stream, or makes one; gives it back. */
+tn__plan_state *tn__plan_train_take(tn__plan_train *train, tn__plan_binding *b);
+void tn__plan_train_give(tn__plan_train *train, tn__plan_binding *b, tn__plan_state *state);
+
+/* ---- plan_print.c ---- */
+void tn__plan_print_training(tn__text *text, const tn__plan_train *train, bool steps);
+
+/* ---- plan_backward.c ---- */
+/* Returns the binding for these gradients of the outputs (TN_NONE: none), with a reference. */
+tn__plan_binding *tn__plan_backward(tn__plan_train *train, tn_tensor *const *gradients);
+
+#endif
