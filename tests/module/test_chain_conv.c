@@ -104,7 +104,6 @@ START_TEST(convolutions_compute_what_follows_them)
                           fused_calls);
             tn_module_drop(m);
         }
-    ck_assert_int_eq(tn_unregister(TN_KIND_tn_kernel_def, "counts"), TN_OK);
 }
 END_TEST
 
@@ -151,7 +150,6 @@ START_TEST(convolutions_leave_what_does_not_fit)
     expect_failure(TN_ERR_RUNTIME, "module \"1\" (BatchNorm2d): ");
     tn_grad_end();
     ck_assert_int_eq(fused_calls, 1);
-    ck_assert_int_eq(tn_unregister(TN_KIND_tn_kernel_def, "counts"), TN_OK);
     tn_module_drop(m);
 }
 END_TEST
