@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Depthwise convolutions and their gradients, without copying windows: pixel by pixel, forward four
- * at a time, with a loop over all channels of the pixel. The addresses of the lines that a line of the result needs are
- * computed once for the line. The gradient of the weight is computed in parts that depend on the
- * shape alone, so it has the same bits for any number of threads. */
+ * at a time, with a loop over all channels of the pixel. The addresses of the lines that a line of
+ * the result needs are computed once for the line. The gradient of the weight is computed in parts
+ * that depend on the shape alone, so it has the same bits for any number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -142,8 +142,7 @@ static bool is_inside(const struct deep *f, int64_t at)
     const struct tn__windows *w = f->w;
     int64_t first = at * w->stride[2] - w->padding[2];
 
-    return !f->back && first >= 0 &&
-           first + (w->kernel[2] - 1) * w->dilation[2] < w->size[2];
+    return !f->back && first >= 0 && first + (w->kernel[2] - 1) * w->dilation[2] < w->size[2];
 }
 
 static tn_status lines_part(void *user, int64_t begin, int64_t end)

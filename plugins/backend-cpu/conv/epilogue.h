@@ -22,8 +22,9 @@ struct tn__epilogue {
     void *owned;         /* scratch memory of scale and shift, or NULL */
     char *y;             /* the result, whose pixels are y_step elements apart (channels last) */
     int64_t y_step;
-    int64_t y_image, r_image; /* planar: elements from an image to the next, of y and the residual */
-    int64_t places;           /* pixels of an image */
+    int64_t y_image,
+        r_image;    /* planar: elements from an image to the next, of y and the residual */
+    int64_t places; /* pixels of an image */
 };
 
 /* Returns whether the kernel of convolution_activation computes the call with the bits of separate
