@@ -446,6 +446,11 @@ for d in (F32, F64):
             dilation=2,
         )
         convolution(
-            "volume-" + name, f, x(1, 2, 3, 4, 3, **c), x(3, 2, 1, 1, 1, **c), None, moments(3, d, False)
+            "volume-" + name,
+            f,
+            x(1, 2, 3, 4, 3, **c),
+            x(3, 2, 1, 1, 1, **c),
+            None,
+            moments(3, d, False),
         )
 print("end")
