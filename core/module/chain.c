@@ -6,6 +6,7 @@
 #include "core/module/hooks.h"
 #include "core/op/needed.h"
 #include "core/tensor/autocast.h"
+#include "core/tensor/mode.h"
 #include "core/tensor/trace.h"
 
 enum { NAME = 256, AHEAD = 4 /* modules after one that `fuse` is told about */ };
@@ -27,16 +28,37 @@ static bool may_fuse(tn_module *module)
            is_plain(module) && !tn__anomaly_on() && !tn__autocast_on() &&
            (tn__tracer_here != NULL
                 ? tn__tracer_here->fuses
-                : atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0);
+                : atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0) &&
+           ((module->layer->flags & TN_LAYER_FUSE_NO_GRAD) == 0 || !tn__grad_on());
 }
 
-/* Describes the module as a follower; false if it is none. */
-static bool follower_of(tn_module *module, tn_follower *follower)
+/* The modules and sums after a module. */
+typedef struct ahead {
+    tn_follower at[AHEAD];
+    tn_channel_norm norms[AHEAD]; /* where at[i].norm points */
+    int64_t count;
+} ahead;
+
+/* Adds the module as a follower; false if it is none. */
+static bool add_follower(ahead *after, tn_module *module)
 {
-    *follower = (tn_follower){ NULL, NULL };
-    if (is_plain(module) && module->layer->pointwise != NULL)
+    tn_follower *follower = &after->at[after->count];
+    tn_channel_norm *norm = &after->norms[after->count];
+
+    *follower = (tn_follower){ NULL, NULL, NULL };
+    if (!is_plain(module))
+        return false;
+    if (module->layer->pointwise != NULL)
         follower->pointwise = module->layer->pointwise(module);
-    return follower->pointwise != NULL;
+    if (follower->pointwise == NULL && module->layer->channel_norm != NULL) {
+        *norm = (tn_channel_norm){ TN_HEAD(tn_channel_norm) };
+        if (module->layer->channel_norm(module, norm))
+            follower->norm = norm;
+    }
+    if (follower->pointwise == NULL && follower->norm == NULL)
+        return false;
+    after->count++;
+    return true;
 }
 
 /* ---- all children ---------------------------------------------------------------------------- */
@@ -52,17 +74,18 @@ tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
     count = tn_module_child_count(module);
     for (int64_t i = 0; i < count && input != NULL; i++) {
         tn_module *child = tn_module_child_at(module, i);
-        tn_follower after[AHEAD];
-        int64_t n = 0, done = 0;
+        int64_t done = 0;
+        ahead after;
 
         if (child == NULL)
             continue;
+        after.count = 0;
         if (may_fuse(child))
-            while (n < AHEAD && i + 1 + n < count &&
-                   follower_of(tn_module_child_at(module, i + 1 + n), &after[n]))
-                n++;
-        input = n > 0 ? tn__call_fused(child, input, after, n, &done)
-                      : tn_module_call(child, input);
+            while (after.count < AHEAD && i + 1 + after.count < count &&
+                   add_follower(&after, tn_module_child_at(module, i + 1 + after.count)))
+                ;
+        input = after.count > 0 ? tn__call_fused(child, input, after.at, after.count, &done)
+                                : tn_module_call(child, input);
         i += done;
     }
     return input;
@@ -124,10 +147,12 @@ static tn_tensor *addend_of(const chain *c, const char *name)
     return child != NULL ? tn_module_call(child, c->input) : NULL;
 }
 
-/* Whether no module of the tree has hooks, so that nothing sees when it is called. */
+/* Whether nothing sees when the module is called: no module of the tree has hooks, and all layers
+ * say that they write into no tensor that a module called before could read. */
 static bool is_quiet(tn_module *module)
 {
-    bool quiet = module == NULL || (tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) == 0;
+    bool quiet = module == NULL ||
+                 (is_plain(module) && (module->layer->flags & TN_LAYER_READS_INPUT) != 0);
 
     for (int64_t i = 0; quiet && module != NULL && i < module->children.count; i++)
         quiet = is_quiet(module->children.at[i].child);
@@ -136,21 +161,20 @@ static bool is_quiet(tn_module *module)
 
 /* Collects the followers of a module from the names that are left. A sum is computed now, before
  * the module is called, if nothing sees that. False after a failure. */
-static bool look_ahead(chain *c, tn_follower *after, int64_t *count)
+static bool look_ahead(chain *c, ahead *after)
 {
     const char *names = c->rest;
     char name[NAME];
 
-    for (*count = 0; *count < AHEAD && *names != '\0'; (*count)++) {
-        tn_follower *here = &after[*count];
-
+    after->count = 0;
+    while (after->count < AHEAD && *names != '\0') {
         if (strcspn(names, " ") >= NAME)
             return true; /* fails at its turn */
         names = next_name(names, name);
         if (name[0] != '+') {
             if (strpbrk(name, ".*") != NULL ||
                 tn_module_slot_kind(c->module, name) != TN_SLOT_CHILD ||
-                !follower_of(tn_module_child(c->module, name), here))
+                !add_follower(after, tn_module_child(c->module, name)))
                 return true;
             continue;
         }
@@ -162,16 +186,16 @@ static bool look_ahead(chain *c, tn_follower *after, int64_t *count)
         c->addend = addend_of(c, name);
         if (c->addend == NULL)
             return false;
-        *here = (tn_follower){ NULL, c->addend };
+        after->at[after->count++] = (tn_follower){ NULL, c->addend, NULL };
     }
     return true;
 }
 
 /* Continues after the first `count` names that are left. */
-static void skip(chain *c, int64_t count, const tn_follower *after)
+static void skip(chain *c, int64_t count, const ahead *after)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (after[i].add != NULL)
+        if (after->at[i].add != NULL)
             c->addend = NULL;
         c->rest += strcspn(c->rest, " ");
         c->rest += strspn(c->rest, " ");
@@ -180,17 +204,17 @@ static void skip(chain *c, int64_t count, const tn_follower *after)
 
 static tn_tensor *call_one(chain *c, tn_module *child, tn_tensor *x)
 {
-    tn_follower after[AHEAD];
-    int64_t count = 0, done = 0;
+    int64_t done = 0;
+    ahead after;
 
     if (!may_fuse(child))
         return tn_module_call(child, x);
-    if (!look_ahead(c, after, &count))
+    if (!look_ahead(c, &after))
         return NULL;
-    if (count == 0)
+    if (after.count == 0)
         return tn_module_call(child, x);
-    x = tn__call_fused(child, x, after, count, &done);
-    skip(c, done, after);
+    x = tn__call_fused(child, x, after.at, after.count, &done);
+    skip(c, done, &after);
     return x;
 }
 

@@ -209,7 +209,7 @@ static tn_status choose_kernel(tn_prepared *p, const tn__work *work)
         const tn__kernel_entry *entry = list->at[i];
         const char *before;
 
-        if ((entry->kernel.dtypes & TN_BIT(p->dtype)) == 0)
+        if (!tn__kernel_counts(p->op, entry, p->dtype))
             continue;
         if (!tn__kernel_is_active(entry) && !tn__kernel_starts(entry, reasons, &status)) {
             if (status != TN_OK)
@@ -220,6 +220,11 @@ static tn_status choose_kernel(tn_prepared *p, const tn__work *work)
         before = tn__error_plugin(entry->id);
         if (!entry->asks || tn__kernel_takes(p->op, entry, &call, reasons))
             p->entry = entry;
+        if (p->entry != NULL && (entry->kernel.flags & TN_KERNEL_DECOMPOSE) != 0) {
+            tn__error_plugin(before);
+            p->entry = NULL;
+            break;
+        }
         if (p->entry != NULL && entry->kernel.workspace != NULL)
             p->workspace = entry->kernel.workspace(&call);
         tn__error_plugin(before);

@@ -118,6 +118,12 @@ static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
     return op->def.decompose != NULL &&
            (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);
 }
+/* Returns whether a kernel is asked for calls of this dtype. */
+static inline bool tn__kernel_counts(const tn_op *op, const tn__kernel_entry *entry, tn_dtype dtype)
+{
+    return (entry->kernel.dtypes & TN_BIT(dtype)) != 0 &&
+           ((entry->kernel.flags & TN_KERNEL_DECOMPOSE) == 0 || tn__is_decomposed(op, dtype));
+}
 
 enum { TN__REASONS = 400 }; /* size of the text that says why kernels did not take a call */
 

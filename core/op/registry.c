@@ -232,7 +232,8 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     tn__kernel_entry *entry;
     tn_status status;
 
-    if (kernel->op == NULL || kernel->device == NULL || kernel->run == NULL || kernel->dtypes == 0)
+    if (kernel->op == NULL || kernel->device == NULL || kernel->dtypes == 0 ||
+        (kernel->run == NULL && (kernel->flags & TN_KERNEL_DECOMPOSE) == 0))
         return tn_fail(TN_ERR_VALUE,
                        "kernel %s (%s): op, device, dtypes or run: missing; "
                        "expected all",
@@ -498,7 +499,8 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     if (list == NULL)
         return -1;
     for (int32_t i = 0; i < list->count; i++)
-        if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
+        if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)) &&
+            (list->at[i]->kernel.flags & TN_KERNEL_DECOMPOSE) == 0)
             return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name,
                               tn__plugin_file(list->at[i]->plugin));
     if ((unsigned)dtype < TN_DTYPE_COUNT && tn__is_decomposed(op, dtype))

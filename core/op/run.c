@@ -317,7 +317,7 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
         const tn__kernel_entry *entry = list->at[i];
         const char *before;
 
-        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
+        if (!tn__kernel_counts(work->op, entry, dtype))
             continue;
         if (tn__unlikely(!tn__kernel_is_active(entry)) &&
             !tn__kernel_starts(entry, reasons, &status)) {
@@ -360,6 +360,10 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
         if (entry->asks && !tn__kernel_takes(work->op, entry, &call, reasons)) {
             tn__error_plugin(before);
             continue;
+        }
+        if (tn__unlikely((entry->kernel.flags & TN_KERNEL_DECOMPOSE) != 0)) {
+            tn__error_plugin(before);
+            break;
         }
         status = run_kernel(work, entry, &call, stream);
         tn__error_plugin(before);
@@ -509,7 +513,8 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         tn_stream *stream;
         tn_call call;
 
-        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
+        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0 ||
+            (entry->kernel.flags & TN_KERNEL_DECOMPOSE) != 0)
             continue;
         if (entry->plugin != NULL && tn__plugin_use(entry->plugin) != TN_OK)
             return tn_error_last_code();

@@ -126,7 +126,11 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
         what = ((const tn_scheduler_def *)copy)->step ? NULL : "step";
         break;
     case TN_KIND_tn_init_def: what = ((const tn_init_def *)copy)->fill ? NULL : "fill"; break;
-    case TN_KIND_tn_kernel_def: what = ((const tn_kernel_def *)copy)->run ? NULL : "run"; break;
+    case TN_KIND_tn_kernel_def: {
+        const tn_kernel_def *k = (const tn_kernel_def *)copy;
+        what = k->run || (k->flags & TN_KERNEL_DECOMPOSE) ? NULL : "run";
+        break;
+    }
     case TN_KIND_tn_op_def: what = ((const tn_op_def *)copy)->infer ? NULL : "infer"; break;
     case TN_KIND_tn_pass_def: what = ((const tn_pass_def *)copy)->run ? NULL : "run"; break;
     case TN_KIND_tn_compiler_def: {

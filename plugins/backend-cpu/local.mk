@@ -3,7 +3,7 @@
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
 	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h %D%/base/philox.h \
-	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
+	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
@@ -43,7 +43,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/addmm.c %D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/narrow.c %D%/matmul/packed.c \
-	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_input_few_windows.c %D%/conv/grad_weight.c %D%/conv/images.c \
+	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/epilogue.c %D%/conv/grad_input_few_windows.c %D%/conv/grad_weight.c %D%/conv/images.c \
 	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/grad_input_few_channels.c %D%/conv/weight.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)

@@ -80,6 +80,10 @@ static struct job job_of(const tn_call *call)
         const tn_convolution_options *o = call->options;
         job.x = call->in[0], job.weight = call->in[1], job.bias = call->in[2], job.y = out;
         job_fill(&job, PLAN_FORWARD, o->stride, o->padding, o->dilation, o->groups);
+    } else if (strcmp(call->op, "convolution_activation") == 0) {
+        const tn_convolution_activation_options *o = call->options;
+        job.x = call->in[0], job.weight = call->in[1], job.bias = call->in[2], job.y = out;
+        job_fill(&job, PLAN_FORWARD, o->stride, o->padding, o->dilation, o->groups);
     } else if (strcmp(call->op, "convolution_grad_input") == 0) {
         const tn_convolution_grad_input_options *o = call->options;
         job.y = call->in[0], job.weight = call->in[1], job.x = out;

@@ -33,7 +33,18 @@ static const tn_option options[] = {
             .run = onednn_convolution                                                              \
     }
 
+/* A convolution with what follows it is computed by its parts where oneDNN computes the
+ * convolution, so that the bits are those of the parts, too. */
+#define PARTS(op_)                                                                                 \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = op_, .device = "cpu", .name = "onednn_" op_, .revision = 1,  \
+                                .dtypes = TN_BIT(TN_F32), .priority = 10,                          \
+                                .flags = TN_KERNEL_OVERRIDE | TN_KERNEL_DECOMPOSE,                 \
+                                .supports = onednn_convolution_supports                            \
+    }
+
 static const tn_kernel_def kernels[] = {
+    PARTS("convolution_activation"),
     CONVOLUTION("convolution"),
     CONVOLUTION("convolution_grad_input"),
     CONVOLUTION("convolution_grad_weight"),

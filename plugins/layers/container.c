@@ -171,7 +171,7 @@ const tn_layer_def layer_sequential = {
     .build = build,
     .forward = sequential_forward,
     .call = sequential_call,
-    .flags = TN_LAYER_THROUGH | TN_LAYER_LIST | TN_LAYER_KEEP_KEYS,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_LIST | TN_LAYER_KEEP_KEYS | TN_LAYER_READS_INPUT,
 };
 
 const tn_layer_def layer_module_list = {

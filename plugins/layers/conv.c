@@ -356,6 +356,124 @@ static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
     return conv[dims - 1](s, x, tn_module_get(self, "weight"), tn_module_get(self, "bias"), edges);
 }
 
+/* ---- with what follows ---- */
+
+/* Sets the shape of the result and the padding on both sides. Returns false if x does not fit, or
+ * if the padding has not the same size on both sides. */
+static bool fits(const struct conv *s, const tn_tensor *x, int dims, int64_t *shape, int64_t *pad)
+{
+    if (tn_tensor_ndim(x) != dims + 2 || tn_tensor_size(x, 1) != s->in_channels ||
+        strcmp(s->padding_mode, "zeros") != 0)
+        return false;
+    shape[0] = tn_tensor_size(x, 0);
+    shape[1] = s->out_channels;
+    for (int i = 0; i < dims; i++) {
+        int64_t reach = s->apart[i] * (s->kernel[i] - 1), left;
+
+        pad[i] = says(s, "same") ? reach / 2 : s->pad[i];
+        left = tn_tensor_size(x, 2 + i) + 2 * pad[i] - reach - 1;
+        if (left < 0 || (says(s, "same") && reach % 2 != 0))
+            return false;
+        shape[2 + i] = left / s->step[i] + 1;
+    }
+    return true;
+}
+
+/* Returns the bias, which may be TN_NONE; NULL if it does not fit or is computed. */
+static tn_tensor *plain_bias(tn_module *self, const tn_tensor *x, int64_t outputs)
+{
+    tn_tensor *bias = tn_module_slot_kind(self, "bias") == TN_SLOT_PARAMETER
+                          ? tn_module_get(self, "bias")
+                          : NULL;
+
+    return bias == NULL || bias == TN_NONE ||
+                   (tn_tensor_dtype(bias) == tn_tensor_dtype(x) && tn_tensor_ndim(bias) == 1 &&
+                    tn_tensor_size(bias, 0) == outputs)
+               ? bias
+               : NULL;
+}
+
+/* What a convolution computes with the modules and sums after it: a norm, a sum, an activation, in
+ * this order. */
+struct after {
+    const tn_channel_norm *norm;
+    tn_tensor *sum;
+    const char *activation;
+    int64_t count; /* followers */
+};
+
+static bool is_sum(const tn_tensor *sum, const tn_tensor *x, tn_ints shape)
+{
+    tn_ints own = tn_tensor_shape(sum);
+
+    return tn_tensor_dtype(sum) == tn_tensor_dtype(x) &&
+           tn_tensor_device(sum) == tn_tensor_device(x) && own.count == shape.count &&
+           memcmp(own.at, shape.at, (size_t)shape.count * sizeof *shape.at) == 0;
+}
+
+static struct after after_of(const tn_follower *followers, int64_t count, const tn_tensor *x,
+                             tn_ints shape)
+{
+    static const char *const known[] = { "relu", "relu6", "silu", "hardswish" };
+    struct after after = { NULL, TN_NONE, "none", 0 };
+    int64_t n = layers_skip(followers, count, 0);
+
+    if (n < count && followers[n].norm != NULL) {
+        if (!layers_norm_fits(followers[n].norm, x, shape.at[1]))
+            return after;
+        after.norm = followers[n].norm;
+        after.count = n = layers_skip(followers, count, n + 1);
+    }
+    if (n < count && followers[n].add != NULL && is_sum(followers[n].add, x, shape)) {
+        after.sum = followers[n].add;
+        after.count = n = layers_skip(followers, count, n + 1);
+    }
+    for (size_t i = 0; n < count && i < sizeof known / sizeof *known; i++)
+        if (followers[n].pointwise != NULL && strcmp(followers[n].pointwise, known[i]) == 0) {
+            after.activation = known[i];
+            after.count = n + 1;
+            break;
+        }
+    return after.norm != NULL || after.sum != TN_NONE || strcmp(after.activation, "none") != 0
+               ? after
+               : (struct after){ .count = 0 };
+}
+
+static tn_tensor *conv_fuse(tn_module *self, tn_tensor *x, const tn_follower *followers,
+                            int64_t count, int64_t *done)
+{
+    const struct conv *s = tn_module_data(self);
+    int dims = layers_dims(self);
+    int64_t shape[2 + MOST], pad[MOST], own[2 + MOST];
+    tn_convolution_activation_options o = TN_CONVOLUTION_ACTIVATION_OPTIONS;
+    tn_tensor *weight, *bias;
+    struct after after;
+
+    *done = 0;
+    if (!fits(s, x, dims, shape, pad))
+        return NULL;
+    weight_shape(s, dims, false, own);
+    weight = layers_plain_weight(self, x, (tn_ints){ own, 2 + dims });
+    bias = weight != NULL ? plain_bias(self, x, s->out_channels) : NULL;
+    if (bias == NULL || tn_tensor_device(weight) != tn_tensor_device(x))
+        return NULL;
+    after = after_of(followers, count, x, (tn_ints){ shape, 2 + dims });
+    if (after.count == 0)
+        return NULL;
+    o.stride = (tn_ints){ s->step, dims };
+    o.padding = (tn_ints){ pad, dims };
+    o.dilation = (tn_ints){ s->apart, dims };
+    o.groups = s->groups;
+    *done = after.count;
+    if (after.norm == NULL)
+        return tn_convolution_activation(x, weight, bias, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
+                                         after.sum, after.activation, &o);
+    o.eps = after.norm->eps;
+    return tn_convolution_activation(x, weight, bias, after.norm->mean, after.norm->var,
+                                     after.norm->weight, after.norm->bias, after.sum,
+                                     after.activation, &o);
+}
+
 #define CONV_TRANSPOSE_OPTIONS(dims)                                                               \
     .stride = { s->step, dims }, .padding = { s->pad, dims }, .output_padding = { s->more, dims }, \
     .dilation = { s->apart, dims }, .groups = s->groups
@@ -435,7 +553,8 @@ static tn_status conv_channels(tn_module *self, tn_channels *out)
 
 #define CONV_LAYER                                                                                 \
     .options = conv_options, .data_size = sizeof(struct conv), .build = conv_build,                \
-    .reset = conv_reset, .forward = conv_forward, .repr = conv_repr, .channels = conv_channels
+    .reset = conv_reset, .forward = conv_forward, .repr = conv_repr, .channels = conv_channels,    \
+    .fuse = conv_fuse, .flags = TN_LAYER_FUSE_NO_GRAD | TN_LAYER_READS_INPUT
 #define CONV_HELP "y = weight * x + bias, where * is the cross-correlation over "
 LAYER(conv1d, "Conv1d", CONV_LAYER, .help = CONV_HELP "1 dimension");
 LAYER(conv2d, "Conv2d", CONV_LAYER, .help = CONV_HELP "2 dimensions");

@@ -34,3 +34,17 @@ bool layers_has_shape(const tn_tensor *sum, const tn_tensor *x, int64_t last)
         same = a.at[i] == (last >= 0 && i == a.count - 1 ? last : b.at[i]);
     return same;
 }
+
+bool layers_norm_fits(const tn_channel_norm *norm, const tn_tensor *x, int64_t channels)
+{
+    tn_tensor *const parts[] = { norm->mean, norm->var, norm->weight, norm->bias };
+    int32_t ndim = tn_tensor_ndim(x);
+    bool fits = ndim >= norm->least_dims && ndim <= norm->most_dims && norm->eps > 0;
+
+    for (int i = 0; fits && i < 4; i++)
+        fits = (i >= 2 && parts[i] == TN_NONE) ||
+               (tn_tensor_dtype(parts[i]) == tn_tensor_dtype(x) &&
+                tn_tensor_device(parts[i]) == tn_tensor_device(x) &&
+                tn_tensor_ndim(parts[i]) == 1 && tn_tensor_size(parts[i], 0) == channels);
+    return fits;
+}

@@ -100,6 +100,9 @@ TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
  * computing it may have effects. layers_has_shape() returns
  * whether `sum` has the dtype, the device and the shape of x, with `last` as the last size if it is
  * not negative, so that adding it broadcasts and promotes nothing. */
+/* layers_norm_fits() returns whether all tensors of a norm have the dtype and device of x and one
+ * number for each of `channels` channels. */
+TN_HIDDEN bool layers_norm_fits(const tn_channel_norm *norm, const tn_tensor *x, int64_t channels);
 TN_HIDDEN int64_t layers_skip(const tn_follower *followers, int64_t count, int64_t at);
 TN_HIDDEN tn_tensor *layers_plain_weight(tn_module *self, const tn_tensor *x, tn_ints shape);
 TN_HIDDEN bool layers_has_shape(const tn_tensor *sum, const tn_tensor *x, int64_t last);

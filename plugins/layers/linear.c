@@ -109,6 +109,7 @@ const tn_layer_def layer_linear = {
     .forward = linear_forward,
     .channels = linear_channels,
     .fuse = linear_fuse,
+    .flags = TN_LAYER_READS_INPUT,
 };
 
 /* Linear under the name that PyTorch gives to the output projection of MultiheadAttention. */
@@ -124,6 +125,7 @@ const tn_layer_def layer_plain_linear = {
     .forward = linear_forward,
     .channels = linear_channels,
     .fuse = linear_fuse,
+    .flags = TN_LAYER_READS_INPUT,
 };
 
 /* ---- LazyLinear: the first input determines in_features -------------------------------------- */
@@ -297,4 +299,5 @@ const tn_layer_def layer_identity = {
     .version = 1,
     .forward = identity_forward,
     .pointwise = identity_pointwise,
+    .flags = TN_LAYER_READS_INPUT,
 };

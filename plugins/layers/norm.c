@@ -287,6 +287,33 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
                          tn_module_get(self, "weight"), tn_module_get(self, "bias"), &o);
 }
 
+/* Returns the parameter, TN_NONE if there is none; NULL if it is computed, which may have
+ * effects. */
+static tn_tensor *stored(tn_module *self, const char *name)
+{
+    return tn_module_slot_kind(self, name) == TN_SLOT_PARAMETER ? tn_module_get(self, name) : NULL;
+}
+
+static bool batch_channel_norm(tn_module *self, tn_channel_norm *out)
+{
+    const struct running *s = tn_module_data(self);
+    int32_t dims = layers_dims(self);
+
+    if (tn_module_is_training(self) || !has_moments(self, s) ||
+        tn_module_slot_kind(self, moments[0]) != TN_SLOT_BUFFER ||
+        tn_module_slot_kind(self, moments[1]) != TN_SLOT_BUFFER)
+        return false;
+    out->mean = moment_of(self, moments[0]);
+    out->var = moment_of(self, moments[1]);
+    out->weight = stored(self, "weight");
+    out->bias = stored(self, "bias");
+    out->eps = s->eps;
+    out->least_dims = dims == 1 ? 2 : dims + 2;
+    out->most_dims = dims + 2;
+    return out->mean != NULL && out->mean != TN_NONE && out->var != NULL && out->var != TN_NONE &&
+           out->weight != NULL && out->bias != NULL;
+}
+
 /* BatchNorm, then maybe a sum, then ReLU. */
 static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *followers,
                              int64_t count, int64_t *done)
@@ -392,7 +419,8 @@ static tn_status running_channels(tn_module *self, tn_channels *out)
                                       __VA_ARGS__ }
 #define BATCH                                                                                      \
     .help = "normalizes each channel: (x - mean) / std * weight + bias", .options = batch_options, \
-    .collect = batch_collect, .fuse = batch_fuse, RUNNING_LAYER
+    .collect = batch_collect, .fuse = batch_fuse, .channel_norm = batch_channel_norm,              \
+    .flags = TN_LAYER_READS_INPUT, RUNNING_LAYER
 #define INSTANCE                                                                                   \
     .help = "normalizes each channel of each image: (x - mean) / std",                             \
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER

@@ -397,9 +397,158 @@ static tn_status convolution_grad_weight_derive(tn_derive *d)
     return TN_OK;
 }
 
+/* ---- convolution with what follows it ---- */
+
+enum { RESIDUAL = 7 };
+
+static bool is_activation(const char *name)
+{
+    static const char *const names[] = { "none", "relu", "relu6", "silu", "hardswish" };
+    size_t i = 0;
+
+    while (i < sizeof names / sizeof *names && (name == NULL || strcmp(name, names[i]) != 0))
+        i++;
+    return i < sizeof names / sizeof *names;
+}
+
+static tn_convolution_options convolution_part(const tn_convolution_activation_options *o)
+{
+    tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
+
+    plain.stride = o->stride;
+    plain.padding = o->padding;
+    plain.dilation = o->dilation;
+    plain.groups = o->groups;
+    return plain;
+}
+
+/* Checks the inputs of batch_norm for `outputs` channels. */
+static tn_status check_norm(const tn_infer *infer, int64_t outputs, double eps)
+{
+    static const char *const names[] = { "running_mean", "running_var", "norm_weight",
+                                         "norm_bias" };
+    const tn_view *const *in = infer->in + 3;
+    char text[TN__TEXT];
+
+    if ((in[0] == NULL) != (in[1] == NULL))
+        return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: one is missing; expected both "
+                                       "or none");
+    for (int i = 0; i < 4; i++) {
+        if (in[i] != NULL && in[0] == NULL)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s: given without running_mean and running_var; expected all or none",
+                           names[i]);
+        if (in[i] != NULL && (in[i]->ndim != 1 || in[i]->shape[0] != outputs))
+            return tn_fail(
+                TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected [%lld], one for each channel",
+                names[i], tn__common_text(text, tn__common_shape(in[i])), (long long)outputs);
+    }
+    return in[0] != NULL && eps <= 0.0
+               ? tn_fail(TN_ERR_VALUE,
+                         "eps: out of range, got %g; expected a number greater than 0", eps)
+               : TN_OK;
+}
+
+/* Gives y the strides that it has after a further operator, an elementwise one with the input
+ * `more`, or one with only one input (NULL). Like separate operators, it does not keep every order
+ * of strides. */
+static tn_status follow_strides(const tn_infer *infer, const tn_view *more)
+{
+    tn_meta *y = &infer->out[0], before = *y;
+    int64_t next = 1;
+    tn_view view = *infer->in[0];
+    const tn_view *in[2] = { &view, more };
+    tn_infer step = *infer;
+
+    if ((before.flags & TN_META_STRIDED) == 0)
+        for (int32_t d = before.ndim; d-- > 0; next *= before.shape[d])
+            before.strides[d] = next;
+    view.shape = before.shape;
+    view.strides = before.strides;
+    y->flags &= ~(uint32_t)TN_META_STRIDED;
+    step.in = in;
+    step.n_in = more != NULL ? 2 : 1;
+    return more != NULL ? tn__common_binary(&step) : tn__common_unary(&step);
+}
+
+static tn_status convolution_activation_infer(tn_infer *infer)
+{
+    const tn_convolution_activation_options *o = infer->options;
+    tn_convolution_options plain = convolution_part(o);
+    const tn_view *residual = infer->in[RESIDUAL];
+    tn_meta *y = &infer->out[0];
+    char text[TN__TEXT], text_y[TN__TEXT];
+    tn_infer part = *infer;
+    tn_status status;
+    bool fits;
+
+    if (!is_activation(o->activation))
+        return tn_fail(TN_ERR_VALUE,
+                       "activation: unknown, got %q; expected none, relu, relu6, silu or hardswish",
+                       o->activation != NULL ? o->activation : "None");
+    part.options = &plain;
+    part.n_in = 3;
+    status = convolution_infer(&part);
+    if (status == TN_OK)
+        status = check_norm(infer, y->shape[1], o->eps);
+    if (status == TN_OK)
+        status = tn__common_same_dtype(infer->in[0], "x", residual, "residual");
+    if (status != TN_OK)
+        return status;
+    fits = residual == NULL || residual->ndim == y->ndim;
+    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
+        fits = residual->shape[d] == y->shape[d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "residual: wrong shape, got %s; expected the shape of the result, %s",
+                       tn__common_text(text, tn__common_shape(residual)),
+                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
+    if (infer->in[3] != NULL)
+        status = follow_strides(infer, NULL);
+    if (status == TN_OK && residual != NULL)
+        status = follow_strides(infer, residual);
+    return status == TN_OK && strcmp(o->activation, "none") != 0 ? follow_strides(infer, NULL)
+                                                                 : status;
+}
+
+static tn_status convolution_activation_decompose(const tn_decompose *call)
+{
+    const tn_convolution_activation_options *o = call->options;
+    tn_convolution_options plain = convolution_part(o);
+    tn_tensor *const *in = call->in;
+    tn_tensor *y = tn_convolution(in[0], in[1], in[2], &plain);
+
+    if (y != NULL && in[3] != TN_NONE && strcmp(o->activation, "relu") == 0) {
+        tn_batch_norm_relu_options norm = TN_BATCH_NORM_RELU_OPTIONS;
+
+        norm.eps = o->eps;
+        return tn__common_given(
+            call->out, tn_batch_norm_relu(y, in[3], in[4], in[5], in[6], in[RESIDUAL], &norm));
+    }
+    if (y != NULL && in[3] != TN_NONE) {
+        tn_batch_norm_options norm = TN_BATCH_NORM_OPTIONS;
+
+        norm.eps = o->eps;
+        y = tn_batch_norm(y, in[3], in[4], in[5], in[6], &norm);
+    }
+    if (y != NULL && in[RESIDUAL] != TN_NONE)
+        y = tn_add(y, in[RESIDUAL], NULL);
+    if (y != NULL && strcmp(o->activation, "relu") == 0)
+        y = tn_relu(y);
+    else if (y != NULL && strcmp(o->activation, "relu6") == 0)
+        y = tn_relu6(y);
+    else if (y != NULL && strcmp(o->activation, "silu") == 0)
+        y = tn_silu(y);
+    else if (y != NULL && strcmp(o->activation, "hardswish") == 0)
+        y = tn_hardswish(y);
+    return tn__common_given(call->out, y);
+}
+
 TN__OP(convolution, .infer = convolution_infer, .derive = convolution_derive,
        .decompose = convolution_decompose);
 TN__OP(convolution_grad_input, .infer = convolution_grad_input_infer,
        .derive = convolution_grad_input_derive, .decompose = convolution_grad_input_decompose);
 TN__OP(convolution_grad_weight, .infer = convolution_grad_weight_infer,
        .derive = convolution_grad_weight_derive, .decompose = convolution_grad_weight_decompose);
+TN__OP(convolution_activation, .infer = convolution_activation_infer,
+       .decompose = convolution_activation_decompose);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pass epilogue: one operator in place of a linear or batch norm and what follows it. linear,
- * then an activation, a sum, or both become linear_activation; batch_norm, then relu or a sum and
- * relu, become batch_norm_relu. */
+ * The pass epilogue: one operator in place of a linear, convolution or batch norm and what follows
+ * it. linear, then an activation, a sum, or both become linear_activation; a convolution, then
+ * batch_norm with running statistics, a sum, an activation, or several of them in this order become
+ * convolution_activation; batch_norm, then relu or a sum and relu, become batch_norm_relu. */
 #include "passes.h"
 
 #include <string.h>
@@ -127,6 +128,90 @@ static tn_status follow_norm(tn_graph *graph, tn_node *node, tn_node **made)
     return replace(chain, count, *made);
 }
 
+/* Returns the name that convolution_activation has for an activation, NULL if it has none. */
+static const char *image_activation_of(const tn_node *node)
+{
+    static const char *const names[] = { "relu", "relu6", "silu", "hardswish" };
+
+    for (size_t i = 0; node != NULL && i < sizeof names / sizeof *names; i++)
+        if (passes_is_op(node, names[i]))
+            return names[i];
+    return NULL;
+}
+
+/* Copies the options of a convolution of images with a batch dimension. Returns false if the node
+ * is none, or if its padding depends on the kernel. */
+static bool read_convolution(const tn_node *node, tn_convolution_activation_options *o)
+{
+    static const char *const names[] = { "conv1d", "conv2d", "conv3d" };
+    const tn_convolution_options *plain = tn_node_options(node);
+    const tn_conv2d_options *given = tn_node_options(node); /* conv1d and conv3d have the same */
+    int dims = 0;
+    tn_meta meta;
+
+    if (passes_is_op(node, "convolution")) {
+        o->stride = plain->stride;
+        o->padding = plain->padding;
+        o->dilation = plain->dilation;
+        o->groups = plain->groups;
+        return true;
+    }
+    while (dims < 3 && !passes_is_op(node, names[dims]))
+        dims++;
+    if (dims == 3 || given->auto_padding != NULL ||
+        tn_node_meta(tn_node_input(node, 0), &meta) != TN_OK || meta.ndim != dims + 3)
+        return false;
+    o->stride = given->stride;
+    o->padding = given->padding;
+    o->dilation = given->dilation;
+    o->groups = given->groups;
+    return true;
+}
+
+/* Returns whether a node is batch_norm with running statistics, of the result of `before`. */
+static bool is_running_norm(const tn_node *node, const tn_node *before)
+{
+    return node != NULL && passes_is_op(node, "batch_norm") && tn_node_input(node, 0) == before &&
+           !((const tn_batch_norm_options *)tn_node_options(node))->training &&
+           tn_node_input(node, 1) != TN_NODE_NONE && tn_node_input(node, 2) != TN_NODE_NONE;
+}
+
+static tn_status follow_convolution(tn_graph *graph, tn_node *node, tn_node **made)
+{
+    tn_convolution_activation_options o = TN_CONVOLUTION_ACTIVATION_OPTIONS;
+    tn_node *chain[4] = { node }, *in[8], *user = only_user(node);
+    int count = 1;
+
+    if (!read_convolution(node, &o))
+        return TN_OK;
+    for (int i = 0; i < 8; i++)
+        in[i] = i < 3 ? tn_node_input(node, i) : TN_NODE_NONE;
+    if (is_running_norm(user, node)) {
+        o.eps = ((const tn_batch_norm_options *)tn_node_options(user))->eps;
+        for (int i = 1; i < 5; i++)
+            in[2 + i] = tn_node_input(user, i);
+        chain[count++] = user;
+        user = only_user(user);
+    }
+    in[7] = addend(user, chain[count - 1]);
+    if (in[7] != NULL) {
+        chain[count++] = user;
+        user = only_user(user);
+    } else {
+        in[7] = TN_NODE_NONE;
+    }
+    o.activation = image_activation_of(user);
+    if (o.activation != NULL)
+        chain[count++] = user;
+    else
+        o.activation = "none";
+    if (count == 1)
+        return TN_OK;
+    *made = tn_graph_add_call(graph, chain[count - 1], tn_op_find("convolution_activation", 0), &o,
+                              in, 8);
+    return replace(chain, count, *made);
+}
+
 /* The fused node comes where the last of its nodes was, after values that a sum adds. What is
  * written between may not move. */
 static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
@@ -145,6 +230,8 @@ static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
             status = follow_linear(args->graph, node, &made);
         else if (passes_is_op(node, "batch_norm"))
             status = follow_norm(args->graph, node, &made);
+        else
+            status = follow_convolution(args->graph, node, &made);
         if (made != NULL)
             node = made;
         changed += made != NULL;
@@ -154,6 +241,6 @@ static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
 }
 
 const tn_pass_def pass_epilogue = { TN_HEAD(tn_pass_def), .name = "epilogue",
-                                    .help = "one operator for a linear or batch norm and what "
-                                            "follows it: activation, sum",
+                                    .help = "one operator for a linear, convolution or batch norm "
+                                            "and what follows it: norm, sum, activation",
                                     .after = "conv_bn linear_bn dropout", .run = epilogue };

@@ -720,8 +720,12 @@ for my $family (@families) {
                 ? "    const struct activation *s = tn_module_data(self);\n\n"
                 . "    return s->inplace ? tn_$op->{wrapper}_(x) : tn_$op->{wrapper}(x);\n}\n"
                 : "    (void)self;\n    return tn_$op->{wrapper}(x);\n}\n";
+            $layers_c .= "\nstatic const char *${name}_pointwise(tn_module *self)\n"
+                . "{\n    (void)self;\n"
+                . "    return \"$op->{name}\";\n}\n" if $op->{flags}{pointwise};
             $layers_c .= "\nLAYER($name, \"$layer->{name}\",";
             $layers_c .= " INPLACE," if $layer->{inplace};
+            $layers_c .= " .pointwise = ${name}_pointwise," if $op->{flags}{pointwise};
             $layers_c .= " .forward = ${name}_forward,\n      .help = " . quote($op->{math})
                 . ");\n";
         }

@@ -140,6 +140,46 @@ START_TEST(bits_do_not_depend_on_the_threads)
 }
 END_TEST
 
+/* A convolution and its activation in one operator have the bits of the parts, the first of which
+ * is oneDNN's (its plan is made once), and of the device's own kernel for one image. */
+START_TEST(what_follows_a_convolution_has_the_bits_of_the_parts)
+{
+    setenv("TENON_LOG", "debug", 1);
+    setenv("TENON_ONEDNN_SHAPES", "all", 1);
+    tn_set_log_sink(listen, NULL);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        for (int one = 0; one < 2; one++) {
+            TN_SCOPE;
+            const figure *f = &figures[i];
+            double *from[4];
+            int before = plans;
+            tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
+            tn_convolution_activation_options a = TN_CONVOLUTION_ACTIVATION_OPTIONS;
+            tn_tensor *x, *w, *y[2];
+
+            draw(f, from);
+            o.stride = a.stride = TN_INTS(f->stride, f->stride);
+            o.padding = a.padding = TN_INTS(f->padding, f->padding);
+            o.dilation = a.dilation = TN_INTS(f->dilation, f->dilation);
+            o.groups = a.groups = f->groups;
+            x = last(
+                some(TN_SHAPE(one ? 1 : f->images, f->inputs, f->size, f->size), TN_F32, from[0]));
+            w = some(TN_SHAPE(f->outputs, f->inputs / f->groups, f->kernel, f->kernel), TN_F32,
+                     from[1]);
+            y[0] = tn_convolution_activation(x, w, TN_NONE, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
+                                             TN_NONE, "relu", &a);
+            ck_assert_int_eq(plans, before + !one);
+            y[1] = tn_relu(tn_convolution(x, w, TN_NONE, &o));
+            ck_assert_int_eq(plans, before + !one);
+            there(y[0]);
+            there(y[1]);
+            ck_assert_mem_eq(get(y[0]), get(y[1]), (size_t)tn_tensor_numel(y[0]) * sizeof(double));
+            for (int k = 0; k < 4; k++)
+                free(from[k]);
+        }
+}
+END_TEST
+
 /* How many of the three passes are taken where only what measured faster is. */
 static int taken(figure f)
 {
@@ -183,4 +223,4 @@ END_TEST
 
 RUN_SUITE("onednn", only_shapes_that_measured_faster_are_taken,
           an_unknown_choice_of_shapes_is_refused, convolutions_are_those_in_float64,
-          bits_do_not_depend_on_the_threads)
+          what_follows_a_convolution_has_the_bits_of_the_parts, bits_do_not_depend_on_the_threads)

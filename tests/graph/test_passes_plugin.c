@@ -305,7 +305,7 @@ static const char *calls_of(const tn_graph *graph)
     text[0] = '\0';
     for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node)) {
         size_t length = strlen(text);
-        char spec[128];
+        char spec[256];
 
         if (tn_node_kind_of(node) != TN_NODE_OP)
             continue;
@@ -331,6 +331,55 @@ START_TEST(epilogue_makes_one_operator_with_the_same_bits)
         tn_graph_drop(graph);
         tn_module_drop(net);
     }
+}
+END_TEST
+
+/* The same for images. The norm is in evaluation. */
+static const struct {
+    const char *spec, *left;
+} image_followed[] = {
+    { "Sequential(Conv2d(6, 4, 3, padding=1), ReLU())",
+      "convolution_activation(activation='relu', stride=(1, 1), padding=(1, 1)" },
+    { "Sequential(Conv2d(6, 4, 3, stride=2, bias=False), BatchNorm2d(4, eps=0.25))",
+      "convolution_activation(activation='none', stride=(2, 2)" },
+    { "Sequential(Conv2d(6, 6, 3, groups=3, padding=1), BatchNorm2d(6), ReLU6())",
+      "convolution_activation(activation='relu6'" },
+    { "Residual(Conv2d(6, 6, 1), BatchNorm2d(6), activation=SiLU())",
+      "convolution_activation(activation='silu'" },
+    { "Residual(Conv2d(6, 6, 1), activation=Hardswish())",
+      "convolution_activation(activation='hardswish'" },
+    { "Sequential(Conv2d(6, 4, 1), Tanh())", "conv2d(" },
+    { "Sequential(Conv2d(6, 4, 3, padding='same'), ReLU())", "conv2d(" },
+    { "Sequential(Conv2d(6, 4, 1), BatchNorm2d(4, track_running_stats=False), Tanh())", "conv2d(" },
+};
+
+/* Calls a module in evaluation: in a graph, after the pass, and with another pass that folds. */
+START_TEST(epilogue_makes_one_operator_of_a_convolution_and_what_follows)
+{
+    for (size_t i = 0; i < sizeof image_followed / sizeof *image_followed; i++)
+        for (int grads = 0; grads < 2; grads++) {
+            TN_SCOPE;
+            tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 6, 7, 5), TN_F32, NULL), NULL);
+            tn_module *net = used(image_followed[i].spec, x);
+            tn_graph *graph;
+            tn_tensor *out, *eager;
+
+            ck_ok(tn_grad_begin(grads));
+            graph = traced(net, x, TN_TRACE_THROUGH);
+            ck_ok(tn_graph_pass(graph, "epilogue"));
+            ck_assert_msg(strncmp(calls_of(graph), image_followed[i].left,
+                                  strlen(image_followed[i].left)) == 0,
+                          "%s", calls_of(graph));
+            ck_assert((strstr(calls_of(graph), ") ") == NULL) == /* one call */
+                      (strncmp(image_followed[i].left, "conv2d", 6) != 0));
+            out = run1(graph, x);
+            eager = tn_module_call(net, x);
+            ck_same(out, eager);
+            ck_assert(tn_tensor_requires_grad(out) == tn_tensor_requires_grad(eager));
+            tn_grad_end();
+            tn_graph_drop(graph);
+            tn_module_drop(net);
+        }
 }
 END_TEST
 
@@ -395,6 +444,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         epilogue_makes_one_operator_with_the_same_bits,
+        epilogue_makes_one_operator_of_a_convolution_and_what_follows,
         epilogue_takes_sums_of_one_shape_and_leaves_values_with_other_users,
         a_norm_that_stays_is_reported_with_the_reason,
         batch_norms_are_folded_as_layers_and_as_operators,

@@ -11,6 +11,7 @@ TN_MODULE_TESTS = \
 	%D%/test_building \
 	%D%/test_call \
 	%D%/test_chain \
+	%D%/test_chain_conv \
 	%D%/test_convert \
 	%D%/test_copy \
 	%D%/test_every_layer \
@@ -76,8 +77,12 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_hooks_registration_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_init_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_init_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_chain_SOURCES = %D%/test_chain.c %D%/chains.h
 %C%_test_chain_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_chain_LDADD = $(TN_LINK_TEST)
+%C%_test_chain_conv_SOURCES = %D%/test_chain_conv.c %D%/chains.h
+%C%_test_chain_conv_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_chain_conv_LDADD = $(TN_LINK_TEST)
 %C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_container_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -368,4 +368,89 @@ for d in (F32, F64):
         steps(kind, d, False, False)
         steps(kind, d, True, True)
         steps(kind, d, False, False, False)
+# ---- a convolution and what follows it in inference ----
+IMAGE_FOLLOWERS = {
+    "none": lambda z: z,
+    "relu": F.relu,
+    "relu6": F.relu6,
+    "silu": F.silu,
+    "hardswish": F.hardswish,
+}
+CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+
+def convolution(name, activation, a, w, b=None, norm=None, r=None, eps=1e-5, **options):
+    def function(a, w, b=None, mean=None, var=None, gamma=None, beta=None, r=None):
+        z = CONVOLUTIONS[w.ndim - 2](a, w, b, **options)
+        if mean is not None:
+            z = F.batch_norm(z, mean, var, gamma, beta, False, 0.0, eps)
+        return IMAGE_FOLLOWERS[activation](z if r is None else z + r)
+
+    lists = {k: v if k == "groups" else [v] for k, v in options.items()}
+    Case(
+        "convolution_activation/%s-%s" % (activation, name),
+        "convolution_activation",
+        function,
+        [a, w, b, *(norm if norm is not None else [None] * 4), r],
+        activation=activation,
+        eps=eps,
+        **lists
+    )
+
+
+def moments(channels, d, affine=True):
+    return [
+        n(channels, dtype=d),
+        n(channels, dtype=d, positive=True),
+        x(channels, dtype=d) if affine else None,
+        x(channels, dtype=d) if affine else None,
+    ]
+
+
+for d in (F32, F64):
+    for f in IMAGE_FOLLOWERS:
+        name = NAMES[d]
+        c = dict(dtype=d)
+        convolution(
+            "norm-sum-" + name,
+            f,
+            images(1, 4, 3, 4, **c),
+            x(4, 1, 3, 3, **c),
+            x(4, **c),
+            moments(4, d, affine=f != "relu"),
+            images(1, 4, 3, 4, **c),
+            groups=4,
+            padding=1,
+        )
+        if d == F64:
+            continue
+        convolution(name, f, x(2, 3, 4, 3, **c), x(4, 3, 3, 3, **c), x(4, **c), padding=1)
+        convolution(
+            "norm-" + name,
+            f,
+            images(2, 3, 5, 4, **c),
+            x(5, 3, 3, 3, **c),
+            None,
+            moments(5, d),
+            stride=2,
+            padding=1,
+            eps=1e-3,
+        )
+        convolution(
+            "line-sum-" + name,
+            f,
+            x(2, 4, 9, **c),
+            x(6, 2, 3, **c),
+            r=x(2, 6, 5, **c),
+            groups=2,
+            dilation=2,
+        )
+        convolution(
+            "volume-" + name,
+            f,
+            x(1, 2, 3, 4, 3, **c),
+            x(3, 2, 1, 1, 1, **c),
+            None,
+            moments(3, d, False),
+        )
 print("end")

@@ -131,10 +131,10 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     bits_refused(&spoiled, &spoiled.op.decompose_dtypes, sizeof spoiled.op.decompose_dtypes, dtypes,
                  "decompose_dtypes");
     spoiled.kernel = kernel;
-    bits_refused(&spoiled, &spoiled.kernel.flags, sizeof spoiled.kernel.flags, 31, "flags");
+    bits_refused(&spoiled, &spoiled.kernel.flags, sizeof spoiled.kernel.flags, 63, "flags");
     bits_refused(&spoiled, &spoiled.kernel.dtypes, sizeof spoiled.kernel.dtypes, dtypes, "dtypes");
     spoiled.layer = layer;
-    bits_refused(&spoiled, &spoiled.layer.flags, sizeof spoiled.layer.flags, 31 | 32 | 64, "flags");
+    bits_refused(&spoiled, &spoiled.layer.flags, sizeof spoiled.layer.flags, 511, "flags");
     bits_refused(&spoiled, &spoiled.layer.reserved32, sizeof spoiled.layer.reserved32, 0,
                  "reserved32");
     spoiled.format = format;

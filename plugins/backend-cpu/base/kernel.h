@@ -37,6 +37,14 @@
                                 .dtypes = dtypes_, .run = run_##op_, .prepare = prepare_##op_,     \
                                 .release = release_, .prepare_key = key_##op_, .weights = weights_ \
     }
+/* Both. */
+#define TN__KERNEL_KEEPS_SUPPORTS(op_, dtypes_, weights_, release_, supports_)                     \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .supports = supports_, .run = run_##op_,        \
+                                .prepare = prepare_##op_, .release = release_,                     \
+                                .prepare_key = key_##op_, .weights = weights_                      \
+    }
 
 struct tn__kernel_table {
     const tn_kernel_def *rows;

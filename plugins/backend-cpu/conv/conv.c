@@ -11,6 +11,7 @@
 #include "base/scratch.h"
 #include "base/span.h"
 #include "conv/conv.h"
+#include "conv/epilogue.h"
 #include "conv/weight.h"
 #include "conv/winograd.h"
 #include "matmul/gemm.h"
@@ -36,6 +37,19 @@ struct forward {
     int64_t rows, blocks, strips, across;
 };
 
+/* The place of a product in the result, for what follows it. */
+struct place {
+    const struct tn__epilogue *after;
+    int64_t pixel, channel;
+};
+
+static void follow_block(void *user, int64_t i, int64_t m, int64_t j, int64_t n)
+{
+    const struct place *at = user;
+
+    tn__epilogue_pixels(at->after, at->pixel + i, m, at->channel + j, n);
+}
+
 static tn_status forward_block(const struct forward *f, int64_t index)
 {
     const struct tn__windows *w = &f->at->w;
@@ -46,7 +60,8 @@ static tn_status forward_block(const struct forward *f, int64_t index)
     int64_t full = tn__up(w->outputs, p->width);
     bool plain = tn__im2col_plain(w, &f->at->x, &step);
     int64_t taps = w->channels > 0 && w->channels < DEPTH ? DEPTH / w->channels : 1;
-    struct tn__gemm g = { .ct = w->ct, .width = p->width, .b_step = p->width };
+    struct place place = { w->after, first, group * w->outputs + column };
+    struct tn__gemm g = { .ct = w->ct, .width = p->width, .b_step = p->width, .user = &place };
     char *rows = NULL;
 
     if (taps > w->taps)
@@ -73,6 +88,8 @@ static tn_status forward_block(const struct forward *f, int64_t index)
             tn__im2col_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
         g.k = here * w->channels;
         g.b = p->to + ((group * full + column) * p->depth + tap * w->channels * p->width) * item;
+        if (w->after && tap + here == w->taps)
+            g.done = follow_block;
         tn__gemm_run(&g);
         g.add = true;
         g.bias = NULL;
@@ -164,12 +181,18 @@ static tn_status forward(struct windows_of *at, const tn_view *weight, bool turn
     return status;
 }
 
+/* Of a call of convolution or convolution_activation. */
 static void read_windows(const tn_call *call, struct tn__windows *w)
 {
-    const tn_convolution_options *o = call->options;
-
-    tn__im2col_windows(w, call->in[0], call->out[0], call->in[1], o->stride, o->padding,
-                       o->dilation, o->groups);
+    if (strcmp(call->op, "convolution") == 0) {
+        const tn_convolution_options *o = call->options;
+        tn__im2col_windows(w, call->in[0], call->out[0], call->in[1], o->stride, o->padding,
+                           o->dilation, o->groups);
+    } else {
+        const tn_convolution_activation_options *o = call->options;
+        tn__im2col_windows(w, call->in[0], call->out[0], call->in[1], o->stride, o->padding,
+                           o->dilation, o->groups);
+    }
 }
 
 static enum tn__reading reading_of(const tn_call *call, struct tn__windows *w)
@@ -195,36 +218,78 @@ static tn_status prepare_convolution(const tn_call *call, tn_prepared_data *out)
     return tn__weight_prepare(call, &w, how, false, out);
 }
 
-static tn_status run_convolution(const tn_call *call)
+static tn_status run_planes(const tn_call *call, const struct tn__windows *w)
+{
+    const char *plain;
+    void *copy = NULL;
+    tn_status status = tn__weight_plain(call->in[1], &plain, &copy);
+
+    if (status == TN_OK)
+        status = tn__planes_forward(w, call->in[0], call->out[0], plain, call->in[2]);
+    tn__scratch_give(copy);
+    return status;
+}
+
+/* Computes a convolution; `after`, which may be NULL, follows it. */
+static tn_status run_images(const tn_call *call, struct windows_of *at, struct tn__epilogue *after)
 {
     const tn_view *x = call->in[0], *weight = call->in[1], *y = call->out[0];
-    struct windows_of at;
-    tn_status status, last;
+    tn_status status = tn__images_take(&at->x, x, false), last;
 
-    if (tn__span_view_count(y) == 0)
-        return TN_OK;
-    read_windows(call, &at.w);
-    if (tn__planes_takes(&at.w, x, y)) {
-        const char *plain;
-        void *copy = NULL;
-        status = tn__weight_plain(weight, &plain, &copy);
-        if (status == TN_OK)
-            status = tn__planes_forward(&at.w, x, y, plain, call->in[2]);
-        tn__scratch_give(copy);
-        return status;
-    }
-    status = tn__images_take(&at.x, x, false);
     if (status != TN_OK)
         return status;
-    status = tn__images_take(&at.y, y, true);
+    status = tn__images_take(&at->y, y, true);
     if (status == TN_OK) {
-        status = tn__depthwise_takes(&at.w)
-                     ? tn__depthwise_forward(&at.w, &at.x, &at.y, weight, call->in[2])
-                     : forward(&at, weight, false, call->in[2], call->prepared);
-        last = tn__images_done(&at.y, y, status == TN_OK);
+        if (after)
+            tn__epilogue_into(after, &at->y);
+        status = tn__depthwise_takes(&at->w)
+                     ? tn__depthwise_forward(&at->w, &at->x, &at->y, weight, call->in[2])
+                     : forward(at, weight, false, call->in[2], call->prepared);
+        last = tn__images_done(&at->y, y, status == TN_OK);
         status = status == TN_OK ? last : status;
     }
-    tn__images_done(&at.x, x, false);
+    tn__images_done(&at->x, x, false);
+    return status;
+}
+
+static tn_status run_convolution(const tn_call *call)
+{
+    struct windows_of at;
+
+    if (tn__span_view_count(call->out[0]) == 0)
+        return TN_OK;
+    read_windows(call, &at.w);
+    return tn__planes_takes(&at.w, call->in[0], call->out[0]) ? run_planes(call, &at.w)
+                                                              : run_images(call, &at, NULL);
+}
+
+static uint64_t key_convolution_activation(const tn_call *call)
+{
+    return key_convolution(call);
+}
+
+static tn_status prepare_convolution_activation(const tn_call *call, tn_prepared_data *out)
+{
+    return prepare_convolution(call, out);
+}
+
+static tn_status run_convolution_activation(const tn_call *call)
+{
+    struct tn__epilogue after;
+    struct windows_of at;
+    tn_status status;
+    bool planes;
+
+    if (tn__span_view_count(call->out[0]) == 0)
+        return TN_OK;
+    read_windows(call, &at.w);
+    planes = tn__planes_takes(&at.w, call->in[0], call->out[0]);
+    status = tn__epilogue_begin(&after, call, planes);
+    if (status != TN_OK)
+        return status;
+    at.w.after = &after;
+    status = planes ? run_planes(call, &at.w) : run_images(call, &at, &after);
+    tn__epilogue_end(&after);
     return status;
 }
 
@@ -458,6 +523,8 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 
 static const tn_kernel_def kernels[] = {
     TN__KERNEL_KEEPS(convolution, TN__F32_F64, 2, tn__weight_release),
+    TN__KERNEL_KEEPS_SUPPORTS(convolution_activation, TN__F32_F64, 2, tn__weight_release,
+                              tn__epilogue_supports),
     TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64, 2, tn__weight_release),
 };
 TN__KERNEL_TABLE(conv);

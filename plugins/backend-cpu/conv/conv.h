@@ -19,6 +19,8 @@ struct tn__windows {
     int64_t stride[TN__DIMS], padding[TN__DIMS], dilation[TN__DIMS];
     int64_t taps;
     int64_t places; /* windows of an image */
+    /* What is applied to the result of a convolution (epilogue.h); NULL: nothing */
+    const struct tn__epilogue *after;
 };
 
 /* Fills `w` from shapes and options. Of x and y only dtype and shape are used: x may be the

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Depthwise convolutions and their gradients, without copying windows: pixel by pixel, with a loop
- * over all channels of the pixel. The addresses of the lines that a line of the result needs are
- * computed once for the line. The gradient of the weight is computed in parts that depend on the
- * shape alone, so it has the same bits for any number of threads. */
+ * Depthwise convolutions and their gradients, without copying windows: pixel by pixel, forward four
+ * at a time, with a loop over all channels of the pixel. The addresses of the lines that a line of
+ * the result needs are computed once for the line. The gradient of the weight is computed in parts
+ * that depend on the shape alone, so it has the same bits for any number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
 #include "base/span.h"
 #include "conv/conv.h"
+#include "conv/epilogue.h"
 #include "matmul/gemm.h"
 #include "op/copy.h"
 #include "simd/simd.h"
@@ -89,30 +90,76 @@ static int64_t meet(const struct deep *f, const struct rows *r, int64_t at, char
     const struct tn__windows *w = f->w;
     int64_t count = 0, place;
 
-    for (int64_t k = 0; k < w->kernel[2]; k++) {
-        if (!looks_at(f, 2, at, k, &place))
-            continue;
-        for (int64_t i = 0; i < r->count; i++) {
+    for (int64_t i = 0; i < r->count; i++)
+        for (int64_t k = 0; k < w->kernel[2]; k++) {
+            if (!looks_at(f, 2, at, k, &place))
+                continue;
             x[count] = r->line[i] + place * f->from->step[2] * w->item;
             row[count++] = table + (r->tap[i] + k) * f->channels * w->item;
         }
-    }
     return count;
+}
+
+/* Computes one pixel of a line. */
+static void one_pixel(const struct deep *f, const struct rows *r, int64_t at)
+{
+    const void *x[TAPS];
+    void *weight[TAPS];
+    int64_t count = meet(f, r, at, f->weight, x, weight);
+
+    tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias,
+                                        r->target + at * f->to->step[2] * f->w->item);
+}
+
+/* Computes four pixels of a line, all of whose taps are inside of the image. */
+static void four_pixels(const struct deep *f, const struct rows *r, int64_t at)
+{
+    const struct tn__windows *w = f->w;
+    const void *x[TAPS];
+    void *weight[TAPS];
+    struct tn__four_pixels four = { .n = f->channels,
+                                    .rows = r->count,
+                                    .taps = w->kernel[2],
+                                    .x = x,
+                                    .w = weight,
+                                    .tap = w->dilation[2] * f->from->step[2],
+                                    .pixel = w->stride[2] * f->from->step[2],
+                                    .bias = f->bias,
+                                    .y = r->target + at * f->to->step[2] * w->item,
+                                    .y_step = f->to->step[2] };
+    const int64_t place = (at * w->stride[2] - w->padding[2]) * f->from->step[2] * w->item;
+
+    for (int64_t i = 0; i < r->count; i++) {
+        x[i] = r->line[i] + place;
+        weight[i] = f->weight + r->tap[i] * f->channels * w->item;
+    }
+    tn__simd.gemm->weigh_four[w->ct](&four);
+}
+
+/* Returns whether all taps of a pixel are inside of the line of the image. */
+static bool is_inside(const struct deep *f, int64_t at)
+{
+    const struct tn__windows *w = f->w;
+    int64_t first = at * w->stride[2] - w->padding[2];
+
+    return !f->back && first >= 0 && first + (w->kernel[2] - 1) * w->dilation[2] < w->size[2];
 }
 
 static tn_status lines_part(void *user, int64_t begin, int64_t end)
 {
     const struct deep *f = user;
-    const void *x[TAPS];
-    void *weight[TAPS];
     struct rows r;
 
     for (int64_t line = begin; line < end; line++) {
         rows_of(f, line, &r);
-        for (int64_t at = 0; at < f->size[2]; at++) {
-            int64_t count = meet(f, &r, at, f->weight, x, weight);
-            char *to = r.target + at * f->to->step[2] * f->w->item;
-            tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, to);
+        for (int64_t at = 0, count; at < f->size[2]; at += count) {
+            count = at + 4 <= f->size[2] && is_inside(f, at) && is_inside(f, at + 3) ? 4 : 1;
+            if (count == 4)
+                four_pixels(f, &r, at);
+            else
+                one_pixel(f, &r, at);
+            if (f->w->after)
+                tn__epilogue_pixels(f->w->after, line * f->size[2] + at, count, 0, f->channels);
         }
     }
     return TN_OK;
@@ -163,7 +210,13 @@ static tn_status read_weight(struct deep *f, const tn_view *weight, const tn_vie
     f->bias = bias ? tn__scratch_take((size_t)(f->channels * item)) : NULL;
     if (!f->weight || (bias && !f->bias))
         return TN_ERR_MEMORY;
-    for (int64_t tap = 0; tap < w->taps; tap++) {
+    if (tn__span_view_dense(weight) && w->ct == TN__F32)
+        tn__copy_transpose_4(w->taps, f->channels, f->weight, f->channels * 4, tn__view_at(weight),
+                             w->taps * 4);
+    else if (tn__span_view_dense(weight))
+        tn__copy_transpose_8(w->taps, f->channels, f->weight, f->channels * 8, tn__view_at(weight),
+                             w->taps * 8);
+    for (int64_t tap = 0; tap < w->taps && !tn__span_view_dense(weight); tap++) {
         int64_t rest = tap, from = 0;
         for (int32_t d = dims; d-- > 0; rest /= weight->shape[2 + d])
             from += rest % weight->shape[2 + d] * weight->strides[2 + d];

@@ -8,6 +8,7 @@
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "conv/conv.h"
+#include "conv/epilogue.h"
 #include "matmul/gemm.h"
 
 enum {
@@ -122,6 +123,9 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
             g.a = lines + h * w->stride[1] * line * w->item;
             g.c = f->y->at + (image * f->y->image + (first + h) * f->y->step[1]) * w->item;
             tn__gemm_run(&g);
+            if (w->after)
+                tn__epilogue_pixels(w->after, (image * w->count[1] + first + h) * w->count[2],
+                                    w->count[2], 0, w->outputs);
         }
     }
     tn__scratch_give(lines);

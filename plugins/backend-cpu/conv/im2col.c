@@ -31,6 +31,7 @@ void tn__im2col_windows(struct tn__windows *w, const tn_view *x, const tn_view *
     read_row(padding, dims, 0, w->padding);
     read_row(dilation, dims, 1, w->dilation);
     w->places = w->taps = 1;
+    w->after = NULL;
     for (int32_t i = 0; i < TN__DIMS; i++) {
         int32_t own = i - (TN__DIMS - dims);
         w->size[i] = own < 0 ? 1 : x->shape[2 + own];

@@ -8,6 +8,7 @@
 #include "base/scratch.h"
 #include "base/span.h"
 #include "conv/conv.h"
+#include "conv/epilogue.h"
 #include "matmul/gemm.h"
 #include "simd/simd.h"
 
@@ -124,6 +125,8 @@ static tn_status pixels_part(void *user, int64_t begin, int64_t end)
             const double numbers[3] = { bias_at(p, group * w->outputs + c), 0, 0 };
             add(n, y, w->item, y, w->item, y, w->item, numbers);
         }
+        for (int64_t c = 0; w->after && c < w->outputs; c++)
+            tn__epilogue_plane(w->after, image, group * w->outputs + c, j, n);
     }
     return status;
 }
@@ -211,6 +214,8 @@ static tn_status planes_part(void *user, int64_t begin, int64_t end)
             read_line(w, x + r * w->size[2] * w->item, length, lines + r * line);
         plane(p, channel, lines, length,
               (char *)(uintptr_t)p->y + image * p->y_image + channel * w->places * w->item);
+        if (w->after)
+            tn__epilogue_plane(w->after, image, channel, 0, w->places);
     }
     tn__scratch_give(lines);
     return TN_OK;

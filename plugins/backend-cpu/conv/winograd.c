@@ -7,6 +7,7 @@
 
 #include "base/scratch.h"
 #include "conv/conv.h"
+#include "conv/epilogue.h"
 #include "conv/winograd.h"
 #include "matmul/gemm.h"
 #include "op/copy.h"
@@ -143,6 +144,20 @@ static tn_status weigh(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Applies what follows the convolution to the results of tile `index`. */
+static void follow(const struct forward *f, const struct tn__square *s, int64_t index,
+                   int64_t first)
+{
+    const struct tn__windows *w = f->w;
+    const struct tiles *t = &f->tiles;
+    int64_t image = index / (t->down * t->across), row = index / t->across % t->down * TN__WINO_OUT,
+            column = index % t->across * TN__WINO_OUT + s->left;
+
+    for (int32_t i = s->top; i < s->bottom; i++)
+        tn__epilogue_pixels(w->after, (image * w->count[1] + row + i) * w->count[2] + column,
+                            s->right - s->left, first, s->channels);
+}
+
 static tn_status forward_piece(const struct forward *f, int64_t index)
 {
     const struct tn__windows *w = f->w;
@@ -177,6 +192,8 @@ static tn_status forward_piece(const struct forward *f, int64_t index)
     for (int64_t i = 0; i < n; i++) {
         struct tn__square s = made(w, f->y, &f->tiles, first + i, output, outputs);
         tn__simd.winograd->output(m + i * outputs, m_step, f->bias ? f->bias + output : NULL, &s);
+        if (w->after)
+            follow(f, &s, first + i, output);
     }
     tn__scratch_give(v);
     return TN_OK;

@@ -77,6 +77,15 @@ static inline double root_f64(double x)
 #define TEMPLATE "nn/norm_running_template.h"
 #include "base/for_floats.h"
 
+void tn__norm_scale_shift(enum tn__ct ct, const tn_view *const *moments, double eps, int64_t n,
+                          void *scale, void *shift)
+{
+    if (ct == TN__F64)
+        scale_shift_f64(moments, eps, n, scale, shift);
+    else
+        scale_shift_f32(moments, eps, n, scale, shift);
+}
+
 static tn_status batch(const tn_call *call, bool relu)
 {
     const tn_view *x = call->in[X], *residual = input(call, RESIDUAL);
@@ -93,10 +102,7 @@ static tn_status batch(const tn_call *call, bool relu)
     if (!w.mean)
         return TN_ERR_MEMORY;
     w.var = (char *)w.mean + channels * tn__view_item(x);
-    if (which)
-        scale_shift_f64(call, eps, channels, w.mean, w.var);
-    else
-        scale_shift_f32(call, eps, channels, w.mean, w.var);
+    tn__norm_scale_shift(tn__dtype_ct(call->dtype), call->in + MEAN, eps, channels, w.mean, w.var);
     pieces = w.layout.channels_last ? (w.layout.segments + TN__NORM_ROWS - 1) / TN__NORM_ROWS
                                     : w.layout.segments * channels;
     each = w.layout.channels_last ? TN__NORM_ROWS * channels : w.layout.length;

@@ -65,6 +65,56 @@ static void NAME(weigh_rows)(int64_t n, int64_t count, const void *const *x, voi
     }
 }
 
+#define LOAD(at) (*(const NAME(tile_v) *)(const void *)(at))
+
+/* `three`: a row has three taps, as far apart as the pixels, so that six elements of x are enough
+ * for four pixels. */
+TN__INTO_LOOPS void NAME(four_vectors)(const struct tn__four_pixels *f, int64_t j, const bool three)
+{
+    NAME(tile_v) sum[4] = { { 0 } };
+    T *y = (T *)f->y + j;
+    for (int p = 0; p < 4 && f->bias; p++)
+        sum[p] = LOAD((const T *)f->bias + j);
+    for (int64_t r = 0; r < f->rows; r++) {
+        const T *x = (const T *)f->x[r] + j, *w = (const T *)f->w[r] + j;
+        if (three) {
+            NAME(tile_v) seen[6];
+            for (int i = 0; i < 6; i++)
+                seen[i] = LOAD(x + i * f->pixel);
+            for (int k = 0; k < 3; k++)
+                for (int p = 0; p < 4; p++)
+                    sum[p] += seen[p + k] * LOAD(w + k * f->n);
+            continue;
+        }
+        for (int64_t k = 0; k < f->taps; k++, x += f->tap, w += f->n)
+            for (int p = 0; p < 4; p++)
+                sum[p] += LOAD(x + p * f->pixel) * LOAD(w);
+    }
+    for (int p = 0; p < 4; p++)
+        *(NAME(tile_v) *)(void *)(y + p * f->y_step) = sum[p];
+}
+#undef LOAD
+
+static void NAME(weigh_four)(const struct tn__four_pixels *f)
+{
+    enum { W = TILE_BYTES / (int)sizeof(T) };
+    int64_t j = 0;
+    if (f->taps == 3 && f->tap == f->pixel)
+        for (; j + W <= f->n; j += W)
+            NAME(four_vectors)(f, j, true);
+    for (; j + W <= f->n; j += W)
+        NAME(four_vectors)(f, j, false);
+    for (; j < f->n; j++)
+        for (int p = 0; p < 4; p++) {
+            T sum = f->bias ? ((const T *)f->bias)[j] : 0;
+            for (int64_t r = 0; r < f->rows; r++)
+                for (int64_t k = 0; k < f->taps; k++)
+                    sum += ((const T *)f->x[r])[j + p * f->pixel + k * f->tap] *
+                           ((const T *)f->w[r])[j + k * f->n];
+            ((T *)f->y)[j + p * f->y_step] = sum;
+        }
+}
+
 static void NAME(spread_row)(int64_t n, int64_t count, const void *const *x, const void *g,
                              void *const *w)
 {

@@ -36,4 +36,5 @@ const struct tn__simd_norm TN__SIMD_TABLE(norm) = {
     .last_back_moments = BOTH(last_back_moments),
     .last_back = BOTH(last_back),
     .running = BOTH(running),
+    .follow_rows = BOTH(follow_rows),
 };

@@ -40,6 +40,14 @@ struct tn__norm_work {
 /* Functions for tn_parallel_for; [0] is for float32, [1] for float64. [begin, end) is a range of
  * the items that are named at each member, such as populations. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
+/* What follows a convolution, for rows of n channels or, with `plane`, for rows of n elements of
+ * one channel: y = y * scale + shift, plus the residual, limited to [low, high]. */
+struct tn__follow_rows {
+    const void *scale, *shift; /* NULL: none; with `plane` one number each */
+    bool plane;
+    double low, high; /* infinite: no limit */
+};
+
 struct tn__simd_norm {
     tn__norm_part *forward[2];  /* populations */
     tn__norm_part *channels[2]; /* backward: channels, each with all its populations */
@@ -53,6 +61,9 @@ struct tn__simd_norm {
     /* y = x * scale + shift of each channel, which are in `mean` and `var`: planes (an image's
      * channel) or, with the channels last, blocks of rows. */
     tn__norm_part *running[2];
+    /* For `rows` rows of n elements, y_step and r_step elements apart. `residual` may be NULL. */
+    void (*follow_rows[2])(const struct tn__follow_rows *f, int64_t rows, int64_t n, void *y,
+                           int64_t y_step, const void *residual, int64_t r_step);
 };
 
 #endif

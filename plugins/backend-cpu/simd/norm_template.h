@@ -476,3 +476,47 @@ static tn_status NAME(running)(void *user, int64_t begin, int64_t end)
     }
     return TN_OK;
 }
+
+/* ---- after a convolution --------------------------------------------------------------------- */
+
+TN__INTO_LOOPS void NAME(follow_row)(const T *scale, const T *shift, T low, T high, int64_t n, T *y,
+                                     const T *r, const bool scaled, const bool plane,
+                                     const bool summed)
+{
+    TN__IVDEP
+    for (int64_t k = 0; k < n; k++) {
+        T a = y[k];
+        if (scaled)
+            a = a * scale[plane ? 0 : k] + shift[plane ? 0 : k];
+        if (summed)
+            a = a + r[k];
+        a = a < low ? low : a;
+        y[k] = a > high ? high : a;
+    }
+}
+
+#define ROW(scaled, plane, summed)                                                                 \
+    NAME(follow_row)(scale, shift, low, high, n, to, from, scaled, plane, summed)
+
+static void NAME(follow_rows)(const struct tn__follow_rows *f, int64_t rows, int64_t n, void *y,
+                              int64_t y_step, const void *residual, int64_t r_step)
+{
+    const T *scale = f->scale, *shift = f->shift, *from = residual;
+    const T low = (T)f->low, high = (T)f->high;
+    T *to = y;
+    for (int64_t i = 0; i < rows; i++, to += y_step, from = from ? from + r_step : NULL) {
+        if (scale && from && f->plane)
+            ROW(true, true, true);
+        else if (scale && from)
+            ROW(true, false, true);
+        else if (scale && f->plane)
+            ROW(true, true, false);
+        else if (scale)
+            ROW(true, false, false);
+        else if (from)
+            ROW(false, false, true);
+        else
+            ROW(false, false, false);
+    }
+}
+#undef ROW

@@ -211,6 +211,20 @@ struct tn__strips {
     } of[4]; /* index: number of vectors - 1 */
 };
 
+/* Four neighbouring pixels of a depthwise convolution, each with n channels: the sum over rows and
+ * taps of x * w, plus the bias, which may be NULL. x[r] is what the first tap of row r meets in the
+ * first pixel, w[r] the weight of this tap; the weights of a row's next taps follow, n apart. Steps
+ * are in elements. */
+struct tn__four_pixels {
+    int64_t n, rows, taps;
+    const void *const *x;
+    void *const *w;
+    int64_t tap, pixel; /* in x: from one tap to the next, from one pixel to the next */
+    const void *bias;
+    void *y;
+    int64_t y_step;
+};
+
 struct tn__simd_gemm {
     /* dot: returns the dot product of contiguous rows. axpy: y[j] += a * x[j]. */
     float (*dot_f32)(int64_t n, const float *a, const float *b);
@@ -227,6 +241,7 @@ struct tn__simd_gemm {
     /* y[j] = bias[j] + sum over i < count of x[i][j] * w[i][j]; bias may be NULL. */
     void (*weigh_rows[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, void *const *w,
                                     const void *bias, void *y);
+    void (*weigh_four[TN__F64 + 1])(const struct tn__four_pixels *f);
     /* w[i][j] += x[i][j] * g[j] for i < count. */
     void (*spread_row[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, const void *g,
                                     void *const *w);

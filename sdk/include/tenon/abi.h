@@ -90,6 +90,7 @@ enum {
     TN_KIND_tn_range_event = 32,
     TN_KIND_tn_prune_net = 33,
     TN_KIND_tn_share_args = 34,
+    TN_KIND_tn_channel_norm = 35,
     /* contributions of plugins */
     TN_KIND_tn_backend_def = 64,
     TN_KIND_tn_op_def = 65,

@@ -283,7 +283,12 @@ enum {
      * (TN_KERNEL_CHANNELS_LAST), or rows with stride 1. Replaces TN_BACKEND_CHANNELS_LAST of the
      * device in tn_infer.device_flags. At most one of the two. */
     TN_KERNEL_CHANNELS_LAST = 8,
-    TN_KERNEL_CHANNELS_FIRST = 16
+    TN_KERNEL_CHANNELS_FIRST = 16,
+    /* A call that this kernel takes is decomposed, and kernels with a lower priority are not asked:
+     * for a plugin whose kernels of the parts are faster than another kernel of the whole. `run` is
+     * never called, and may be NULL. Ignored where the operator has no decomposition for the
+     * dtype. */
+    TN_KERNEL_DECOMPOSE = 32
 };
 
 /* The result of `prepare`, zeroed before the call. */

@@ -23,15 +23,30 @@ enum {
      * one of these flags. With neither, a layer of a plugin is recorded as one node, and a layer
      * that a program registered is traced through. */
     TN_LAYER_LEAF = 32,
-    TN_LAYER_THROUGH = 64
+    TN_LAYER_THROUGH = 64,
+    /* `fuse` is called only while no gradients are recorded (tn_grad_enabled). */
+    TN_LAYER_FUSE_NO_GRAD = 128,
+    /* forward writes into none of the tensors that it gets, unless a child does. A sum of a chain
+     * is computed ahead, for `fuse`, only by modules of such layers. */
+    TN_LAYER_READS_INPUT = 256
 };
 
-/* What a chain of modules does to a result: adds a tensor to it (`add`, of any shape), or applies
- * `pointwise`, the name that a module's `pointwise` returned; exactly one of them is not NULL. The
- * layout never changes. */
+/* A norm with fixed numbers for each channel, dimension 1 of the input, as batch_norm in evaluation
+ * computes it: y = (x - mean) / sqrt(var + eps) * weight + bias. weight and bias may be TN_NONE. */
+typedef struct tn_channel_norm {
+    tn_head head;
+    tn_tensor *mean, *var, *weight, *bias;
+    double eps;
+    int32_t least_dims, most_dims; /* of the input; forward refuses others */
+} tn_channel_norm;
+
+/* What a chain of modules does to a result: adds a tensor to it (`add`, of any shape), applies
+ * `pointwise`, the name that a module's `pointwise` returned, or `norm`, which a module's
+ * `channel_norm` described; exactly one of them is not NULL. The layout never changes. */
 typedef struct tn_follower {
     const char *pointwise;
     tn_tensor *add;
+    const tn_channel_norm *norm;
 } tn_follower;
 
 /* A layer. Any thread may call its functions, but only one thread at a time for a module that is
@@ -116,12 +131,12 @@ typedef struct tn_layer_def {
      * parametrizations.weight.original0, in loading->state. May be NULL. */
     tn_status (*load_owner)(tn_module *self, tn_module *owner, const char *name,
                             tn_loading *loading);
-    /* The next two members let modules that are called one after the other (in Sequential, or by
-     * tn_module_call_chain) compute several of them in one operator. The core asks only if no hook,
-     * observer or mode could see the difference: docs/plugins/writing.md has the rules.
-     * `pointwise` returns what forward would do now to each element of its input: the name of an
-     * operator with its default options ("relu"), "gelu_tanh", or "" if it returns its input.
-     * NULL: something else. It has no effect. */
+    /* The next two members, and the last one, let modules that are called one after the other (in
+     * Sequential, or by tn_module_call_chain) compute several of them in one operator. The core
+     * asks only if no hook, observer or mode could see the difference: docs/plugins/writing.md has
+     * the rules. `pointwise` returns what forward would do now to each element of its input: the
+     * name of an operator with its default options ("relu"), "gelu_tanh", or "" if it returns its
+     * input. NULL: something else. It has no effect. */
     const char *(*pointwise)(tn_module *self);
     /* `fuse` computes forward and as many of the `count` followers as it can, from the first on,
      * and sets *done to their number. The bits of the result and of all gradients must be those of
@@ -129,6 +144,10 @@ typedef struct tn_layer_def {
      * records and changes nothing. */
     tn_tensor *(*fuse)(tn_module *self, tn_tensor *input, const tn_follower *followers,
                        int64_t count, int64_t *done);
+    /* Describes forward in *out, which is filled with zeros, if forward would now compute a norm
+     * with fixed numbers and do nothing else; if not, returns false. It has no effect, and no error
+     * is set. May be NULL. */
+    bool (*channel_norm)(tn_module *self, tn_channel_norm *out);
 } tn_layer_def;
 
 TN_END_DECLS

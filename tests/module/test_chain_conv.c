@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Modules that are called one after the other: convolutions compute the norm, the sum and the
+ * activation after them where no gradient is recorded, with the bits of the parts. test_chain.c has
+ * what holds for all layers. */
+#include "tests/module/chains.h"
+
+/* A kernel that counts the calls of convolution_activation. It takes none, or lets the core
+ * decompose all. (An observer would be seen: nothing is fused then.) */
+static int fused_calls;
+static bool takes;
+
+static bool counts(const tn_call *call, char *reason, size_t size)
+{
+    (void)call;
+    fused_calls++;
+    tn_snprint(reason, size, "it only counts");
+    return takes;
+}
+
+static const tn_kernel_def counter = { TN_HEAD(tn_kernel_def),
+                                       .op = "convolution_activation",
+                                       .device = "cpu",
+                                       .name = "counts",
+                                       .revision = 1,
+                                       .flags = TN_KERNEL_OVERRIDE | TN_KERNEL_DECOMPOSE,
+                                       .dtypes = TN_BIT(TN_F32),
+                                       .priority = 20,
+                                       .supports = counts };
+
+static void count_calls(void)
+{
+    static bool on; /* for tests that run in one process */
+
+    if (!on)
+        ck_assert_int_eq(tn_register(&counter), TN_OK);
+    on = true;
+}
+
+/* Fused steps of a call in evaluation without gradients. */
+static const struct {
+    const char *spec;
+    int steps;
+} convs[] = {
+    { "Sequential(Conv2d(4, 4, 3, padding=1), BatchNorm2d(4), ReLU())", 1 },
+    { "Sequential(Conv2d(4, 4, 3, padding=1), BatchNorm2d(4), Identity(), Dropout(), SiLU())", 1 },
+    { "Sequential(Conv2d(4, 4, 3, padding='same', bias=False), BatchNorm2d(4, affine=False))", 1 },
+    { "Sequential(Conv2d(4, 4, 1), Conv2d(4, 4, 1), ReLU6(), Conv2d(4, 4, 1), Hardswish())", 2 },
+    { "Residual(Conv2d(4, 4, 1), BatchNorm2d(4))", 1 },
+    { "Residual(Conv2d(4, 4, 1), BatchNorm2d(4), shortcut=Sequential(Conv2d(4, 4, 1), "
+      "BatchNorm2d(4)), activation=ReLU())",
+      2 },
+    { "resnet.BasicBlock(4, 4)", 2 },
+    { "resnet.BasicBlock(4, 8)", 3 },
+    { "resnet.Bottleneck(16, 4)", 3 },
+    { "mobilenet.InvertedResidual(4, 8)", 3 },
+    /* no norm of fixed numbers, another activation, another order, padding on one side, edges */
+    { "Sequential(Conv2d(4, 4, 1), BatchNorm2d(4, track_running_stats=False))", 0 },
+    { "Sequential(Conv2d(4, 4, 1), InstanceNorm2d(4), ReLU())", 0 },
+    { "Sequential(Conv2d(4, 4, 1), GELU())", 0 },
+    { "Sequential(Conv2d(4, 4, 2, padding='same'), ReLU())", 0 },
+    { "Sequential(Conv2d(4, 4, 3, padding=1, padding_mode='reflect'), ReLU())", 0 },
+    { "Sequential(ConvTranspose2d(4, 4, 1), ReLU())", 0 },
+    /* a sum that would broadcast */
+    { "Residual(Conv2d(4, 1, 1))", 0 },
+    /* the shortcut writes its input, or is of a layer that does not say that it does not */
+    { "Residual(Conv2d(4, 4, 1), shortcut=ReLU(inplace=True))", 0 },
+    { "Residual(Conv2d(4, 4, 1), shortcut=Sequential(Identity(), SiLU(inplace=True)))", 0 },
+    { "Residual(Conv2d(4, 4, 1), shortcut=AvgPool2d(1))", 0 },
+};
+enum { CONVS = sizeof convs / sizeof *convs };
+
+/* Calls a module between tn_grad_begin(false) and its end. Its input is a copy, because modules may
+ * write into it. */
+static tn_tensor *call_plainly(tn_module *m, tn_tensor *x)
+{
+    tn_tensor *y;
+
+    ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+    y = tn_module_call(m, tn_clone(x));
+    tn_grad_end();
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    return y;
+}
+
+static tn_tensor *call_parts(tn_module *m, tn_tensor *x)
+{
+    tn_hook_handle all = hooked(NULL, GLOBAL);
+    tn_tensor *y = call_plainly(m, x);
+
+    tn_hook_remove(all);
+    return y;
+}
+
+START_TEST(convolutions_compute_what_follows_them)
+{
+    count_calls();
+    for (int i = 0; i < CONVS; i++)
+        for (int way = 0; way < 4; way++) {
+            TN_SCOPE;
+            tn_module *m = parsed(convs[i].spec);
+            tn_tensor *x = input(TN_SHAPE(2, strstr(convs[i].spec, "(16") != NULL ? 16 : 4, 5, 6),
+                                 way & 1);
+
+            takes = way & 2;
+            tn_module_call(m, tn_clone(x)); /* running statistics of its own */
+            tn_module_train(m, false);
+            fused_calls = 0;
+            tn_module_call(m, tn_clone(x)); /* records gradients */
+            ck_assert_int_eq(fused_calls, 0);
+            same_bits(call_plainly(m, x), call_parts(m, x), convs[i].spec);
+            ck_assert_msg(fused_calls == convs[i].steps, "%s: %d steps", convs[i].spec,
+                          fused_calls);
+            tn_module_drop(m);
+        }
+}
+END_TEST
+
+/* What a convolution cannot compute with the same bits or messages is left to the parts. */
+START_TEST(convolutions_leave_what_does_not_fit)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(Conv2d(4, 6, 3), BatchNorm2d(6), ReLU())");
+    tn_tensor *x = input(TN_SHAPE(2, 4, 5, 6), false);
+    static const tn_dtype dtypes[] = { TN_BF16, TN_F64, TN_F32 };
+
+    tn_module_train(m, false);
+    count_calls();
+    takes = false;
+    fused_calls = 0;
+    call_plainly(m, x);
+    ck_assert_int_eq(fused_calls, 1);
+    for (int d = 0; d < 2; d++) { /* the counter is of float32 */
+        ck_assert_int_eq(tn_module_to(m, NULL, dtypes[d]), TN_OK);
+        same_bits(call_plainly(m, tn_cast(x, dtypes[d])), call_parts(m, tn_cast(x, dtypes[d])),
+                  "dtype");
+    }
+    ck_assert_int_eq(tn_module_to(m, NULL, TN_F32), TN_OK);
+    ck_assert_int_eq(tn_module_to(tn_module_child(m, "1"), NULL, TN_F64), TN_OK);
+    same_bits(call_plainly(m, x), call_parts(m, x), "a norm of float64");
+    ck_assert_int_eq(tn_module_to(m, NULL, TN_F32), TN_OK);
+    tn_module_train(tn_module_child(m, "1"), true);
+    call_plainly(m, x);
+    ck_assert_int_eq(fused_calls, 1);
+    tn_module_train(m, false);
+    ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+    ck_assert_ptr_null(tn_module_call(m, input(TN_SHAPE(2, 3, 5, 6), false)));
+    expect_failure(TN_ERR_RUNTIME, "module \"0\" (Conv2d): ");
+    ck_assert_ptr_null(tn_module_call(m, input(TN_SHAPE(4, 5, 6), false)));
+    expect_failure(TN_ERR_VALUE, "module \"1\" (BatchNorm2d): expected 4D input (got 3D input)");
+    ck_assert_ptr_null(tn_module_call(m, input(TN_SHAPE(1, 4, 2, 6), false)));
+    expect_failure(TN_ERR_RUNTIME, "module \"0\" (Conv2d): ");
+    tn_grad_end();
+    tn_module_drop(m);
+    m = parsed("Sequential(Conv2d(4, 6, 3), BatchNorm2d(5), ReLU())");
+    tn_module_train(m, false);
+    ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+    ck_assert_ptr_null(tn_module_call(m, x));
+    expect_failure(TN_ERR_RUNTIME, "module \"1\" (BatchNorm2d): ");
+    tn_grad_end();
+    ck_assert_int_eq(fused_calls, 1);
+    tn_module_drop(m);
+}
+END_TEST
+
+/* A shortcut that writes its input runs after the branch, with and without gradients, for every
+ * layer that computes a sum. */
+START_TEST(a_shortcut_that_writes_its_input_runs_in_its_turn)
+{
+    static const char *const specs[] = {
+        "Residual(Linear(6, 6), shortcut=ReLU(inplace=True))",
+        "Residual(Conv1d(6, 6, 1), shortcut=Sequential(Identity(), ReLU(inplace=True)))",
+        "Residual(BatchNorm1d(6), shortcut=Sequential(Identity(), SiLU(inplace=True)), "
+        "activation=ReLU())",
+    };
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        TN_SCOPE;
+        tn_module *m = parsed(specs[i]);
+        tn_tensor *x = input(TN_SHAPE(2, 6, 6), false);
+
+        tn_module_train(m, false);
+        same_bits(call_plainly(m, x), call_parts(m, x), specs[i]);
+        tn_module_drop(m);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        convolutions_compute_what_follows_them,
+        convolutions_leave_what_does_not_fit,
+        a_shortcut_that_writes_its_input_runs_in_its_turn,
+        NULL,
+    };
+    return suite_run("chains of convolutions", tests);
+}

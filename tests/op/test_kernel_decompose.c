@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kernels with TN_KERNEL_DECOMPOSE: calls that they take are decomposed, although another kernel
+ * could compute them. */
+#include "core/op/internal.h"
+#include "tests/op/toy_device.h"
+#include "tests/op/suite.h"
+#include "tests/op/toy_op.h"
+
+#define TEST_OP(name_)                                                                             \
+    TN_HEAD(tn_op_def), .name = name_, .math = "y = x", .help = "", .revision = 1,                 \
+                        .inputs = one_in, .outputs = one_out, .n_inputs = 1, .n_outputs = 1,       \
+                        .dispatch_input = -1, .infer = like_infer
+
+static tn_status mark(const tn_call *call)
+{
+    for (int64_t i = 0; i < toy_count(call->out[0]); i++)
+        toy_floats(call->out[0])[i] = (float)(intptr_t)call->kernel->data;
+    return TN_OK;
+}
+
+#define MARK(op_, device_, name_, number)                                                          \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
+                                .dtypes = TN_BIT(TN_F32), .run = mark,                             \
+                                .data = (const void *)(intptr_t)(number)                           \
+    }
+
+static tn_tensor *call_op(const char *name, tn_tensor *x)
+{
+    tn_tensor *y = NULL;
+    const tn_op *op = tn_op_find(name, 0);
+
+    if (op != NULL)
+        tn_op_call(op, &x, 1, NULL, &y, 1);
+    return y;
+}
+
+static bool only_pairs(const tn_call *call, char *reason, size_t size)
+{
+    ck_assert_ptr_null(call->workspace);
+    if (call->in[0]->shape[0] == 2)
+        return true;
+    tn_snprint(reason, size, "%lld is not two", (long long)call->in[0]->shape[0]);
+    return false;
+}
+
+static tn_status add_one(const tn_decompose *call)
+{
+    call->out[0] = tn_add_scalar(call->in[0], 1);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
+}
+
+START_TEST(a_kernel_may_ask_for_the_decomposition)
+{
+    TN_SCOPE;
+    tn_op_def def = { TEST_OP("test_parts") }, none = { TEST_OP("test_no_parts") };
+    static tn__plugin pack = { .id = "pack", .file = "/plugins/pack.so", .active = 1 };
+    tn_kernel_def parts = MARK("test_parts", "cpu", "parts", 1);
+    tn_kernel_def whole = MARK("test_parts", "cpu", "whole", 7);
+    tn_tensor *in[1] = { VEC(2, 3) };
+    char route[200];
+
+    def.decompose = add_one;
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_int_eq(tn_register(&none), TN_OK);
+    ck_assert_int_eq(tn_register(&whole), TN_OK);
+    HAS(call_op("test_parts", VEC(2, 3)), 7, 7);
+    parts.run = NULL;
+    parts.supports = only_pairs;
+    parts.priority = 1;
+    ck_assert_int_ne(tn__op_kernel_add(&parts, &pack), TN_OK);
+    FAILED(TN_ERR_VALUE, "kernel parts (/plugins/pack.so): op, device, dtypes or run: missing");
+    parts.flags = TN_KERNEL_OVERRIDE | TN_KERNEL_DECOMPOSE;
+    ck_assert_int_eq(tn__op_kernel_add(&parts, &pack), TN_OK);
+    HAS(call_op("test_parts", VEC(2, 3)), 3, 4);
+    HAS(call_op("test_parts", VEC(2, 3, 4)), 7, 7, 7); /* it declines three */
+    ck_assert_ptr_null(tn_op_prepare(tn_op_find("test_parts", 0), in, 1, NULL, 0));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "has no kernel for this call and decomposes it");
+    ck_assert_int_gt(tn_op_route(tn_op_find("test_parts", 0), "cpu", TN_F32, route, sizeof route),
+                     0);
+    ck_assert_ptr_nonnull(strstr(route, "kernel whole"));
+    /* without a decomposition the flag is ignored */
+    parts.op = whole.op = "test_no_parts";
+    parts.name = "no_parts";
+    whole.name = "no_parts_whole";
+    ck_assert_int_eq(tn__op_kernel_add(&parts, &pack), TN_OK);
+    ck_assert_ptr_null(call_op("test_no_parts", VEC(2, 3)));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "no decomposition");
+    ck_assert_int_eq(tn_register(&whole), TN_OK);
+    HAS(call_op("test_no_parts", VEC(2, 3)), 7, 7);
+    FINE();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernels that decompose");
+    TCase *tests = tcase_create("kernels that decompose");
+
+    tcase_add_test(tests, a_kernel_may_ask_for_the_decomposition);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
