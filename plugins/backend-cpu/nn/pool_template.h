@@ -147,7 +147,8 @@ static tn_status NAME(line_take)(struct NAME(line) * line, const struct pool *p,
 
 /* The maxima of one window, of the columns [low, high) of the kernel; there may be none. */
 static void NAME(line_window)(const struct NAME(line) * line, const struct pool *p,
-                              const int64_t *at, int64_t low, int64_t high, T *to, int64_t *where)
+                              const int64_t *at, int64_t low, int64_t high, const T *best,
+                              const NAME(index) * place, T *to, int64_t *where)
 {
     int64_t channels = line->channels, near = 0, first = at[2] * p->stride[2] - p->padding[2];
     for (int32_t d = 0; d < DIMS; d++)
@@ -157,8 +158,8 @@ static void NAME(line_window)(const struct NAME(line) * line, const struct pool 
         NAME(index) index = (NAME(index))near;
         for (int64_t k = low; k < high; k++) {
             int64_t from = (first + k * p->dilation[2]) * channels + c;
-            T v = line->best[from];
-            NAME(index) here = line->place[from];
+            T v = best[from];
+            NAME(index) here = place[from];
             bool same = (v == most) | ((v != v) & (most != most));
             if (k == low || (same ? here < index : !(v <= most) & (most == most))) {
                 most = v;
@@ -180,12 +181,20 @@ static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p,
     int64_t low[DIMS], high[DIMS], first[DIMS], channels = line->channels;
     int64_t gap = p->dilation[2], reach = (p->kernel[2] - 1) * gap, stride = p->stride[2];
     int64_t begin = (p->padding[2] + stride - 1) / stride, end = p->size[2] - 1 - reach;
+    const T *best = line->best;
+    const NAME(index) *best_place = line->place;
     bool any = false;
     for (int32_t d = 0; d < 2; d++) {
         inside(p, d, at[d], &low[d], &high[d]);
         first[d] = at[d] * p->stride[d] - p->padding[d];
     }
-    for (int64_t k0 = low[0]; k0 < high[0]; k0++)
+    bool single = p->size[0] * p->size[1] == 1 && low[0] < high[0] && low[1] < high[1];
+    if (single) { /* the image is one line, and the index of an element is its column */
+        any = true;
+        best = x;
+        best_place = line->column;
+    }
+    for (int64_t k0 = low[0]; k0 < high[0] && !single; k0++)
         for (int64_t k1 = low[1]; k1 < high[1]; k1++) {
             const T *from = x + MEMBER(0, k0) * p->image_step[0] + MEMBER(1, k1) * p->image_step[1];
             (any ? loops->next : loops->first)[NAME(CT)](line->width, from,
@@ -193,7 +202,7 @@ static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p,
                                                          line->best, line->place);
             any = true;
         }
-    if (any)
+    if (any && !single)
         loops->flatten[NAME(CT)](line->width, p->size[2], line->column, line->place);
     end = end + p->padding[2] < 0 ? 0 : (end + p->padding[2]) / stride + 1;
     end = any ? (end < p->count[2] ? end : p->count[2]) : 0;
@@ -202,17 +211,23 @@ static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p,
         int64_t *place = where + PLACE(p->places_step);
         if (at[2] < begin || at[2] >= end) {
             inside(p, 2, at[2], &low[2], &high[2]);
-            NAME(line_window)(line, p, at, low[2], any ? high[2] : low[2], to, place);
+            NAME(line_window)
+            (line, p, at, low[2], any ? high[2] : low[2], best, best_place, to, place);
             continue;
         }
         int64_t from = (at[2] * stride - p->padding[2]) * channels;
         int64_t n = ((end - 1 - at[2]) * stride + 1) * channels;
-        const T *most = line->best + from;
-        const NAME(index) *index = line->place + from;
+        const T *most = best + from;
+        const NAME(index) *index = best_place + from;
+        if (channels == 1 && stride == 2 && p->kernel[2] == 2 && gap == 1) {
+            loops->pairs[NAME(CT)](end - at[2], most, index, to, place);
+            at[2] = end - 1;
+            continue;
+        }
         for (int64_t k = 1; k < p->kernel[2]; k++) {
             int64_t other = from + k * gap * channels;
-            loops->larger[NAME(CT)](n, most, index, line->best + other, line->place + other,
-                                    line->most, line->index);
+            loops->larger[NAME(CT)](n, most, index, best + other, best_place + other, line->most,
+                                    line->index);
             most = line->most;
             index = line->index;
         }

@@ -21,5 +21,6 @@ const struct tn__simd_pool TN__SIMD_TABLE(pool) = {
     .next = POOL(next),
     .flatten = POOL(flatten),
     .larger = POOL(larger),
+    .pairs = POOL(pairs),
     .store = POOL(store),
 };

@@ -58,6 +58,23 @@ static void NAME(larger)(int64_t n, const void *left, const void *left_place, co
     }
 }
 
+/* The larger of each pair of neighbours. */
+static void NAME(pairs)(int64_t n, const void *from, const void *from_place, void *to,
+                        int64_t *where)
+{
+    const T *x = from;
+    const NAME(index) *at = from_place;
+    T *y = to;
+    TN__EACH
+    {
+        T u = x[2 * i], v = x[2 * i + 1];
+        NAME(index) old = at[2 * i], here = at[2 * i + 1];
+        bool more = NAME(is_more)(v, here, u, old);
+        y[i] = more ? v : u;
+        where[i] = more ? here : old;
+    }
+}
+
 /* Copies a block of BLOCK elements and indices. */
 TN__INTO_LOOPS void NAME(block)(const T *x, const NAME(index) * at, T *y, int64_t *where)
 {

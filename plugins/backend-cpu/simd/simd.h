@@ -293,6 +293,8 @@ struct tn__simd_pool {
     /* best[i], with its index, is the larger of left[i] and right[i]; best may be left. */
     void (*larger[2])(int64_t n, const void *left, const void *left_place, const void *right,
                       const void *right_place, void *best, void *place);
+    /* to[i], with its index, is the larger of best[2 i] and best[2 i + 1]. */
+    void (*pairs[2])(int64_t n, const void *best, const void *place, void *to, int64_t *where);
     /* Copies groups of n elements and their indices, which are `step` >= n apart, to contiguous
      * memory. */
     void (*store[2])(int64_t groups, int64_t n, int64_t step, const void *best, const void *place,
