@@ -78,7 +78,7 @@ TN__INTO_LOOPS float tn__wide_atanh(float x)
     return (float)__builtin_copysign(y, (double)x);
 }
 
-/* ---- a root and a power ---------------------------------------------------------------------- */
+/* ---- a root ---------------------------------------------------------------------------------- */
 
 /* No square of a float32 overflows in float64. An infinite side counts more than NaN. */
 TN__INTO_LOOPS float tn__wide_hypot(float a, float b)
@@ -86,11 +86,6 @@ TN__INTO_LOOPS float tn__wide_hypot(float a, float b)
     double p = (double)a, q = (double)b, y = __builtin_sqrt(p * p + q * q);
     int infinite = (__builtin_fabsf(a) > 0x1.fffffep127f) | (__builtin_fabsf(b) > 0x1.fffffep127f);
     return infinite ? __builtin_inff() : (float)y;
-}
-
-TN__INTO_LOOPS float tn__wide_exp2(float x)
-{
-    return (float)tn__exp_f64((double)x * 0x1.62e42fefa39efp-1);
 }
 
 /* ---- remainders ------------------------------------------------------------------------------ */
