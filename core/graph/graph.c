@@ -220,7 +220,7 @@ static tn_node *copy_node(tn_graph *to, const tn_node *from)
     return node;
 }
 
-static tn_status copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies)
+tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies)
 {
     tn_status status = TN_OK;
 
@@ -277,7 +277,7 @@ static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
             status = tn_error_last_code();
     }
     for (tn_node *node = from->first; node != NULL && status == TN_OK; node = node->next)
-        status = copy_inputs(node, copies[node->id], copies);
+        status = tn__graph_copy_inputs(node, copies[node->id], copies);
     to->next_id = from->next_id;
     to->fixed = from->fixed;
     to->inference = from->inference;

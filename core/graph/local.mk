@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/compile.c \
 	%D%/control.c \
 	%D%/control.h \
+	%D%/functions.c \
 	%D%/graph.c \
 	%D%/lint.c \
 	%D%/node.c \
@@ -29,6 +30,7 @@ libcore_la_SOURCES += \
 	%D%/symbols_run.c \
 	%D%/text.c \
 	%D%/text_forms.c \
+	%D%/text_functions.c \
 	%D%/text_head.c \
 	%D%/text_read.c \
 	%D%/text_read_block.c \

@@ -90,6 +90,7 @@ struct tn_node {
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
     bool no_grad;    /* runs without recording gradients */
+    bool generated;  /* while a text is read: made by a decomposition, and the name is free */
     char *target;    /* path of a slot, constant or module in the root module; NULL: the name */
     char *path;      /* the module that called the operator, relative to the root; NULL: unknown */
     char *type;      /* type of that module; NULL: unknown */
@@ -205,6 +206,8 @@ static inline const char *tn__graph_target(const tn_node *node)
 /* For a node that takes the place of `from`: copies what only `from` has: the module that called
  * it, and sizes that vary. */
 tn_status tn__graph_inherit(tn_node *node, const tn_node *from);
+/* Copies the path and type of the module that called the operator. */
+tn_status tn__graph_inherit_place(tn_node *node, const tn_node *from);
 /* Sets a text of a node or graph to a copy of `text`, which may be NULL. */
 tn_status tn__graph_set_text(char **to, const char *text);
 /* Writes the name that a node for this path gets: letters, digits and `_`. */
@@ -285,6 +288,24 @@ bool tn__graph_draws(const tn_node *node);
 tn_status tn__blocks_run(const tn_node *node, const int64_t *symbols, tn_tensor *const *in,
                          tn_tensor **out);
 
+/* ---- graph.c, for copies of a part ---- */
+/* Gives a copy of a node the copies of its inputs and of its ITEM nodes; `copies` is indexed by the
+ * ids of the originals. */
+tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies);
+
+/* ---- trace_module.c ---- */
+/* Whether the graph has integers, among the options of operators or as the most steps of a loop,
+ * which may come from sizes. */
+bool tn__trace_has_sizes(const tn_graph *graph);
+
+/* ---- functions.c ---- */
+/* Appends what names the decomposition of a call: operator, options and types of the inputs, such
+ * as "scale[by=2](float32[N, 3], none)". `options` is NULL without options. */
+void tn__functions_key(tn__text *text, const char *name, const char *options, tn_node *const *in,
+                       int64_t n_in);
+/* Returns whether an operator is of a plugin that does not come with Tenon. */
+bool tn__functions_foreign(const tn_op *op);
+
 /* ---- trace_graph.c ---- */
 /* Finds out what the operator of a node returns by running its decomposition for shapes only. The
  * meta is not changed if only a run can tell. */
@@ -333,6 +354,13 @@ typedef struct tn__symbols_call {
 } tn__symbols_call;
 /* Traces at several sizes, as the text of tn_tracing_options.dynamic says. */
 tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
+/* What makes a graph for given values of symbols. */
+typedef struct tn__symbols_make {
+    tn_graph *(*make)(const struct tn__symbols_make *self, const int64_t *symbols);
+} tn__symbols_make;
+/* Makes graphs for several values of the symbols of `names`, and returns one whose integers that
+ * differ are expressions. */
+tn_graph *tn__symbols_fit(const tn__symbols_make *how, const tn_graph *names);
 /* Makes a tensor without memory, which the scope owns. */
 tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
 

@@ -228,6 +228,8 @@ static void put_op(struct writer *w, const tn_node *node)
 
     put_left(w, node, node->n_out == 1);
     tn__text_add(w->text, first || into ? "%s_" : "%s", node->op->def.name);
+    if (!tn__op_is_newest(node->op))
+        tn__text_add(w->text, "@%u", node->op->def.revision);
     if (any && !w->code)
         tn__text_add(w->text, "[%.*s]", (int)options.length, options.at);
     tn__text_put(w->text, "(", 1);

@@ -6,6 +6,7 @@
  *   tenon.script       JSON: modules, slots and constants, files; script.h describes it
  *   tenon.graph        the graph, or tenon.graph.eval and tenon.graph.train
  *   tenon.requires     JSON: the operators with their revisions and plugins
+ *   tenon.functions    JSON: decompositions of operators of other plugins, if there are any
  *
  * "tenon.script" is the first text, so that the first bytes of the file show the format. */
 #include "script.h"
@@ -413,19 +414,20 @@ static tn_status put_graph(struct writing *w, const char *key, const tn_graph *g
     return status;
 }
 
-/* Adds a row for the operator of a node and, if it is the first one of its plugin, for the plugin.
- */
-static tn_status put_needed(const tn_node *node, json_t *operators, json_t *plugins)
+/* Adds a row for an operator and, if it is the first one of its plugin, for the plugin. `inner`:
+ * only decompositions call it. */
+static tn_status put_needed(const char *name, int64_t revision, bool inner, json_t *operators,
+                            json_t *plugins)
 {
-    const tn_op_def *def = tn_op_definition(tn_node_op(node));
-    const char *id = tn_registry_plugin(TN_KIND_tn_op_def, def->name);
+    const char *id = tn_registry_plugin(TN_KIND_tn_op_def, name);
     tn_plugin_report report;
     tn_status status;
 
-    if (json_object_get(operators, def->name) != NULL)
+    if (json_object_get(operators, name) != NULL)
         return TN_OK;
-    status = set(operators, def->name,
-                 json_pack("[Is]", (json_int_t)def->revision, id != NULL ? id : ""));
+    status = set(operators, name,
+                 inner ? json_pack("[Isb]", (json_int_t)revision, id != NULL ? id : "", 1)
+                       : json_pack("[Is]", (json_int_t)revision, id != NULL ? id : ""));
     if (status != TN_OK || id == NULL || json_object_get(plugins, id) != NULL)
         return status;
     for (int64_t i = 0; i < tn_plugin_count(); i++)
@@ -443,21 +445,57 @@ static tn_status put_needed_by(const tn_graph *graph, json_t *operators, json_t 
          node != NULL && status == TN_OK; node = tn_node_next(node)) {
         tn_node_kind kind = tn_node_kind_of(node);
 
-        if (kind == TN_NODE_OP || kind == TN_NODE_INPLACE)
-            status = put_needed(node, operators, plugins);
+        if (kind == TN_NODE_OP || kind == TN_NODE_INPLACE) {
+            const tn_op_def *def = tn_op_definition(tn_node_op(node));
+
+            status = put_needed(def->name, def->revision, false, operators, plugins);
+        }
         for (int i = 0; i < 2 && status == TN_OK; i++)
             status = put_needed_by(tn_node_block(node, i), operators, plugins);
     }
     return status;
 }
 
+/* Adds the operators that only decompositions call, and writes the decompositions. */
+static tn_status put_functions(struct writing *w, const tn_state *all, json_t *operators,
+                               json_t *plugins)
+{
+    json_t *functions = json_array();
+    tn_status status = functions != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < tn_state_count(all) && status == TN_OK; i++) {
+        const char *name = tn_state_name(all, i);
+        tn_value value = tn_state_value(all, i);
+
+        if (value.kind == TN_VALUE_INT)
+            status = put_needed(name, value.as.i, true, operators, plugins);
+        else
+            status = append(functions, json_pack("[ss]", name, value.as.s));
+    }
+    if (status == TN_OK && json_array_size(functions) > 0)
+        return put_json(w, SCRIPT_FUNCTIONS, functions);
+    json_decref(functions);
+    return status;
+}
+
 static tn_status put_requires(struct writing *w)
 {
     json_t *operators = json_object(), *plugins = json_object();
-    tn_status status = operators != NULL && plugins != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_state *all = tn_state_new();
+    tn_graph *graphs[2];
+    int64_t count = 0;
+    tn_status status = operators != NULL && plugins != NULL && all != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    for (int i = 0; i < 2 && status == TN_OK; i++)
-        status = put_needed_by(tn_script_graph(w->script, i == 1), operators, plugins);
+    for (int i = 0; i < 2 && status == TN_OK; i++) {
+        graphs[count] = (tn_graph *)(uintptr_t)tn_script_graph(w->script, i == 1);
+        status = put_needed_by(graphs[count], operators, plugins);
+        count += graphs[count] != NULL;
+    }
+    if (status == TN_OK)
+        status = tn_graph_operators(graphs, count, all);
+    if (status == TN_OK)
+        status = put_functions(w, all, operators, plugins);
+    tn_state_drop(all);
     if (status == TN_OK)
         return put_json(w, SCRIPT_REQUIRES,
                         json_pack("{so,so}", "operators", operators, "plugins", plugins));

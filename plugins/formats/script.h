@@ -13,6 +13,14 @@
  *    "data": "a.weight",      the tensor of the file; without it, the one with this path
  *    "strides": [1, 3],       of the values, which the file has in row-major order
  *    "offset": 0, "shape": [2, 3], "strides": [3, 1]}   a view of "data", which has one dimension
+ *
+ * The text "tenon.requires" has a revision and a plugin for each operator, and the versions of these
+ * plugins; `true` is there for an operator that only decompositions call. "tenon.functions" are the
+ * decompositions, those that another one uses first:
+ *
+ *   {"operators": {"relu": [1, "tenon.ops"], "mul": [1, "tenon.ops", true]},
+ *    "plugins": {"tenon.ops": "0.1.0"}}
+ *   [["org.scale[by=2](float32[2, 3])", "graph(%self : org.scale, %x : float32[2, 3]):..."]]
  */
 #ifndef TN_FORMATS_SCRIPT_H
 #define TN_FORMATS_SCRIPT_H
@@ -27,6 +35,7 @@
 #define SCRIPT_GRAPH_EVAL "tenon.graph.eval"
 #define SCRIPT_GRAPH_TRAIN "tenon.graph.train"
 #define SCRIPT_REQUIRES "tenon.requires"
+#define SCRIPT_FUNCTIONS "tenon.functions"
 #define SCRIPT_CONSTANTS "_constants"
 #define SCRIPT_STORAGES "_storages."
 #define SCRIPT_FILES "_files/"

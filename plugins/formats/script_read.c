@@ -13,6 +13,7 @@ struct reading {
     const tn_source *source;
     tn_state *state;                                 /* tensors and texts of the file */
     tn_state *constants;                             /* of the graphs, by their names */
+    tn_state *operators;                             /* revisions, decompositions */
     tn_module *root;                                 /* the tree, without layers */
     json_t *tree;                                    /* "tenon.script" */
     json_t *modules, *slots, *constant_rows, *files; /* borrowed from `tree` */
@@ -84,17 +85,46 @@ static tn_status check_version(struct reading *r)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+/* Returns whether the file has decompositions of an operator. */
+static bool is_decomposed(const struct reading *r, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (int64_t i = 0; i < tn_state_count(r->operators); i++) {
+        const char *key = tn_state_name(r->operators, i);
+
+        if (strncmp(key, name, length) == 0 && (key[length] == '[' || key[length] == '('))
+            return true;
+    }
+    return false;
+}
+
+/* Checks that there is an operator in this revision, or a decomposition of it. *missing becomes
+ * true in the second case. `inner`: only for operators that just decompositions call, or only for
+ * all others. */
 static tn_status check_operator(const struct reading *r, const char *name, const json_t *row,
-                                const json_t *plugins)
+                                const json_t *plugins, bool inner, bool *missing)
 {
     const json_t *revision = json_array_get(row, 0);
     const char *plugin = json_string_value(json_array_get(row, 1)), *version;
     uint64_t mark = tn_error_mark();
     const tn_op *op;
-    long long have;
+    tn_status status;
 
-    if (!json_is_integer(revision) || plugin == NULL)
+    if (!json_is_integer(revision) || plugin == NULL || json_integer_value(revision) < 1 ||
+        json_integer_value(revision) > UINT32_MAX)
         return wrong(r, "operators", "a revision and a plugin for each");
+    if (json_is_true(json_array_get(row, 2)) != inner)
+        return TN_OK;
+    status = tn_state_set_value(r->operators, name, tn_value_int(json_integer_value(revision)));
+    if (status != TN_OK || tn_op_find(name, (uint32_t)json_integer_value(revision)) != NULL)
+        return status;
+    if (tn_error_code() == TN_ERR_MEMORY)
+        return TN_ERR_MEMORY;
+    tn_error_restore(mark);
+    *missing = true;
+    if (is_decomposed(r, name))
+        return TN_OK;
     version = json_string_value(json_object_get(plugins, plugin));
     op = tn_op_find(name, 0);
     if (op == NULL) {
@@ -106,12 +136,39 @@ static tn_status check_operator(const struct reading *r, const char *name, const
                        r->source->path, name, plugin, version != NULL ? " " : "",
                        version != NULL ? version : "");
     }
-    have = (long long)tn_op_definition(op)->revision;
-    if (have == json_integer_value(revision))
-        return TN_OK;
     return tn_fail(TN_ERR_VERSION,
-                   "%s: script: operator %q: wrong revision, got %lld; expected %lld, of plugin %q",
-                   r->source->path, name, have, (long long)json_integer_value(revision), plugin);
+                   "%s: script: operator %q: wrong revision, got %lld; expected %lld, of plugin "
+                   "%q%s%s",
+                   r->source->path, name, (long long)tn_op_definition(op)->revision,
+                   (long long)json_integer_value(revision), plugin, version != NULL ? " " : "",
+                   version != NULL ? version : "");
+}
+
+/* Takes the decompositions from the file. */
+static tn_status add_functions(const struct reading *r)
+{
+    json_t *all = tn_state_meta(r->state, SCRIPT_FUNCTIONS) != NULL ? parse(r, SCRIPT_FUNCTIONS)
+                                                                    : json_array();
+    tn_status status = all != NULL ? TN_OK : tn_error_last_code();
+
+    if (status == TN_OK && !json_is_array(all))
+        status = wrong(r, SCRIPT_FUNCTIONS, "a list");
+    for (size_t i = 0; i < json_array_size(all) && status == TN_OK; i++) {
+        const char *key, *text;
+        json_error_t error;
+
+        if (json_unpack_ex(json_array_get(all, i), &error, JSON_STRICT, "[ss]", &key, &text) != 0)
+            status = wrong_form(r, SCRIPT_FUNCTIONS, &error);
+        else if (strpbrk(key, "[(") == NULL)
+            status = wrong(r, SCRIPT_FUNCTIONS, "operator[options](types) for each");
+        else if (tn_state_find(r->operators, key) >= 0) {
+            tn_fail(TN_ERR_FORMAT, "there are two");
+            status = prefix(r, "decomposition", key);
+        } else
+            status = tn_state_set_value(r->operators, key, tn_value_string(text));
+    }
+    json_decref(all);
+    return status;
 }
 
 /* Checks the operators before the graphs are read, to name the plugin of one that is missing. */
@@ -120,15 +177,16 @@ static tn_status check_requires(const struct reading *r)
     json_t *all = parse(r, SCRIPT_REQUIRES), *row;
     const json_t *plugins = json_object_get(all, "plugins");
     json_t *operators = json_object_get(all, "operators");
-    tn_status status = all != NULL ? TN_OK : tn_error_last_code();
+    tn_status status = all != NULL ? add_functions(r) : tn_error_last_code();
+    bool missing = false;
     const char *name;
 
     if (status == TN_OK && !json_is_object(operators))
         status = wrong(r, SCRIPT_REQUIRES, "an object with operators");
-    if (status == TN_OK)
+    for (int inner = 0; inner < (missing ? 2 : 1) && status == TN_OK; inner++)
         json_object_foreach(operators, name, row)
         {
-            status = check_operator(r, name, row, plugins);
+            status = check_operator(r, name, row, plugins, inner == 1, &missing);
             if (status != TN_OK)
                 break;
         }
@@ -457,7 +515,7 @@ static tn_module *make_script(const struct reading *r)
 
         if (text == NULL)
             continue;
-        graphs[count] = tn_graph_parse(text, r->root, r->constants);
+        graphs[count] = tn_graph_parse_with(text, r->root, r->constants, r->operators);
         if (graphs[count] != NULL)
             count++;
         else
@@ -494,8 +552,13 @@ static tn_status read_tree(struct reading *r)
 
 tn_module *script_load_module(const tn_format_def *self, const tn_source *source)
 {
-    struct reading r = { .source = source, .state = tn_state_new(), .constants = tn_state_new() };
-    tn_status status = r.state != NULL && r.constants != NULL ? TN_OK : TN_ERR_MEMORY;
+    struct reading r = { .source = source,
+                         .state = tn_state_new(),
+                         .constants = tn_state_new(),
+                         .operators = tn_state_new() };
+    tn_status status = r.state != NULL && r.constants != NULL && r.operators != NULL
+                           ? TN_OK
+                           : TN_ERR_MEMORY;
     tn_module *script = NULL;
 
     if (status == TN_OK)
@@ -511,6 +574,7 @@ tn_module *script_load_module(const tn_format_def *self, const tn_source *source
     if (r.root != NULL)
         tn_module_drop(r.root);
     json_decref(r.tree);
+    tn_state_drop(r.operators);
     tn_state_drop(r.constants);
     tn_state_drop(r.state);
     return script;

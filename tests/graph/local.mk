@@ -9,7 +9,8 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script \
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals
 if HAVE_JANSSON
-TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts
+TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
+	%D%/test_script_operators
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
@@ -47,6 +48,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_trees_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_operators_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_control_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -447,5 +447,20 @@ TN_API tn_node *tn_graph_add_loop(tn_graph *graph, tn_node *before, const tn_gra
  * block. [borrowed] [null-through] */
 TN_API tn_graph *tn_node_block(const tn_node *node, int64_t index);
 
+/* ---- operators of other plugins -------------------------------------------------------------- */
+
+/* Stores in `operators` what a process that lacks plugins needs to read the texts of these graphs:
+ * for each operator that they call its revision, an integer under its name; and for each call of an
+ * operator of a plugin that does not come with Tenon its decomposition, the text of a graph under
+ * the operator with its options and the types of its inputs: "scale[by=2](float32[2, 3])". An
+ * operator of which a call has no decomposition made of operators only has none at all.
+ * [array: graphs count] */
+TN_API tn_status tn_graph_operators(tn_graph *const *graphs, int64_t count, tn_state *operators);
+/* Like tn_graph_parse, with the result of tn_graph_operators: operators are taken in these
+ * revisions, and where one is missing, the nodes of its decomposition take the place of the call.
+ * [owned] [null-ok: root, constants, operators] [null-through] */
+TN_API tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state *constants,
+                                     const tn_state *operators);
+
 TN_END_DECLS
 #endif
