@@ -26,6 +26,7 @@ libcore_la_SOURCES += \
 	%D%/region_run.c \
 	%D%/run.c \
 	%D%/script.c \
+	%D%/script_convert.c \
 	%D%/symbols.c \
 	%D%/symbols_run.c \
 	%D%/text.c \

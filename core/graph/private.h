@@ -101,6 +101,12 @@ typedef struct tn__named {
     int64_t next; /* last number that was appended to this name, for another node */
 } tn__named;
 
+/* A module whose code has asked for its mode, and what it got. */
+typedef struct tn__asked {
+    char *path;
+    bool training;
+} tn__asked;
+
 struct tn_graph {
     _Atomic int32_t refs;
     tn_node *first, *last;
@@ -122,18 +128,22 @@ struct tn_graph {
     tn_pack *in, *out; /* form of the arguments and results, as in tn__callee */
     bool evaluates;    /* the module was in evaluation mode */
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
+    tn__asked *asked; /* the modules whose mode counts; none although `training` is set: the root */
+    int64_t n_asked, asked_capacity;
 };
 
 /* The graphs of a script for tensors of other dtypes or shapes, because it was converted. */
 typedef struct tn__retyped {
     struct tn__retyped *next;
-    tn_graph *graphs[2];
+    tn_graph *graphs[3];
 } tn__retyped;
 
 /* What a GraphModule or a script runs. Copies of the module share it. */
 typedef struct tn__modes {
-    tn_graph *graphs[2]; /* in evaluation and training mode, maybe the same; NULL: none */
-    tn_state *files;     /* the other files of a script; NULL: not a script */
+    /* In evaluation and training mode, maybe the same, and with some parts in one mode and some in
+     * the other; NULL: none. */
+    tn_graph *graphs[3];
+    tn_state *files; /* the other files of a script; NULL: not a script */
     pthread_mutex_t lock;
     tn__retyped *retyped;
 } tn__modes;
@@ -153,6 +163,10 @@ void tn__graph_guard_drop(tn__guard *guard);
 bool tn__graph_guard_holds(const tn__guard *guard);
 /* From now on a run fails if the tensor of a slot has changed, because `who` has used its value. */
 tn_status tn__graph_guard_slots(tn_graph *graph, const char *who);
+/* Notes that the graph is for this mode of a module. */
+tn_status tn__graph_ask(tn_graph *graph, const char *path, bool training);
+/* Returns whether the graph is for modules in different modes. */
+bool tn__graph_is_mixed(const tn_graph *graph);
 /* Moves the nodes and everything else from `from` to `graph`, and drops `from`. The nodes that
  * `graph` had are erased. */
 void tn__graph_take(tn_graph *graph, tn_graph *from);
@@ -410,10 +424,13 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
-/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. With
+/* Makes graphs the forward of a module: as in tn__modes. With
  * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
  * the result. */
-tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature);
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[3], bool with_signature);
+/* script_convert.c: returns the graphs of a script, as in tn__modes, for the dtypes and shapes that
+ * its tensors have now. */
+tn_graph *const *tn__script_graphs(tn__modes *modes, tn_module *script);
 /* Returns what a GraphModule or a script runs; NULL, without an error, for other modules. */
 tn__modes *tn__module_modes(const tn_module *module);
 

@@ -4,7 +4,7 @@
  * every reader; the metadata has the rest, as texts:
  *
  *   tenon.script       JSON: modules, slots and constants, files; script.h describes it
- *   tenon.graph        the graph, or tenon.graph.eval and tenon.graph.train
+ *   tenon.graph        the graph, or tenon.graph.eval, tenon.graph.train and tenon.graph.mixed
  *   tenon.requires     JSON: the operators with their revisions and plugins
  *   tenon.functions    JSON: decompositions of operators of other plugins, if there are any
  *
@@ -66,6 +66,8 @@ struct writing {
     const char *path; /* of the file */
     tn_state *state;
     json_t *modules, *slots, *constants, *files;
+    json_t *modes;     /* of the modules, each before those below it */
+    bool mixed;        /* the modes are different */
     json_t *to;        /* `slots` or `constants`: where slots are added */
     char at[1024];     /* path of what is being added */
     tn_state *met;     /* by address: paths of modules and tensors, numbers of storages */
@@ -290,7 +292,11 @@ static tn_status put_module(struct writing *w, tn_module *module)
             status = put_module(w, child);
         w->at[length] = '\0';
     }
-    return status;
+    if (status != TN_OK)
+        return status;
+    w->mixed |= tn_module_is_training(module) != tn_module_is_training(w->script);
+    json_t *mode = json_pack("[sb]", w->at, (int)tn_module_is_training(module));
+    return mode != NULL && json_array_insert_new(w->modes, 0, mode) == 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
 /* The constants of the graphs come last, without a module of their own. */
@@ -480,19 +486,22 @@ static tn_status put_functions(struct writing *w, const tn_state *all, json_t *o
 
 static tn_status put_requires(struct writing *w)
 {
+    const tn_graph *graphs[] = { tn_script_graph(w->script, false),
+                                 tn_script_graph(w->script, true),
+                                 tn_script_graph_mixed(w->script) };
     json_t *operators = json_object(), *plugins = json_object();
     tn_state *all = tn_state_new();
-    tn_graph *graphs[2];
+    tn_graph *given[3];
     int64_t count = 0;
     tn_status status = operators != NULL && plugins != NULL && all != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    for (int i = 0; i < 2 && status == TN_OK; i++) {
-        graphs[count] = (tn_graph *)(uintptr_t)tn_script_graph(w->script, i == 1);
-        status = put_needed_by(graphs[count], operators, plugins);
-        count += graphs[count] != NULL;
+    for (int i = 0; i < 3 && status == TN_OK; i++) {
+        given[count] = (tn_graph *)(uintptr_t)graphs[i];
+        status = put_needed_by(graphs[i], operators, plugins);
+        count += graphs[i] != NULL;
     }
     if (status == TN_OK)
-        status = tn_graph_operators(graphs, count, all);
+        status = tn_graph_operators(given, count, all);
     if (status == TN_OK)
         status = put_functions(w, all, operators, plugins);
     tn_state_drop(all);
@@ -508,11 +517,12 @@ static tn_status put_texts(struct writing *w)
 {
     const tn_graph *eval = tn_script_graph(w->script, false);
     const tn_graph *train = tn_script_graph(w->script, true);
-    tn_status status = put_json(w, SCRIPT_KEY,
-                                json_pack("{si,sb,sO,sO,sO,sO}", "version", SCRIPT_VERSION,
-                                          "training", tn_module_is_training(w->script), "modules",
-                                          w->modules, "slots", w->slots, "constants", w->constants,
-                                          "files", w->files));
+    const tn_graph *mixed = tn_script_graph_mixed(w->script);
+    tn_status status = put_json(
+        w, SCRIPT_KEY,
+        json_pack("{si,sb,sO*,sO,sO,sO,sO}", "version", SCRIPT_VERSION, "training",
+                  tn_module_is_training(w->script), "modes", w->mixed ? w->modes : NULL, "modules",
+                  w->modules, "slots", w->slots, "constants", w->constants, "files", w->files));
 
     if (status == TN_OK && eval == train)
         status = put_graph(w, SCRIPT_GRAPH, eval);
@@ -520,6 +530,8 @@ static tn_status put_texts(struct writing *w)
         status = put_graph(w, SCRIPT_GRAPH_EVAL, eval);
     if (status == TN_OK && train != NULL && eval != train)
         status = put_graph(w, SCRIPT_GRAPH_TRAIN, train);
+    if (status == TN_OK && mixed != NULL)
+        status = put_graph(w, SCRIPT_GRAPH_MIXED, mixed);
     return status == TN_OK ? put_requires(w) : status;
 }
 
@@ -534,10 +546,12 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
                          .slots = json_array(),
                          .constants = json_array(),
                          .files = json_array(),
+                         .modes = json_array(),
                          .met = tn_state_new(),
                          .tensors = tn_state_new() };
     tn_status status = w.state != NULL && w.met != NULL && w.tensors != NULL && w.modules != NULL &&
-                               w.slots != NULL && w.constants != NULL && w.files != NULL
+                               w.slots != NULL && w.constants != NULL && w.files != NULL &&
+                               w.modes != NULL
                            ? TN_OK
                            : TN_ERR_MEMORY;
 
@@ -568,6 +582,7 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
     json_decref(w.slots);
     json_decref(w.constants);
     json_decref(w.files);
+    json_decref(w.modes);
     tn_state_drop(w.state);
     return status;
 }

@@ -4,6 +4,7 @@
  *
  *   {"version": 1, "training": false,
  *    "modules": [["", "Net"], ["a", "Linear"], ["b", "Linear", "a"]],  path, type, same module
+ *    "modes": [["", true], ["a", false]],   only if not all modules have the mode "training"
  *    "slots": [SLOT...], "constants": [SLOT...], "files": [["notes.txt", true]]}  name, is a text
  *
  * with modules in the order in which they are made, parents first, and slots
@@ -34,6 +35,7 @@
 #define SCRIPT_GRAPH "tenon.graph"
 #define SCRIPT_GRAPH_EVAL "tenon.graph.eval"
 #define SCRIPT_GRAPH_TRAIN "tenon.graph.train"
+#define SCRIPT_GRAPH_MIXED "tenon.graph.mixed"
 #define SCRIPT_REQUIRES "tenon.requires"
 #define SCRIPT_FUNCTIONS "tenon.functions"
 #define SCRIPT_CONSTANTS "_constants"
@@ -43,5 +45,12 @@
 
 /* script_read.c: makes the script of a file. */
 TN_HIDDEN tn_module *script_load_module(const tn_format_def *self, const tn_source *source);
+/* script_requires.c: parses a text of the metadata. Returns NULL and sets the error on failure; the
+ * caller drops it. */
+TN_HIDDEN json_t *script_parse(const char *path, const tn_state *state, const char *key);
+/* Checks the operators before the graphs are read, to name the plugin of one that is missing.
+ * `operators` gets what tn_graph_parse_with needs. */
+TN_HIDDEN tn_status script_check_requires(const char *path, const tn_state *state,
+                                          tn_state *operators);
 
 #endif

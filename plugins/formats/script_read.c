@@ -17,6 +17,7 @@ struct reading {
     tn_module *root;                                 /* the tree, without layers */
     json_t *tree;                                    /* "tenon.script" */
     json_t *modules, *slots, *constant_rows, *files; /* borrowed from `tree` */
+    json_t *modes;                                   /* of the modules; NULL: all have one */
     int training;
     int64_t paths; /* that modules which are there several times may still add */
 };
@@ -42,22 +43,6 @@ static tn_status prefix(const struct reading *r, const char *what, const char *n
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Parses a text of the metadata. Returns NULL and sets the error on failure; the caller drops it.
- */
-static json_t *parse(const struct reading *r, const char *key)
-{
-    const char *text = tn_state_meta(r->state, key);
-    json_error_t error;
-    json_t *value = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-
-    if (text == NULL)
-        wrong(r, key, "a text in the metadata");
-    else if (value == NULL)
-        tn_fail(TN_ERR_FORMAT, "%s: script: %s: byte %d: %s", r->source->path, key, error.position,
-                error.text);
-    return value;
-}
-
 /* Fails with the message of jansson: a value does not have the form that json_unpack_ex
  * expected. */
 static tn_status wrong_form(const struct reading *r, const char *what, const json_error_t *error)
@@ -76,122 +61,12 @@ static tn_status check_version(struct reading *r)
         return tn_fail(TN_ERR_VERSION,
                        "%s: script: version: newer than is known here, got %lld; expected %d",
                        r->source->path, (long long)json_integer_value(version), SCRIPT_VERSION);
-    return json_unpack_ex(r->tree, &error, JSON_STRICT, "{s:o,s:b,s?o,s?o,s?o,s?o}", "version",
-                          &version, "training", &r->training, "modules", &r->modules, "slots",
-                          &r->slots, "constants", &r->constant_rows, "files", &r->files) == 0
+    return json_unpack_ex(r->tree, &error, JSON_STRICT, "{s:o,s:b,s?o,s?o,s?o,s?o,s?o}", "version",
+                          &version, "training", &r->training, "modes", &r->modes, "modules",
+                          &r->modules, "slots", &r->slots, "constants", &r->constant_rows, "files",
+                          &r->files) == 0
                ? TN_OK
                : wrong_form(r, SCRIPT_KEY, &error);
-}
-
-/* ---- operators ------------------------------------------------------------------------------- */
-
-/* Returns whether the file has decompositions of an operator. */
-static bool is_decomposed(const struct reading *r, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (int64_t i = 0; i < tn_state_count(r->operators); i++) {
-        const char *key = tn_state_name(r->operators, i);
-
-        if (strncmp(key, name, length) == 0 && (key[length] == '[' || key[length] == '('))
-            return true;
-    }
-    return false;
-}
-
-/* Checks that there is an operator in this revision, or a decomposition of it. *missing becomes
- * true in the second case. `inner`: only for operators that just decompositions call, or only for
- * all others. */
-static tn_status check_operator(const struct reading *r, const char *name, const json_t *row,
-                                const json_t *plugins, bool inner, bool *missing)
-{
-    const json_t *revision = json_array_get(row, 0);
-    const char *plugin = json_string_value(json_array_get(row, 1)), *version;
-    uint64_t mark = tn_error_mark();
-    const tn_op *op;
-    tn_status status;
-
-    if (!json_is_integer(revision) || plugin == NULL || json_integer_value(revision) < 1 ||
-        json_integer_value(revision) > UINT32_MAX)
-        return wrong(r, "operators", "a revision and a plugin for each");
-    if (json_is_true(json_array_get(row, 2)) != inner)
-        return TN_OK;
-    status = tn_state_set_value(r->operators, name, tn_value_int(json_integer_value(revision)));
-    if (status != TN_OK || tn_op_find(name, (uint32_t)json_integer_value(revision)) != NULL)
-        return status;
-    if (tn_error_code() == TN_ERR_MEMORY)
-        return TN_ERR_MEMORY;
-    tn_error_restore(mark);
-    *missing = true;
-    if (is_decomposed(r, name))
-        return TN_OK;
-    version = json_string_value(json_object_get(plugins, plugin));
-    op = tn_op_find(name, 0);
-    if (op == NULL) {
-        tn_error_restore(mark);
-        return tn_fail(TN_ERR_KEY,
-                       "%s: script: operator %q: no plugin provides it; expected plugin %q%s%s, "
-                       "which had it when the script was saved (tenon plugins lists those that "
-                       "were found)",
-                       r->source->path, name, plugin, version != NULL ? " " : "",
-                       version != NULL ? version : "");
-    }
-    return tn_fail(TN_ERR_VERSION,
-                   "%s: script: operator %q: wrong revision, got %lld; expected %lld, of plugin "
-                   "%q%s%s",
-                   r->source->path, name, (long long)tn_op_definition(op)->revision,
-                   (long long)json_integer_value(revision), plugin, version != NULL ? " " : "",
-                   version != NULL ? version : "");
-}
-
-/* Takes the decompositions from the file. */
-static tn_status add_functions(const struct reading *r)
-{
-    json_t *all = tn_state_meta(r->state, SCRIPT_FUNCTIONS) != NULL ? parse(r, SCRIPT_FUNCTIONS)
-                                                                    : json_array();
-    tn_status status = all != NULL ? TN_OK : tn_error_last_code();
-
-    if (status == TN_OK && !json_is_array(all))
-        status = wrong(r, SCRIPT_FUNCTIONS, "a list");
-    for (size_t i = 0; i < json_array_size(all) && status == TN_OK; i++) {
-        const char *key, *text;
-        json_error_t error;
-
-        if (json_unpack_ex(json_array_get(all, i), &error, JSON_STRICT, "[ss]", &key, &text) != 0)
-            status = wrong_form(r, SCRIPT_FUNCTIONS, &error);
-        else if (strpbrk(key, "[(") == NULL)
-            status = wrong(r, SCRIPT_FUNCTIONS, "operator[options](types) for each");
-        else if (tn_state_find(r->operators, key) >= 0) {
-            tn_fail(TN_ERR_FORMAT, "there are two");
-            status = prefix(r, "decomposition", key);
-        } else
-            status = tn_state_set_value(r->operators, key, tn_value_string(text));
-    }
-    json_decref(all);
-    return status;
-}
-
-/* Checks the operators before the graphs are read, to name the plugin of one that is missing. */
-static tn_status check_requires(const struct reading *r)
-{
-    json_t *all = parse(r, SCRIPT_REQUIRES), *row;
-    const json_t *plugins = json_object_get(all, "plugins");
-    json_t *operators = json_object_get(all, "operators");
-    tn_status status = all != NULL ? add_functions(r) : tn_error_last_code();
-    bool missing = false;
-    const char *name;
-
-    if (status == TN_OK && !json_is_object(operators))
-        status = wrong(r, SCRIPT_REQUIRES, "an object with operators");
-    for (int inner = 0; inner < (missing ? 2 : 1) && status == TN_OK; inner++)
-        json_object_foreach(operators, name, row)
-        {
-            status = check_operator(r, name, row, plugins, inner == 1, &missing);
-            if (status != TN_OK)
-                break;
-        }
-    json_decref(all);
-    return status;
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -504,13 +379,14 @@ static tn_status add_files(const struct reading *r, const tn_module *script)
 /* Reads the graphs and makes the script of the tree. */
 static tn_module *make_script(const struct reading *r)
 {
-    static const char *const keys[] = { SCRIPT_GRAPH, SCRIPT_GRAPH_EVAL, SCRIPT_GRAPH_TRAIN };
-    tn_graph *graphs[3];
+    static const char *const keys[] = { SCRIPT_GRAPH, SCRIPT_GRAPH_EVAL, SCRIPT_GRAPH_TRAIN,
+                                        SCRIPT_GRAPH_MIXED };
+    tn_graph *graphs[4];
     int64_t count = 0;
     tn_module *script = NULL;
     tn_status status = TN_OK;
 
-    for (int i = 0; i < 3 && status == TN_OK; i++) {
+    for (int i = 0; i < 4 && status == TN_OK; i++) {
         const char *text = tn_state_meta(r->state, keys[i]);
 
         if (text == NULL)
@@ -533,21 +409,51 @@ static tn_module *make_script(const struct reading *r)
     return script;
 }
 
+/* Gives the modules their modes: an outer module comes before the inner ones, because the mode goes
+ * to all modules below. */
+static tn_status set_modes(const struct reading *r)
+{
+    int64_t left = 4 * (int64_t)PATHS;
+    tn_status status = json_is_array(r->modes) ? TN_OK : wrong(r, "modes", "a list");
+
+    for (size_t i = 0; i < json_array_size(r->modes) && status == TN_OK; i++) {
+        const char *path;
+        int training;
+        json_error_t error;
+        tn_module *module;
+
+        if (json_unpack_ex(json_array_get(r->modes, i), &error, JSON_STRICT, "[sb]", &path,
+                           &training) != 0)
+            return wrong_form(r, "modes", &error);
+        module = tn_module_find(r->root, path);
+        if (module == NULL)
+            return prefix(r, "mode of module", path);
+        if (!count_paths(module, &left)) {
+            too_many_paths();
+            return tn_error_prefix("%s: script: modes: ", r->source->path);
+        }
+        status = tn_module_train(module, training != 0);
+    }
+    return status;
+}
+
 static tn_status read_tree(struct reading *r)
 {
     tn_status status;
 
-    r->tree = parse(r, SCRIPT_KEY);
+    r->tree = script_parse(r->source->path, r->state, SCRIPT_KEY);
     status = r->tree != NULL ? check_version(r) : tn_error_last_code();
     if (status == TN_OK)
-        status = check_requires(r);
+        status = script_check_requires(r->source->path, r->state, r->operators);
     if (status == TN_OK)
         status = add_modules(r);
     if (status == TN_OK)
         status = add_slots(r, r->slots, "slots", add_slot);
     if (status == TN_OK)
         status = add_slots(r, r->constant_rows, "constants", add_constant);
-    return status == TN_OK ? tn_module_train(r->root, r->training != 0) : status;
+    if (status == TN_OK)
+        status = tn_module_train(r->root, r->training != 0);
+    return status == TN_OK && r->modes != NULL ? set_modes(r) : status;
 }
 
 tn_module *script_load_module(const tn_format_def *self, const tn_source *source)

@@ -10,7 +10,7 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
-	%D%/test_script_operators
+	%D%/test_script_operators %D%/test_script_modes
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
@@ -50,6 +50,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_script_trees_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_operators_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_modes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_modes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_control_CPPFLAGS = $(TN_TEST_CPPFLAGS)
