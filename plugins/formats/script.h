@@ -15,9 +15,9 @@
  *    "strides": [1, 3],       of the values, which the file has in row-major order
  *    "offset": 0, "shape": [2, 3], "strides": [3, 1]}   a view of "data", which has one dimension
  *
- * The text "tenon.requires" has a revision and a plugin for each operator, and the versions of these
- * plugins; `true` is there for an operator that only decompositions call. "tenon.functions" are the
- * decompositions, those that another one uses first:
+ * The text "tenon.requires" has a revision and a plugin for each operator, and the versions of
+ * these plugins; `true` is there for an operator that only decompositions call. The text
+ * "tenon.functions" has the decompositions, those that another one uses first:
  *
  *   {"operators": {"relu": [1, "tenon.ops"], "mul": [1, "tenon.ops", true]},
  *    "plugins": {"tenon.ops": "0.1.0"}}

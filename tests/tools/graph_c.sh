@@ -40,7 +40,8 @@ equal() {
     built "$function" || { complain "$model: does not compile"; return; }
     ./program "$model" "$mode" "$@" >out 2>err || { complain "$model: differs"; return; }
     # All is called by the root now, a constant is a buffer, and results are in one row.
-    plain='s/RecursiveScriptModule/Net/; s/  # [^ ]* *([A-Za-z0-9_.]*)$//; s/CONSTANTS\./self._constants./g; /^----/d
+    plain='s/RecursiveScriptModule/Net/; s/  # [^ ]* *([A-Za-z0-9_.]*)$//; /^----/d
+        s/CONSTANTS\./self._constants./g
         s/^\(def forward.*# tenon.graph 1, [a-z]*\)([^)]*)/\1/
         /^    return /s/[()]//g'
     sed -n '/^---- original/,/^---- written/p' out | sed "$plain" >original
@@ -129,7 +130,8 @@ $compiler -std=c11 $sanitize -I"$root/sdk/include" -I"$abs_builddir/sdk/include"
     complain 'a script with blocks'
 equal net_new blocks.script train float32:2,3 float32:2,3
 grep -q 'tn_loop(.*, 7, ' net.c || complain 'the most steps of a loop'
-test "$(grep -c '^static tn_status net_[a-z]*_[0-9](void' net.c)" = 6 || complain 'not six functions'
+test "$(grep -c '^static tn_status net_[a-z]*_[0-9](void' net.c)" = 6 ||
+    complain 'not six functions'
 
 # a full of shape [] as an argument of a macro
 "$tenon" graph 'CosineEmbeddingLoss()' --input 2,3 --input 2,3 --input 2 --passes decompose \

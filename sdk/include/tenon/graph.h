@@ -383,7 +383,8 @@ TN_API void tn_plan_drop(tn_plan *plan);
  * file with the extension .script, and tn_module_from_file reads it. Names of a script can neither
  * be added nor removed. For a script, returns the script. Fails as tn_module_trace does, and for
  * modules with parametrized or computed tensors or backward hooks. If some parts are in training
- * mode and some in evaluation mode, there is a graph for these modes, too. [owned] [null-ok: options] [null-through] */
+ * mode and some in evaluation mode, there is a graph for these modes, too. [owned]
+ * [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]
@@ -462,8 +463,8 @@ TN_API tn_status tn_graph_operators(tn_graph *const *graphs, int64_t count, tn_s
 TN_API tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state *constants,
                                      const tn_state *operators);
 /* Returns the graph that a script runs while its parts have the modes that they had when it was
- * made, if some were in training mode and some in evaluation mode; NULL, without an error, if it has
- * none. [borrowed] [null-through] */
+ * made, if some were in training mode and some in evaluation mode; NULL, without an error, if it
+ * has none. [borrowed] [null-through] */
 TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 
 TN_END_DECLS
