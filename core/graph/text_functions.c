@@ -12,7 +12,7 @@ enum { MOST_FUNCTIONS = 1 << 12, MOST_NODES = 1 << 18 };
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-const tn_op *tn__functions_op(const tn__functions *functions, const char *name)
+const tn_op *tn__graph_functions_op(const tn__functions *functions, const char *name)
 {
     int64_t at = functions != NULL && functions->operators != NULL
                      ? tn_state_find(functions->operators, name)
@@ -333,8 +333,8 @@ static tn_status lacks(const tn__reader *r, const char *name, const char *option
     return status;
 }
 
-tn_status tn__functions_call(tn__reader *r, const char *name, const char *options, tn_node *out,
-                             bool no_grad, tn_node **node)
+tn_status tn__graph_functions_call(tn__reader *r, const char *name, const char *options,
+                                   tn_node *out, bool no_grad, tn_node **node)
 {
     size_t length = strlen(name);
     bool written = !has(r->functions, name) && length > 1 && name[length - 1] == '_';
@@ -361,7 +361,7 @@ tn_status tn__functions_call(tn__reader *r, const char *name, const char *option
     return inline_call(r, function, r->nodes + skipped, r->n_nodes - skipped, out, no_grad, node);
 }
 
-bool tn__functions_for(const tn__functions *functions, const char *name)
+bool tn__graph_functions_for(const tn__functions *functions, const char *name)
 {
     size_t length = strcspn(name, "@");
     char base[TN__NAME_LONGEST + 2];
@@ -375,7 +375,7 @@ bool tn__functions_for(const tn__functions *functions, const char *name)
     return name[length - 1] == '_' && has(functions, base);
 }
 
-tn_status tn__functions_unpack(tn__reader *r, const char *name, bool *found)
+tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *found)
 {
     tn__results *results = r->results;
     tn_status status = TN_OK;
@@ -397,7 +397,7 @@ tn_status tn__functions_unpack(tn__reader *r, const char *name, bool *found)
     return status;
 }
 
-tn_status tn__functions_make_way(tn__reader *r)
+tn_status tn__graph_functions_make_way(tn__reader *r)
 {
     tn_status status = TN_OK;
 
@@ -464,7 +464,7 @@ static tn_status add_function(tn__functions *all, const char *key, const char *t
     return TN_OK;
 }
 
-tn_status tn__functions_read(tn__functions *all, const tn_state *operators)
+tn_status tn__graph_functions_read(tn__functions *all, const tn_state *operators)
 {
     int64_t count = operators != NULL ? tn_state_count(operators) : 0;
     tn_status status = TN_OK;
@@ -486,7 +486,7 @@ tn_status tn__functions_read(tn__functions *all, const tn_state *operators)
     return status;
 }
 
-void tn__functions_free(tn__functions *all)
+void tn__graph_functions_free(tn__functions *all)
 {
     for (int64_t i = 0; i < all->count; i++)
         tn_graph_drop(all->at[i].graph);

@@ -110,7 +110,8 @@ static const tn_op *find_op(const tn__reader *r, const char *name, bool *inplace
     }
     if (revision > 0 && (name = tn__arena_text(r->arena, name, length)) == NULL)
         return NULL;
-    op = revision > 0 ? tn_op_find(name, (uint32_t)revision) : tn__functions_op(r->functions, name);
+    op = revision > 0 ? tn_op_find(name, (uint32_t)revision)
+                      : tn__graph_functions_op(r->functions, name);
     *inplace = op == NULL && length > 1 && name[length - 1] == '_';
     if (!*inplace)
         return op;
@@ -119,7 +120,7 @@ static const tn_op *find_op(const tn__reader *r, const char *name, bool *inplace
     if (name == NULL)
         return NULL;
     return revision > 0 ? tn_op_find(name, (uint32_t)revision)
-                        : tn__functions_op(r->functions, name);
+                        : tn__graph_functions_op(r->functions, name);
 }
 
 /* Replaces the expressions among options by marks, and appends them to `exprs`. */
@@ -214,10 +215,10 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
     if (how.op != NULL) {
         *node = build_op(r, &how, all, out);
         status = *node != NULL ? TN_OK : tn_error_last_code();
-    } else if (all != NULL && tn__functions_for(r->functions, name)) {
+    } else if (all != NULL && tn__graph_functions_for(r->functions, name)) {
         tn_error_restore(mark);
         name = tn__arena_text(r->arena, name, strcspn(name, "@"));
-        status = name != NULL ? tn__functions_call(r, name, all, out, no_grad, node)
+        status = name != NULL ? tn__graph_functions_call(r, name, all, out, no_grad, node)
                               : TN_ERR_MEMORY;
     } else {
         status = all != NULL ? tn_error_last_code() : TN_ERR_MEMORY;
@@ -287,7 +288,7 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
 static tn_status read_unpack(tn__reader *r, const char *name)
 {
     bool found;
-    tn_status status = tn__functions_unpack(r, name, &found);
+    tn_status status = tn__graph_functions_unpack(r, name, &found);
     tn_node *node = status == TN_OK && !found ? tn__graph_read_find(r, name) : NULL;
 
     if (found)
@@ -454,7 +455,7 @@ tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases)
 
     r->made = NULL;
     if (status == TN_OK)
-        status = tn__functions_make_way(r);
+        status = tn__graph_functions_make_way(r);
     if (status == TN_OK)
         status = read_right(r, aliases, &node);
     made = r->made;
@@ -576,9 +577,9 @@ tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state 
 
     if (!tn__given(text != NULL, "tn_graph_parse_with: text"))
         return NULL;
-    status = tn__functions_read(&functions, operators);
+    status = tn__graph_functions_read(&functions, operators);
     if (status == TN_OK)
         graph = tn__graph_read(text, root, constants, &functions);
-    tn__functions_free(&functions);
+    tn__graph_functions_free(&functions);
     return graph;
 }

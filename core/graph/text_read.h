@@ -125,23 +125,23 @@ tn_graph *tn__graph_read(const char *text, tn_module *root, const tn_state *cons
                          tn__functions *functions);
 
 /* ---- text_functions.c ---- */
-/* Reads the decompositions of operators that this process lacks. tn__functions_free() must be
+/* Reads the decompositions of operators that this process lacks. tn__graph_functions_free() must be
  * called even after a failure. */
-tn_status tn__functions_read(tn__functions *all, const tn_state *operators);
-void tn__functions_free(tn__functions *all);
+tn_status tn__graph_functions_read(tn__functions *all, const tn_state *operators);
+void tn__graph_functions_free(tn__functions *all);
 /* Returns the operator, in the revision that the text was written for. NULL and sets the error if
  * there is none. */
-const tn_op *tn__functions_op(const tn__functions *functions, const char *name);
+const tn_op *tn__graph_functions_op(const tn__functions *functions, const char *name);
 /* Whether there are decompositions of an operator, or of the one that `name_` calls in place. */
-bool tn__functions_for(const tn__functions *functions, const char *name);
+bool tn__graph_functions_for(const tn__functions *functions, const char *name);
 /* Adds the nodes of a decomposition for a call whose arguments have been read. *node is the value;
  * NULL if there are several. */
-tn_status tn__functions_call(tn__reader *r, const char *name, const char *options, tn_node *out,
-                             bool no_grad, tn_node **node);
+tn_status tn__graph_functions_call(tn__reader *r, const char *name, const char *options,
+                                   tn_node *out, bool no_grad, tn_node **node);
 /* Gives the results of such a call the names on the left side. *found: whether `name` is one. */
-tn_status tn__functions_unpack(tn__reader *r, const char *name, bool *found);
+tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *found);
 /* Gives nodes that decompositions have made other names if the left side has theirs. */
-tn_status tn__functions_make_way(tn__reader *r);
+tn_status tn__graph_functions_make_way(tn__reader *r);
 
 /* Stands for the pass, whose name the text does not have. */
 #define TN__GRAPH_OF_TEXT "(of the text)"

@@ -7,7 +7,7 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script \
-	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals
+	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
 	%D%/test_script_operators %D%/test_script_modes
@@ -52,6 +52,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_script_operators_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_modes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_modes_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_ported_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_ported_graphs_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_control_CPPFLAGS = $(TN_TEST_CPPFLAGS)
