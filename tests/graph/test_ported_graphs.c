@@ -66,7 +66,10 @@ static const struct {
       "sigmoid(sigmoid(a))", "exp(a)", 1, "exp", 1 },
     { "nodes_with_kwargs", "  %y = add[alpha=2](%x, %w)\n", "add(a, b, alpha=2)",
       "add(a, add(b, b))", 1, "add", 2 },
-    { "placeholder_matching", "  %a = add_scalar[value=3.0](%x)\n  %y = add(%a, %w)\n",
+    { "placeholder_matching",
+      "  %a = add_scalar[value=3.0](%x)\n  %b = neg(%a)\n  %c = sigmoid(%b)\n  %y = add(%c, %w)\n",
+      "sigmoid(neg(a))", "exp(a)", 1, "exp", 1 },
+    { "an option that differs", "  %a = add_scalar[value=3.0](%x)\n  %y = add(%a, %w)\n",
       "add_scalar(a, value=4.0)", "exp(a)", 0, "exp", 0 },
 };
 
@@ -104,8 +107,8 @@ START_TEST(rewriting_and_back_gives_the_same_values)
 }
 END_TEST
 
-/* test_dce_pass: test_simple, test_dead_chain, test_dead_getattr, test_dead_placeholder,
- * test_dead_placeholder_with_user, test_keep_setitem, test_impure_random */
+/* test_dce_pass: test_simple, test_dead_chain, test_dead_placeholder,
+ * test_dead_placeholder_with_user, test_impure_nodes_args, test_impure_kwargs, and a random draw */
 START_TEST(dead_code_goes_as_in_pytorch)
 {
     TN_SCOPE;
@@ -120,6 +123,7 @@ START_TEST(dead_code_goes_as_in_pytorch)
         { "  %y = neg(%x)\n", 0 },
         { "  %a = exp(%w)\n  %y = neg(%x)\n", 1 },
         { "  %c = copy(%x)\n  %d = relu_(%c!)\n  %y = neg(%c)\n", 0 },
+        { "  %c = copy(%x)\n  %b = add(%x, %w)\n  %d = add(%b, %b, out=%c!)\n  %y = neg(%c)\n", 0 },
         { "  %c = dropout[p=0.5, training=True](%x)\n  %y = neg(%x)\n", 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -133,6 +137,21 @@ START_TEST(dead_code_goes_as_in_pytorch)
         ck_assert_int_eq(tn_graph_dead_code(graph), 0);
         tn_graph_drop(graph);
     }
+}
+END_TEST
+
+/* test_dead_getattr */
+START_TEST(a_parameter_that_nobody_needs_goes)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+    tn_node *w = tn_graph_slot(graph, "w", numbers(1)), *out = step(graph, "neg()", x, NULL);
+    step(graph, "mul()", step(graph, "exp()", x, NULL), w);
+    ck_ok(tn_graph_output(graph, &out, 1));
+    ck_assert_int_eq(tn_graph_dead_code(graph), 3);
+    ck_assert_str_eq(names_of(graph), "x neg output");
+    tn_graph_drop(graph);
 }
 END_TEST
 
@@ -211,11 +230,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        subgraphs_are_rewritten_as_in_pytorch, rewriting_and_back_gives_the_same_values,
-        dead_code_goes_as_in_pytorch,          constants_are_folded_as_in_pytorch,
-        batch_norms_are_folded_as_in_pytorch,  NULL
-    };
+    const TTest *const tests[] = { subgraphs_are_rewritten_as_in_pytorch,
+                                   rewriting_and_back_gives_the_same_values,
+                                   dead_code_goes_as_in_pytorch,
+                                   a_parameter_that_nobody_needs_goes,
+                                   constants_are_folded_as_in_pytorch,
+                                   batch_norms_are_folded_as_in_pytorch,
+                                   NULL };
 
     return suite_run("ported_graphs", tests);
 }
