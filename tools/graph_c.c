@@ -15,8 +15,8 @@ static bool has_word(const char *line, const char *word)
     size_t length = strlen(word);
 
     for (at = at != NULL ? strchr(at, ',') : NULL; at != NULL; at = strchr(at + 1, ','))
-        if (strncmp(at + 2, word, length) == 0 && (at[2 + length] == ',' || at[2 + length] == '\0'))
-            return true;
+        if (strncmp(at + 2, word, length) == 0 && strchr(",(", at[2 + length]) != NULL)
+            return true; /* a parenthesis: paths of modules follow */
     return false;
 }
 
@@ -41,6 +41,7 @@ static tn_status read_words(writer *w)
     w->folded = has_word(text, "folded");
     w->inference = has_word(text, "inference");
     free(text);
+    w->eval &= !w->train;
     return TN_OK;
 }
 
@@ -141,6 +142,8 @@ tn_status graph_c_write(const char *model, tn_module *module, const tn_graph *gr
     w.to = file.to;
     put_comment(&w);
     status = graph_c_module(&w);
+    free((void *)w.blocks);
+    free(w.most);
     if ((ferror(file.to) != 0) + (fclose(file.to) != 0) > 0 && status == TN_OK)
         status = graph_c_out_of_memory();
     if (status == TN_OK && fputs(file.text, stdout) < 0)

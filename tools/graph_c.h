@@ -22,6 +22,9 @@ typedef struct writer {
     bool pack;                                  /* several inputs or outputs */
     bool no_grad;                               /* while nodes are written: recording is off */
     bool failed;                                /* there was no memory for a line */
+    const tn_node **blocks;                     /* nodes with blocks, in the order of the text */
+    int64_t *most;                              /* the most steps of each; -1: no limit */
+    int n_blocks;
 } writer;
 
 /* A piece of text in memory. */
@@ -43,6 +46,20 @@ tn_status piece_end(piece *p, FILE *to, int indent);
 tn_status graph_c_out_of_memory(void);
 /* Writes the forward. */
 tn_status graph_c_forward(writer *w);
+
+/* Returns the variable of a node: its name, or one with `v` and a number of `_` before it. */
+const char *graph_c_variable(const writer *w, const tn_node *node, char out[NAME]);
+/* Writes the inputs [first, end) of a node as an array NODE_SUFFIX. */
+void graph_c_list(writer *w, const tn_node *node, const char *suffix, int64_t first, int64_t end);
+/* Writes what a node computes. *inputs: the number of inputs of the graph so far. */
+tn_status graph_c_node(writer *w, const tn_node *node, int64_t *inputs);
+
+/* graph_c_blocks.c */
+
+/* Writes the functions of all nodes with blocks, inner ones first. */
+tn_status graph_c_blocks(writer *w);
+/* Writes the call of tn_cond or tn_loop for a node. */
+tn_status graph_c_control(writer *w, const tn_node *node);
 
 /* graph_c_module.c */
 

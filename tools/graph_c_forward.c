@@ -82,7 +82,9 @@ static bool is_reserved(const char *name)
         "INFINITY",   "asm",      "unix",        "linux",
         "signbit",    "expect",   "expect_mode", "expect_inference",
         "add_result", "isnan",    "isinf",       "isfinite",
-        "alignas",    "alignof",  "nullptr",     "constexpr"
+        "alignas",    "alignof",  "nullptr",     "constexpr",
+        "user",       "in",       "n_in",        "out",
+        "n_out"
     };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -93,7 +95,7 @@ static bool is_reserved(const char *name)
 }
 
 /* Returns the variable of a node: its name, or one with `v` and a number of `_` before it. */
-static const char *variable(const writer *w, const tn_node *node, char out[NAME])
+const char *graph_c_variable(const writer *w, const tn_node *node, char out[NAME])
 {
     uint64_t mark = tn_error_mark();
 
@@ -111,7 +113,7 @@ static const char *variable(const writer *w, const tn_node *node, char out[NAME]
 
 static const char *argument(const writer *w, const tn_node *node, char out[NAME])
 {
-    return node == TN_NODE_NONE ? "TN_NONE" : variable(w, node, out);
+    return node == TN_NODE_NONE ? "TN_NONE" : graph_c_variable(w, node, out);
 }
 
 static const wrapper *wrapper_of(const tn_node *node)
@@ -142,7 +144,7 @@ static bool put_options(writer *w, const tn_node *node, int arguments)
 
     if (def->options == NULL || options == NULL)
         return false;
-    variable(w, node, name);
+    graph_c_variable(w, node, name);
     snprintf(upper, sizeof upper, "%s", def->name);
     for (char *at = upper; *at != '\0'; at++)
         *at = (char)toupper((unsigned char)*at);
@@ -165,8 +167,8 @@ static bool put_options(writer *w, const tn_node *node, int arguments)
     return begun;
 }
 
-/* Writes the inputs [first, end) of a call as an array, for a list. */
-static void put_list(writer *w, const tn_node *node, int64_t first, int64_t end)
+/* Writes the inputs [first, end) of a call as an array NODE_SUFFIX. */
+void graph_c_list(writer *w, const tn_node *node, const char *suffix, int64_t first, int64_t end)
 {
     char name[NAME], in[NAME];
     piece line;
@@ -175,7 +177,7 @@ static void put_list(writer *w, const tn_node *node, int64_t first, int64_t end)
         w->failed = true;
         return;
     }
-    fprintf(line.to, "tn_tensor *%s_in[] = { ", variable(w, node, name));
+    fprintf(line.to, "tn_tensor *%s_%s[] = { ", graph_c_variable(w, node, name), suffix);
     for (int64_t i = first; i < end; i++)
         fprintf(line.to, "%s%s", argument(w, tn_node_input(node, i), in),
                 i + 1 < end ? ", " : " };");
@@ -203,7 +205,8 @@ static void put_arguments(writer *w, FILE *to, const tn_node *node, const wrappe
     for (int32_t i = 0; i < def->n_inputs; i++) {
         put_separator(to, any);
         if ((def->inputs[i].flags & TN_OPERAND_LIST) != 0)
-            fprintf(to, "%s_in, %lld", variable(w, node, name), (long long)(value_count(node) - i));
+            fprintf(to, "%s_in, %lld", graph_c_variable(w, node, name),
+                    (long long)(value_count(node) - i));
         else
             fputs(argument(w, tn_node_input(node, i), name), to);
     }
@@ -231,7 +234,7 @@ static void begin_call(const writer *w, const tn_node *node, FILE *to)
     char name[NAME];
 
     if (tn_node_user_count(node) > 0)
-        fprintf(to, "tn_tensor *%s = ", variable(w, node, name));
+        fprintf(to, "tn_tensor *%s = ", graph_c_variable(w, node, name));
     else
         fputs("ok = ", to);
 }
@@ -249,12 +252,12 @@ static tn_status put_several(writer *w, const tn_node *node, const wrapper *how,
     bool any = false;
     piece line;
 
-    variable(w, node, name);
+    graph_c_variable(w, node, name);
     for (int32_t i = 0; i < def->n_outputs; i++) {
         tn_node *at = tn_node_item(node, i);
 
         if (at != NULL && !tn_node_is_erased(at) && at != node)
-            fprintf(w->to, "    tn_tensor *%s;\n", variable(w, at, item));
+            fprintf(w->to, "    tn_tensor *%s;\n", graph_c_variable(w, at, item));
         else
             fprintf(w->to, "    tn_tensor *%s_%d;\n", name, (int)i);
     }
@@ -271,7 +274,7 @@ static tn_status put_several(writer *w, const tn_node *node, const wrapper *how,
 
         put_separator(line.to, &any);
         if (at != NULL && !tn_node_is_erased(at) && at != node)
-            fprintf(line.to, "&%s", variable(w, at, item));
+            fprintf(line.to, "&%s", graph_c_variable(w, at, item));
         else
             fprintf(line.to, "&%s_%d", name, (int)i);
     }
@@ -291,7 +294,7 @@ static tn_status put_op(writer *w, const tn_node *node)
     if (how == NULL)
         return tn_error_last_code();
     if (list_of(def) >= 0)
-        put_list(w, node, list_of(def), value_count(node));
+        graph_c_list(w, node, "in", list_of(def), value_count(node));
     options = put_options(w, node, how->arguments);
     if (def->n_outputs != 1)
         return put_several(w, node, how, options);
@@ -306,7 +309,7 @@ static tn_status put_op(writer *w, const tn_node *node)
     put_arguments(w, line.to, node, how, &any);
     if (has_struct(def, how)) {
         put_separator(line.to, &any);
-        fprintf(line.to, options ? "&%s_options" : "NULL", variable(w, node, name));
+        fprintf(line.to, options ? "&%s_options" : "NULL", graph_c_variable(w, node, name));
     }
     fputs(")", line.to);
     end_call(node, line.to);
@@ -324,10 +327,10 @@ static tn_status put_out(writer *w, const tn_node *node)
 
     if (wrapper_of(node) == NULL)
         return tn_error_last_code();
-    variable(w, node, name);
+    graph_c_variable(w, node, name);
     fprintf(w->to, "    static tn_op_ref %s_op = { \"%s\", %u, NULL };\n", name, def->name,
             def->revision);
-    put_list(w, node, 0, count);
+    graph_c_list(w, node, "in", 0, count);
     options = put_options(w, node, 0);
     if (!piece_begin(&line))
         return graph_c_out_of_memory();
@@ -358,7 +361,8 @@ static void put_slot(writer *w, const tn_node *node)
         w->failed = true;
         return;
     }
-    fprintf(line.to, "tn_tensor *%s = tn_module_find_tensor(self, ", variable(w, node, name));
+    fprintf(line.to, "tn_tensor *%s = tn_module_find_tensor(self, ",
+            graph_c_variable(w, node, name));
     if (tn_node_kind_of(node) == TN_NODE_CONSTANT) {
         char path[NAME + 32];
 
@@ -375,7 +379,7 @@ static void put_input(writer *w, const tn_node *node, int64_t index)
 {
     char name[NAME];
 
-    variable(w, node, name);
+    graph_c_variable(w, node, name);
     if (tn_node_user_count(node) == 0 && !w->fixed) {
         if (!w->pack)
             fprintf(w->to, "    (void)%s;\n", name);
@@ -407,7 +411,7 @@ static void put_recording(writer *w, bool no_grad)
     w->no_grad = no_grad;
 }
 
-static tn_status put_node(writer *w, const tn_node *node, int64_t *inputs)
+tn_status graph_c_node(writer *w, const tn_node *node, int64_t *inputs)
 {
     switch (tn_node_kind_of(node)) {
     case TN_NODE_INPUT: put_input(w, node, (*inputs)++); return TN_OK;
@@ -423,6 +427,8 @@ static tn_status put_node(writer *w, const tn_node *node, int64_t *inputs)
                                                                              : put_op(w, node);
     case TN_NODE_ITEM: return TN_OK;
     case TN_NODE_OUTPUT: put_recording(w, false); return TN_OK;
+    case TN_NODE_IF:
+    case TN_NODE_LOOP: put_recording(w, tn_node_is_no_grad(node)); return graph_c_control(w, node);
     case TN_NODE_CALL:
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "tenon graph: node %s: the C form has no calls of modules; expected a graph "
@@ -441,7 +447,7 @@ static void put_return(writer *w, const tn_node *output)
     char name[NAME];
 
     if (!w->pack) {
-        variable(w, tn_node_input(output, 0), name);
+        graph_c_variable(w, tn_node_input(output, 0), name);
         if (w->inference)
             fprintf(w->to, "    return ok && expect_inference(%s) ? %s : NULL;\n", name, name);
         else
@@ -449,7 +455,7 @@ static void put_return(writer *w, const tn_node *output)
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        variable(w, tn_node_input(output, i), name);
+        graph_c_variable(w, tn_node_input(output, i), name);
         if (w->inference)
             fprintf(w->to, "    ok = ok && expect_inference(%s);\n", name);
         fprintf(w->to, "    ok = ok && add_result(results, %s);\n", name);
@@ -475,7 +481,10 @@ tn_status graph_c_forward(writer *w)
     const tn_node *output = NULL;
     int64_t inputs = 0;
     char name[NAME];
+    tn_status status = graph_c_blocks(w);
 
+    if (status != TN_OK)
+        return status;
     if (w->pack) {
         fprintf(w->to,
                 "static tn_status %s_call(tn_module *self, const tn_pack *given, "
@@ -487,7 +496,7 @@ tn_status graph_c_forward(writer *w)
         while (input != NULL && tn_node_kind_of(input) != TN_NODE_INPUT)
             input = tn_node_next(input);
         fprintf(w->to, "static tn_tensor *%s_forward(tn_module *self, tn_tensor *%s)\n{\n", w->name,
-                input != NULL ? variable(w, input, name) : "input");
+                input != NULL ? graph_c_variable(w, input, name) : "input");
     }
     fputs("    bool ok = true;\n", w->to);
     if (!w->train && !w->eval && !uses_self(w->graph))
@@ -495,8 +504,7 @@ tn_status graph_c_forward(writer *w)
     if (w->train || w->eval)
         fprintf(w->to, "    ok = expect_mode(self, %s);\n", w->train ? "true" : "false");
     for (const tn_node *node = tn_graph_first(w->graph); node != NULL; node = tn_node_next(node)) {
-        tn_status status = put_node(w, node, &inputs);
-
+        status = graph_c_node(w, node, &inputs);
         if (status != TN_OK)
             return status;
         output = node;

@@ -15,6 +15,7 @@ tools_tenon_SOURCES = \
 	%D%/files.h \
 	%D%/graph.c \
 	%D%/graph_c.c \
+	%D%/graph_c_blocks.c \
 	%D%/graph_c.h \
 	%D%/graph_c_forward.c \
 	%D%/graph_c_module.c \

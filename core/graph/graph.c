@@ -82,6 +82,32 @@ static void drop_guards(tn_graph *graph)
     graph->n_guards = graph->guards_capacity = 0;
 }
 
+tn_status tn__graph_ask(tn_graph *graph, const char *path, bool training)
+{
+    tn__asked *asked;
+
+    for (int64_t i = 0; i < graph->n_asked; i++)
+        if (strcmp(graph->asked[i].path, path) == 0)
+            return TN_OK;
+    if (!tn__vector_room(&graph->asked, &graph->asked_capacity, graph->n_asked + 1,
+                         sizeof *graph->asked))
+        return TN_ERR_MEMORY;
+    asked = &graph->asked[graph->n_asked];
+    *asked = (tn__asked){ tn_strdup(path), training };
+    if (asked->path == NULL)
+        return TN_ERR_MEMORY;
+    graph->n_asked++;
+    return TN_OK;
+}
+
+bool tn__graph_is_mixed(const tn_graph *graph)
+{
+    for (int64_t i = 1; i < graph->n_asked; i++)
+        if (graph->asked[i].training != graph->asked[0].training)
+            return true;
+    return false;
+}
+
 void tn_graph_drop(tn_graph *graph)
 {
     if (graph == NULL || atomic_fetch_sub_explicit(&graph->refs, 1, memory_order_acq_rel) != 1)
@@ -94,6 +120,9 @@ void tn_graph_drop(tn_graph *graph)
     tn_free(graph->type);
     tn_pack_drop(graph->in);
     tn_pack_drop(graph->out);
+    for (int64_t i = 0; i < graph->n_asked; i++)
+        tn_free(graph->asked[i].path);
+    tn_free(graph->asked);
     drop_guards(graph);
     tn_free(graph);
 }
@@ -220,7 +249,7 @@ static tn_node *copy_node(tn_graph *to, const tn_node *from)
     return node;
 }
 
-static tn_status copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies)
+tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies)
 {
     tn_status status = TN_OK;
 
@@ -266,6 +295,8 @@ static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
     to->n_symbols = from->n_symbols;
     if (status == TN_OK)
         status = tn__graph_set_text(&to->type, from->type);
+    for (int64_t i = 0; i < from->n_asked && status == TN_OK; i++)
+        status = tn__graph_ask(to, from->asked[i].path, from->asked[i].training);
     if (status == TN_OK && from->in != NULL && (to->in = tn__values_with(from->in, NULL)) == NULL)
         status = tn_error_last_code();
     if (status == TN_OK && from->out != NULL &&
@@ -277,7 +308,7 @@ static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
             status = tn_error_last_code();
     }
     for (tn_node *node = from->first; node != NULL && status == TN_OK; node = node->next)
-        status = copy_inputs(node, copies[node->id], copies);
+        status = tn__graph_copy_inputs(node, copies[node->id], copies);
     to->next_id = from->next_id;
     to->fixed = from->fixed;
     to->inference = from->inference;

@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/compile.c \
 	%D%/control.c \
 	%D%/control.h \
+	%D%/functions.c \
 	%D%/graph.c \
 	%D%/lint.c \
 	%D%/node.c \
@@ -33,10 +34,12 @@ libcore_la_SOURCES += \
 	%D%/region_run.c \
 	%D%/run.c \
 	%D%/script.c \
+	%D%/script_convert.c \
 	%D%/symbols.c \
 	%D%/symbols_run.c \
 	%D%/text.c \
 	%D%/text_forms.c \
+	%D%/text_functions.c \
 	%D%/text_head.c \
 	%D%/text_read.c \
 	%D%/text_read_block.c \

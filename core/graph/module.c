@@ -10,12 +10,71 @@
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
+/* Returns whether the modules below have the mode of the root. */
+static bool is_uniform(const tn_module *module, bool training)
+{
+    bool same = module->training == training;
+
+    for (int64_t i = 0; i < module->children.count && same; i++)
+        if (module->children.at[i].child != NULL)
+            same = is_uniform(module->children.at[i].child, training);
+    return same;
+}
+
+/* Returns whether the modules whose mode counts for a graph have that mode. */
+static bool has_modes(const tn_graph *graph, const tn_module *self)
+{
+    bool has = graph->training < 0 || graph->n_asked > 0 || graph->training == self->training;
+
+    for (int64_t i = 0; i < graph->n_asked && has; i++) {
+        uint64_t mark = tn_error_mark();
+        const tn_module *module = tn_module_find((tn_module *)(uintptr_t)self,
+                                                 graph->asked[i].path);
+
+        /* A part that the script does not have any more counts as the root. */
+        has = (module != NULL ? module : self)->training == graph->asked[i].training;
+        tn_error_restore(mark);
+    }
+    return has;
+}
+
+/* Returns the graph of a script for the modes of its parts, which are not all the same. */
+static tn_graph *graph_of_modes(const tn__modes *modes, const tn_module *self)
+{
+    const tn_graph *some = NULL;
+    tn__text text = { 0 };
+
+    for (int i = 2; i >= 0; i--) {
+        if (modes->graphs[i] != NULL && has_modes(modes->graphs[i], self))
+            return modes->graphs[i];
+        some = some == NULL ? modes->graphs[i] : some;
+    }
+    for (int64_t i = 0; i < some->n_asked; i++) {
+        uint64_t mark = tn_error_mark();
+        const tn_module *module = tn_module_find((tn_module *)(uintptr_t)self, some->asked[i].path);
+
+        if (module != NULL)
+            tn__text_add(&text, "%s%q: %s", text.length > 0 ? ", " : "", some->asked[i].path,
+                         module->training ? "training" : "evaluation");
+        tn_error_restore(mark);
+    }
+    tn__text_put(&text, "", 1);
+    tn_fail(TN_ERR_RUNTIME,
+            "%s: no graph for the modes of its parts, got %s; expected all parts in one mode, or "
+            "the modes that they had when the script was made",
+            self->type, text.failed ? "others" : text.at);
+    tn__text_free(&text);
+    return NULL;
+}
+
 /* Returns the graph for the mode of the module. */
 static tn_graph *graph_now(const tn_module *self)
 {
     const tn__modes *modes = tn_module_user(self);
     tn_graph *graph = modes->graphs[self->training];
 
+    if (modes->files != NULL && !is_uniform(self, self->training))
+        return graph_of_modes(modes, self);
     if (tn__unlikely(graph == NULL))
         tn_fail(TN_ERR_RUNTIME,
                 "%s: the graph was traced in %s mode, and the module is in %s mode; trace the "
@@ -236,12 +295,12 @@ static void release(void *user)
 {
     tn__modes *modes = user;
 
-    tn_graph_drop(modes->graphs[0]);
-    tn_graph_drop(modes->graphs[1]);
+    for (int i = 0; i < 3; i++)
+        tn_graph_drop(modes->graphs[i]);
     for (tn__retyped *at = modes->retyped, *next; at != NULL; at = next) {
         next = at->next;
-        tn_graph_drop(at->graphs[0]);
-        tn_graph_drop(at->graphs[1]);
+        for (int i = 0; i < 3; i++)
+            tn_graph_drop(at->graphs[i]);
         tn_free(at);
     }
     tn_state_drop(modes->files);
@@ -256,14 +315,14 @@ static bool is_one(const tn_graph *graph)
                              graph->output->n_in == 1);
 }
 
-tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature)
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[3], bool with_signature)
 {
     tn__modes *modes = tn_calloc(1, sizeof *modes);
     tn_status status = modes != NULL ? TN_OK : TN_ERR_MEMORY;
 
     if (modes != NULL)
         pthread_mutex_init(&modes->lock, NULL);
-    for (int i = 0; i < 2 && modes != NULL; i++)
+    for (int i = 0; i < 3 && modes != NULL; i++)
         if (graphs[i] != NULL)
             modes->graphs[i] = tn_graph_keep(graphs[i]);
     if (status == TN_OK)
@@ -288,7 +347,7 @@ tn__modes *tn__module_modes(const tn_module *module)
 static tn_status fill(tn_module *module, tn_graph *graph)
 {
     tn_graph *const graphs[] = { graph->training <= 0 ? graph : NULL,
-                                 graph->training != 0 ? graph : NULL };
+                                 graph->training != 0 ? graph : NULL, NULL };
     tn_status status;
 
     module->training = graph->training >= 0 ? graph->training != 0 : !graph->evaluates;

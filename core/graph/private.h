@@ -90,6 +90,7 @@ struct tn_node {
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
     bool no_grad;    /* runs without recording gradients */
+    bool generated;  /* while a text is read: made by a decomposition, and the name is free */
     char *target;    /* path of a slot, constant or module in the root module; NULL: the name */
     char *path;      /* the module that called the operator, relative to the root; NULL: unknown */
     char *type;      /* type of that module; NULL: unknown */
@@ -99,6 +100,12 @@ typedef struct tn__named {
     tn_node *node;
     int64_t next; /* last number that was appended to this name, for another node */
 } tn__named;
+
+/* A module whose code has asked for its mode, and what it got. */
+typedef struct tn__asked {
+    char *path;
+    bool training;
+} tn__asked;
 
 struct tn_graph {
     _Atomic int32_t refs;
@@ -121,18 +128,22 @@ struct tn_graph {
     tn_pack *in, *out; /* form of the arguments and results, as in tn__callee */
     bool evaluates;    /* the module was in evaluation mode */
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
+    tn__asked *asked; /* the modules whose mode counts; none although `training` is set: the root */
+    int64_t n_asked, asked_capacity;
 };
 
 /* The graphs of a script for tensors of other dtypes or shapes, because it was converted. */
 typedef struct tn__retyped {
     struct tn__retyped *next;
-    tn_graph *graphs[2];
+    tn_graph *graphs[3];
 } tn__retyped;
 
 /* What a GraphModule or a script runs. Copies of the module share it. */
 typedef struct tn__modes {
-    tn_graph *graphs[2]; /* in evaluation and training mode, maybe the same; NULL: none */
-    tn_state *files;     /* the other files of a script; NULL: not a script */
+    /* In evaluation and training mode, maybe the same, and with some parts in one mode and some in
+     * the other; NULL: none. */
+    tn_graph *graphs[3];
+    tn_state *files; /* the other files of a script; NULL: not a script */
     pthread_mutex_t lock;
     tn__retyped *retyped;
 } tn__modes;
@@ -152,6 +163,10 @@ void tn__graph_guard_drop(tn__guard *guard);
 bool tn__graph_guard_holds(const tn__guard *guard);
 /* From now on a run fails if the tensor of a slot has changed, because `who` has used its value. */
 tn_status tn__graph_guard_slots(tn_graph *graph, const char *who);
+/* Notes that the graph is for this mode of a module. */
+tn_status tn__graph_ask(tn_graph *graph, const char *path, bool training);
+/* Returns whether the graph is for modules in different modes. */
+bool tn__graph_is_mixed(const tn_graph *graph);
 /* Moves the nodes and everything else from `from` to `graph`, and drops `from`. The nodes that
  * `graph` had are erased. */
 void tn__graph_take(tn_graph *graph, tn_graph *from);
@@ -205,6 +220,8 @@ static inline const char *tn__graph_target(const tn_node *node)
 /* For a node that takes the place of `from`: copies what only `from` has: the module that called
  * it, and sizes that vary. */
 tn_status tn__graph_inherit(tn_node *node, const tn_node *from);
+/* Copies the path and type of the module that called the operator. */
+tn_status tn__graph_inherit_place(tn_node *node, const tn_node *from);
 /* Sets a text of a node or graph to a copy of `text`, which may be NULL. */
 tn_status tn__graph_set_text(char **to, const char *text);
 /* Writes the name that a node for this path gets: letters, digits and `_`. */
@@ -285,6 +302,24 @@ bool tn__graph_draws(const tn_node *node);
 tn_status tn__blocks_run(const tn_node *node, const int64_t *symbols, tn_tensor *const *in,
                          tn_tensor **out);
 
+/* ---- graph.c, for copies of a part ---- */
+/* Gives a copy of a node the copies of its inputs and of its ITEM nodes; `copies` is indexed by the
+ * ids of the originals. */
+tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies);
+
+/* ---- trace_module.c ---- */
+/* Whether the graph has integers, among the options of operators or as the most steps of a loop,
+ * which may come from sizes. */
+bool tn__trace_has_sizes(const tn_graph *graph);
+
+/* ---- functions.c ---- */
+/* Appends what names the decomposition of a call: operator, options and types of the inputs, such
+ * as "scale[by=2](float32[N, 3], none)". `options` is NULL without options. */
+void tn__functions_key(tn__text *text, const char *name, const char *options, tn_node *const *in,
+                       int64_t n_in);
+/* Returns whether an operator is of a plugin that does not come with Tenon. */
+bool tn__functions_foreign(const tn_op *op);
+
 /* ---- trace_graph.c ---- */
 /* Finds out what the operator of a node returns by running its decomposition for shapes only. The
  * meta is not changed if only a run can tell. */
@@ -333,6 +368,13 @@ typedef struct tn__symbols_call {
 } tn__symbols_call;
 /* Traces at several sizes, as the text of tn_tracing_options.dynamic says. */
 tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
+/* What makes a graph for given values of symbols. */
+typedef struct tn__symbols_make {
+    tn_graph *(*make)(const struct tn__symbols_make *self, const int64_t *symbols);
+} tn__symbols_make;
+/* Makes graphs for several values of the symbols of `names`, and returns one whose integers that
+ * differ are expressions. */
+tn_graph *tn__symbols_fit(const tn__symbols_make *how, const tn_graph *names);
 /* Makes a tensor without memory, which the scope owns. */
 tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
 
@@ -382,10 +424,13 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
-/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. With
+/* Makes graphs the forward of a module: as in tn__modes. With
  * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
  * the result. */
-tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature);
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[3], bool with_signature);
+/* script_convert.c: returns the graphs of a script, as in tn__modes, for the dtypes and shapes that
+ * its tensors have now. */
+tn_graph *const *tn__script_graphs(tn__modes *modes, tn_module *script);
 /* Returns what a GraphModule or a script runs; NULL, without an error, for other modules. */
 tn__modes *tn__module_modes(const tn_module *module);
 

@@ -66,17 +66,24 @@ tn_status tn_node_set_module(tn_node *node, tn_module *module)
     return TN_OK;
 }
 
+tn_status tn__graph_inherit_place(tn_node *node, const tn_node *from)
+{
+    tn_status status = TN_OK;
+
+    if (tn__graph_is_leaf(node) || node->kind == TN_NODE_ITEM)
+        return TN_OK;
+    status = tn__graph_set_text(&node->path, from->path);
+    return status == TN_OK ? tn__graph_set_text(&node->type, from->type) : status;
+}
+
 tn_status tn__graph_inherit(tn_node *node, const tn_node *from)
 {
     bool same = node->n_out == 1 && from->n_out == 1 && node->meta->ndim == from->meta->ndim;
     bool fresh = !tn__graph_is_leaf(node) && node->kind != TN_NODE_ITEM;
     tn_status status = TN_OK;
 
-    if (fresh && node->path == NULL && node->type == NULL) {
-        status = tn__graph_set_text(&node->path, from->path);
-        if (status == TN_OK)
-            status = tn__graph_set_text(&node->type, from->type);
-    }
+    if (fresh && node->path == NULL && node->type == NULL)
+        status = tn__graph_inherit_place(node, from);
     for (int32_t d = 0; same && d < node->meta->ndim; d++)
         same = node->meta->shape[d] == from->meta->shape[d];
     for (int64_t i = 0; fresh && same && i < from->n_exprs && status == TN_OK; i++)

@@ -19,7 +19,7 @@ static const char *original_name(const tn_module *module)
     return module->frozen != 0 ? module->tree_extra + sizeof EXTRA - 1 : module->type;
 }
 
-static tn_status check_module(const tn_module *root, tn_module *module, const char *path)
+static tn_status check_module(tn_module *module, const char *path)
 {
     if (tn_is_parametrized(module, NULL)) /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME,
@@ -36,11 +36,6 @@ static tn_status check_module(const tn_module *root, tn_module *module, const ch
                        "script: module %q (%s): has backward hooks, which a graph cannot hold; "
                        "remove them",
                        path, module->type);
-    if (module->training != root->training)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "script: module %q (%s) is in %s mode, and the root is not; a script has a "
-                       "graph for each mode of all modules: call tn_module_train on the root",
-                       path, module->type, module->training ? "training" : "evaluation");
     return TN_OK;
 }
 
@@ -55,7 +50,7 @@ static tn_status check_tree(tn_module *module)
                        HOLDER);
     status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
-        status = check_module(module, walk.at[i].module, walk.at[i].path);
+        status = check_module(walk.at[i].module, walk.at[i].path);
     tn__walk_free(&walk);
     return status;
 }
@@ -228,15 +223,15 @@ static tn_graph *place(tn_module *script, tn_graph *graph)
     return NULL;
 }
 
-/* Makes a script of a module and of its graphs for evaluation and training mode. */
-static tn_module *make(tn_module *module, tn_graph *const graphs[2])
+/* Makes a script of a module and of its graphs, as in tn__modes. */
+static tn_module *make(tn_module *module, tn_graph *const graphs[3])
 {
     tn_module *script = mirror_tree(module);
-    tn_graph *own[2] = { NULL, NULL };
+    tn_graph *own[3] = { NULL, NULL, NULL };
     tn_status status = script != NULL ? TN_OK : tn_error_last_code();
     tn__modes *modes = NULL;
 
-    for (int i = 0; i < 2 && status == TN_OK; i++) {
+    for (int i = 0; i < 3 && status == TN_OK; i++) {
         if (graphs[i] == NULL)
             continue;
         own[i] = i == 1 && graphs[1] == graphs[0] ? tn_graph_keep(own[0])
@@ -248,8 +243,8 @@ static tn_module *make(tn_module *module, tn_graph *const graphs[2])
         status = tn_error_last_code();
     if (status == TN_OK && (modes->files = tn_state_new()) == NULL)
         status = TN_ERR_MEMORY;
-    tn_graph_drop(own[0]);
-    tn_graph_drop(own[1]);
+    for (int i = 0; i < 3; i++)
+        tn_graph_drop(own[i]);
     if (status == TN_OK) {
         const tn__slot *slot = tn__slots_find(&script->children, HOLDER);
 
@@ -273,15 +268,72 @@ static bool never(void *user, tn_module *module, const char *path)
     return false;
 }
 
-static tn_graph *trace(tn_module *module, tn_tensor *input, const tn_pack *pack,
-                       const tn_tracing_options *options)
-{
-    tn_graph *graph = pack != NULL ? tn_module_trace_pack(module, pack, options)
-                                   : tn_module_trace(module, input, options);
+struct tracing {
+    tn_module *module;
+    tn_tensor *input;
+    const tn_pack *pack;
+    const tn_tracing_options *options;
+};
 
-    if (graph == NULL)
-        tn_error_prefix("script: in %s mode: ", module->training ? "training" : "evaluation");
-    return graph;
+static tn_status trace(const struct tracing *t, tn_graph **graph)
+{
+    tn_module *module = t->module;
+
+    *graph = t->pack != NULL ? tn_module_trace_pack(module, t->pack, t->options)
+                             : tn_module_trace(module, t->input, t->options);
+    if (*graph != NULL)
+        return TN_OK;
+    return tn_error_prefix("script: in %s mode: ", module->training ? "training" : "evaluation");
+}
+
+/* Traces with all modules in one mode. */
+static tn_status trace_mode(const struct tracing *t, bool training, tn_graph **graph)
+{
+    tn_status status = tn_module_train(t->module, training);
+
+    return status == TN_OK ? trace(t, graph) : status;
+}
+
+/* Returns the place of a graph in tn__modes; -1: for all modes. */
+static int mode_of(const tn_graph *graph)
+{
+    if (graph->training < 0)
+        return -1;
+    if (tn__graph_is_mixed(graph))
+        return 2;
+    return graph->n_asked > 0 ? graph->asked[0].training : graph->training;
+}
+
+/* Traces in the present modes and, if any code asks for them, with all modules in each mode. */
+static tn_status trace_modes(const struct tracing *t, tn_graph *graphs[3])
+{
+    bool *modes;
+    tn_graph *graph = NULL;
+    tn__walk walk = { 0 };
+    tn_status status = tn__walk_collect(t->module, TN_SLOT_CHILD, false, &walk);
+
+    modes = tn_malloc((size_t)walk.count + 1);
+    if (status == TN_OK && modes == NULL)
+        status = TN_ERR_MEMORY;
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
+        modes[i] = walk.at[i].module->training;
+    if (status == TN_OK)
+        status = trace(t, &graph);
+    if (status == TN_OK && graph->training < 0) {
+        graphs[0] = graph;
+        graphs[1] = tn_graph_keep(graph);
+    } else if (status == TN_OK) {
+        graphs[mode_of(graph)] = graph;
+        for (int i = 0; i < 2 && status == TN_OK; i++)
+            if (graphs[i] == NULL)
+                status = trace_mode(t, i == 1, &graphs[i]);
+        for (int64_t i = 0; i < walk.count; i++)
+            if (tn__module_set_mode(walk.at[i].module, modes[i]) != TN_OK)
+                status = tn_error_last_code();
+    }
+    tn__walk_free(&walk);
+    tn_free(modes);
+    return status;
 }
 
 static tn_module *script_with(tn_module *module, tn_tensor *input, const tn_pack *pack,
@@ -289,8 +341,7 @@ static tn_module *script_with(tn_module *module, tn_tensor *input, const tn_pack
 {
     tn_tracing_options how = TN_TRACING_OPTIONS;
     const tn__modes *modes = tn__module_modes(module);
-    tn_graph *graphs[2] = { NULL, NULL };
-    bool now = module->training;
+    tn_graph *graphs[3] = { NULL, NULL, NULL };
     tn_module *script = NULL;
     tn_status status;
 
@@ -302,147 +353,12 @@ static tn_module *script_with(tn_module *module, tn_tensor *input, const tn_pack
     how.is_leaf = never;
     if (check_tree(module) != TN_OK)
         return NULL;
-    graphs[now] = trace(module, input, pack, &how);
-    status = graphs[now] != NULL ? TN_OK : tn_error_last_code();
-    if (status == TN_OK && graphs[now]->training < 0) {
-        graphs[!now] = tn_graph_keep(graphs[now]);
-    } else if (status == TN_OK) {
-        status = tn_module_train(module, !now);
-        if (status == TN_OK && (graphs[!now] = trace(module, input, pack, &how)) == NULL)
-            status = tn_error_last_code();
-        if (tn_module_train(module, now) != TN_OK)
-            status = tn_error_last_code();
-    }
+    status = trace_modes(&(struct tracing){ module, input, pack, &how }, graphs);
     if (status == TN_OK)
         script = make(module, graphs);
-    tn_graph_drop(graphs[0]);
-    tn_graph_drop(graphs[1]);
+    for (int i = 0; i < 3; i++)
+        tn_graph_drop(graphs[i]);
     return script;
-}
-
-/* ---- graphs of a script that was converted --------------------------------------------------- */
-
-/* Returns the tensor that a script has for a slot or constant of its graph; NULL and sets the error
- * if it has none. */
-static tn_tensor *tensor_of(tn_module *script, const tn_node *node)
-{
-    char path[32 + 3 * TN__NAME_LONGEST];
-    const char *target = tn__graph_target(node);
-    tn_tensor *tensor;
-
-    if (node->kind == TN_NODE_CONSTANT) {
-        tn_snprint(path, sizeof path, HOLDER ".%s", target);
-        target = path;
-    }
-    tensor = tn_module_find_tensor(script, target);
-    return tn__tensor_ok(tensor) ? tensor : NULL;
-}
-
-static bool is_held(const tn_node *node)
-{
-    return node->kind == TN_NODE_SLOT || node->kind == TN_NODE_CONSTANT;
-}
-
-/* Returns whether the tensors have the dtypes and shapes that the graph declares. */
-static bool fits(const tn_graph *graph, tn_module *script)
-{
-    bool same = true;
-
-    for (const tn_node *node = graph != NULL ? graph->first : NULL;
-         node != NULL && tn__graph_is_leaf(node) && same; node = node->next) {
-        uint64_t mark = tn_error_mark();
-        const tn_tensor *tensor = is_held(node) ? tensor_of(script, node) : NULL;
-
-        if (tensor == NULL) {
-            tn_error_restore(mark);
-            continue;
-        }
-        same = tensor->dtype == node->meta->dtype && tensor->view.ndim == node->meta->ndim;
-        for (int32_t d = 0; same && d < node->meta->ndim; d++)
-            same = tensor->view.shape[d] == node->meta->shape[d];
-    }
-    return same;
-}
-
-/* Writes the dtypes and shapes of the tensors into the graph, and the dtypes that they have now
- * into inputs that had the same ones before. */
-static tn_status retype(tn_graph *graph, tn_module *script)
-{
-    tn_dtype now[64] = { 0 };
-    tn_status status = TN_OK;
-
-    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node) && status == TN_OK;
-         node = node->next) {
-        tn_tensor *tensor = is_held(node) ? tensor_of(script, node) : NULL;
-
-        if (!is_held(node))
-            continue;
-        if (tensor == NULL)
-            return tn_error_last_code();
-        if (tensor->dtype != node->meta->dtype && node->meta->dtype < tn__countof(now))
-            now[node->meta->dtype] = tensor->dtype;
-        tn__build_meta_of(tensor, node->meta);
-        if (node->kind == TN_NODE_SLOT) { /* for tn_graph_lint */
-            tn__graph_guard_drop(&node->held);
-            node->held = (tn__guard){ .tensor = tn_tensor_keep(tensor) };
-        }
-    }
-    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node); node = node->next)
-        if (node->kind == TN_NODE_INPUT && node->meta->dtype < tn__countof(now) &&
-            now[node->meta->dtype] != 0)
-            node->meta->dtype = now[node->meta->dtype];
-    status = tn_graph_lint(graph);
-    return status == TN_OK ? TN_OK : tn_error_prefix("script: it was converted: ");
-}
-
-/* Returns a graph with the nodes of `graph` for the tensors that the script has now. */
-static tn_graph *retyped(tn_graph *graph, tn_module *script)
-{
-    tn_graph *copy = tn_graph_copy(graph);
-    tn_status status = copy != NULL ? retype(copy, script) : tn_error_last_code();
-    const tn_node *from = graph->first;
-
-    /* The tensors of this script may be freed before the graph, which copies of the script
-     * share. */
-    for (tn_node *node = copy != NULL ? copy->first : NULL; node != NULL && tn__graph_is_leaf(node);
-         node = node->next, from = from->next) {
-        if (node->kind != TN_NODE_SLOT)
-            continue;
-        tn__graph_guard_drop(&node->held);
-        node->held = (tn__guard){ .tensor = tn_tensor_keep(from->held.tensor) };
-    }
-    if (status == TN_OK)
-        return copy;
-    tn_graph_drop(copy);
-    return NULL;
-}
-
-static tn_graph *const *retyped_graphs(tn__modes *modes, tn_module *script)
-{
-    tn__retyped *at = modes->retyped;
-
-    while (at != NULL && !(fits(at->graphs[0], script) && fits(at->graphs[1], script)))
-        at = at->next;
-    if (at != NULL)
-        return at->graphs;
-    at = tn_calloc(1, sizeof *at);
-    for (int i = 0; i < 2 && at != NULL; i++) {
-        if (modes->graphs[i] == NULL)
-            continue;
-        at->graphs[i] = i == 1 && modes->graphs[1] == modes->graphs[0]
-                            ? tn_graph_keep(at->graphs[0])
-                            : retyped(modes->graphs[i], script);
-        if (at->graphs[i] == NULL) {
-            tn_graph_drop(at->graphs[0]);
-            tn_free(at);
-            at = NULL;
-        }
-    }
-    if (at == NULL)
-        return NULL;
-    at->next = modes->retyped;
-    modes->retyped = at;
-    return at->graphs;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -469,31 +385,34 @@ tn_module *tn_module_script_pack(tn_module *module, const tn_pack *input,
 
 tn_module *tn_script_new(tn_module *module, tn_graph *const *graphs, int64_t count)
 {
-    tn_graph *both[2] = { NULL, NULL };
+    tn_graph *all[3] = { NULL, NULL, NULL };
 
     if (!tn__not_null(module, "tn_script_new: module") ||
         !tn__given(graphs != NULL || count == 0, "tn_script_new: graphs") ||
         check_tree(module) != TN_OK)
         return NULL;
-    if (count != 1 && count != 2) {
-        tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: wrong count, got %lld; expected 1 or 2",
+    if (count < 1 || count > 3) {
+        tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: wrong count, got %lld; expected 1 to 3",
                 (long long)count);
         return NULL;
     }
     for (int64_t i = 0; i < count; i++) {
+        int mode;
+
         if (!tn__not_null(graphs[i], "tn_script_new: graphs"))
             return NULL;
-        if (graphs[i]->training >= 0 ? both[graphs[i]->training] != NULL : count == 2) {
+        mode = mode_of(graphs[i]);
+        if (mode >= 0 ? all[mode] != NULL : count > 1) {
             tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: two for one mode; expected one for "
-                                  "evaluation and one for training, or one for both");
+                                  "evaluation, one for training and one for parts in different "
+                                  "modes, or one for all");
             return NULL;
         }
-        if (graphs[i]->training <= 0)
-            both[0] = graphs[i];
-        if (graphs[i]->training != 0)
-            both[1] = graphs[i];
+        for (int k = 0; k < 3; k++)
+            if (mode == k || (mode < 0 && k < 2))
+                all[k] = graphs[i];
     }
-    return make(module, both);
+    return make(module, all);
 }
 
 /* Returns what a script runs. Fails for other modules. */
@@ -508,20 +427,24 @@ static tn__modes *modes_of(const tn_module *module, const char *who)
     return NULL;
 }
 
+static const tn_graph *graph_of(const tn_module *script, int mode, const char *who)
+{
+    tn__modes *modes = tn__not_null(script, who) ? modes_of(script, who) : NULL;
+    tn_graph *const *graphs = modes != NULL
+                                  ? tn__script_graphs(modes, (tn_module *)(uintptr_t)script)
+                                  : NULL;
+
+    return graphs != NULL ? graphs[mode] : NULL;
+}
+
 const tn_graph *tn_script_graph(const tn_module *script, bool training)
 {
-    tn__modes *modes = tn__not_null(script, "tn_script_graph: script")
-                           ? modes_of(script, "tn_script_graph: script")
-                           : NULL;
-    tn_module *module = (tn_module *)(uintptr_t)script;
-    tn_graph *const *graphs;
+    return graph_of(script, training, "tn_script_graph: script");
+}
 
-    if (modes == NULL || (fits(modes->graphs[0], module) && fits(modes->graphs[1], module)))
-        return modes != NULL ? modes->graphs[training] : NULL;
-    pthread_mutex_lock(&modes->lock);
-    graphs = retyped_graphs(modes, module);
-    pthread_mutex_unlock(&modes->lock);
-    return graphs != NULL ? graphs[training] : NULL;
+const tn_graph *tn_script_graph_mixed(const tn_module *script)
+{
+    return graph_of(script, 2, "tn_script_graph_mixed: script");
 }
 
 tn_state *tn_script_files(const tn_module *script)

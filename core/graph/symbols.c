@@ -428,10 +428,18 @@ static tn_status read_dynamic(const char *text, tn_tensor *const *in, int64_t co
 
 /* ---- tracing at several sizes ---------------------------------------------------------------- */
 
+/* Traces of a module, whose inputs have the sizes that the text of `dynamic` says. */
+struct several {
+    tn__symbols_make make; /* first: trace_at gets its address */
+    const tn__symbols_call *call;
+    const struct dynamic *dynamic;
+};
+
 /* Traces with inputs whose sizes have these symbols. */
-static tn_graph *trace_at(const tn__symbols_call *call, const struct dynamic *dynamic,
-                          const int64_t *symbols)
+static tn_graph *trace_at(const tn__symbols_make *make, const int64_t *symbols)
 {
+    const tn__symbols_call *call = ((const struct several *)(const void *)make)->call;
+    const struct dynamic *dynamic = ((const struct several *)(const void *)make)->dynamic;
     uint64_t scope = tn_scope_begin();
     tn_tensor **in = tn_malloc(((size_t)call->count + 1) * sizeof(tn_tensor *));
     tn_graph *graph = NULL;
@@ -464,16 +472,15 @@ static void give_symbols(tn_graph *graph)
         tn__blocks_symbols(node);
 }
 
-static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *dynamic,
-                           struct traces *traces)
+static tn_status make_all(const tn__symbols_make *how, const tn_graph *names, struct traces *traces)
 {
     tn_graph *first, *small;
     int64_t ones[TN__SYMBOLS];
     uint64_t mark;
     tn_status status;
 
-    for (int32_t s = 0; s < dynamic->names->n_symbols; s++) {
-        int64_t value = dynamic->names->symbols[s].value;
+    for (int32_t s = 0; s < names->n_symbols; s++) {
+        int64_t value = names->symbols[s].value;
 
         value = value < 2 ? 2 : value;
         /* From trace to trace each symbol grows by another amount, so that a size that depends on
@@ -484,13 +491,13 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
         ones[s] = 1;
     }
     for (int k = 0; k < 3; k++) {
-        traces->graphs[k] = trace_at(call, dynamic, traces->symbols[k]);
+        traces->graphs[k] = how->make(how, traces->symbols[k]);
         if (traces->graphs[k] == NULL)
             return tn_error_last_code();
     }
     first = traces->graphs[0];
-    memcpy(first->symbols, dynamic->names->symbols, sizeof first->symbols);
-    first->n_symbols = dynamic->names->n_symbols;
+    memcpy(first->symbols, names->symbols, sizeof first->symbols);
+    first->n_symbols = names->n_symbols;
     for (int32_t s = 0; s < first->n_symbols; s++)
         first->symbols[s].value = traces->symbols[0][s];
     give_symbols(first);
@@ -498,7 +505,7 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
     if (status != TN_OK)
         return status;
     mark = tn_error_mark();
-    small = trace_at(call, dynamic, ones);
+    small = how->make(how, ones);
     for (int32_t s = 0; s < first->n_symbols; s++)
         first->symbols[s].least = small != NULL && holds(first, small, ones) ? 1 : 2;
     give_symbols(first);
@@ -507,10 +514,20 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
     return TN_OK;
 }
 
+tn_graph *tn__symbols_fit(const tn__symbols_make *how, const tn_graph *names)
+{
+    struct traces traces = { .count = 0 };
+    tn_status status = make_all(how, names, &traces);
+
+    for (int k = status == TN_OK ? 1 : 0; k < 3; k++)
+        tn_graph_drop(traces.graphs[k]);
+    return status == TN_OK ? traces.graphs[0] : NULL;
+}
+
 tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text)
 {
     struct dynamic dynamic = { .names = tn_graph_new() };
-    struct traces traces = { .count = 0 };
+    const struct several several = { { trace_at }, call, &dynamic };
     tn_graph *graph = NULL;
     tn_status status = TN_ERR_MEMORY;
 
@@ -521,13 +538,7 @@ tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text)
     if (status == TN_OK && dynamic.names->n_symbols == 0)
         graph = call->trace(call, call->in);
     else if (status == TN_OK)
-        status = trace_all(call, &dynamic, &traces);
-    if (status == TN_OK && graph == NULL) {
-        graph = traces.graphs[0];
-        traces.graphs[0] = NULL;
-    }
-    for (int k = 0; k < 3; k++)
-        tn_graph_drop(traces.graphs[k]);
+        graph = tn__symbols_fit(&several.make, dynamic.names);
     tn_free(dynamic.dims);
     tn_free(dynamic.ndims);
     tn_graph_drop(dynamic.names);

@@ -228,6 +228,8 @@ static void put_op(struct writer *w, const tn_node *node)
 
     put_left(w, node, node->n_out == 1);
     tn__text_add(w->text, first || into ? "%s_" : "%s", node->op->def.name);
+    if (!tn__op_is_newest(node->op))
+        tn__text_add(w->text, "@%u", node->op->def.revision);
     if (any && !w->code)
         tn__text_add(w->text, "[%.*s]", (int)options.length, options.at);
     tn__text_put(w->text, "(", 1);
@@ -410,6 +412,29 @@ static void find_guards(const tn_graph *graph, const char **fixed, bool *inferen
             find_guards(node->blocks[i], fixed, inference);
 }
 
+/* Writes the mode that the graph is for, with the modules whose mode counts if it is not just the
+ * root: ", train", ", eval("1", "3")". */
+static void put_mode(struct writer *w, bool training)
+{
+    const tn_graph *graph = w->graph;
+    bool first = graph->training == training, root = false;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < graph->n_asked; i++) {
+        count += graph->asked[i].training == training;
+        root |= graph->asked[i].training == training && graph->asked[i].path[0] == '\0';
+    }
+    if (!first && count == 0)
+        return;
+    tn__text_add(w->text, training ? ", train" : ", eval");
+    if (count == 0 || (count == 1 && root && graph->n_asked == 1))
+        return;
+    for (int64_t i = 0, put = 0; i < graph->n_asked; i++)
+        if (graph->asked[i].training == training)
+            tn__text_add(w->text, "%s%q", put++ > 0 ? ", " : "(", graph->asked[i].path);
+    tn__text_put(w->text, ")", 1);
+}
+
 static void put_head(struct writer *w)
 {
     const tn_graph *graph = w->graph;
@@ -418,10 +443,12 @@ static void put_head(struct writer *w)
 
     find_guards(graph, &fixed, &inference);
     put_signature(w, w->code ? "def forward" : "graph");
-    tn__text_add(w->text, ":  # tenon.graph 1%s%s%s%s",
-                 graph->training < 0    ? ""
-                 : graph->training == 0 ? ", eval"
-                                        : ", train",
+    tn__text_add(w->text, ":  # tenon.graph 1");
+    if (graph->training >= 0) {
+        put_mode(w, graph->training != 0);
+        put_mode(w, graph->training == 0);
+    }
+    tn__text_add(w->text, "%s%s%s",
                  fixed == NULL                            ? ""
                  : strcmp(fixed, TN__FIXED_BY_TRACE) == 0 ? ", fixed"
                                                           : ", typed",

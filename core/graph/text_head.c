@@ -2,6 +2,9 @@
  *
  * Reads the first line of the text of a graph: inputs, version, what the graph is for. */
 #include "core/graph/text_read.h"
+#include "core/base/spec.h"
+
+enum { MOST_PATHS = 1 << 12 }; /* each is compared with all */
 
 bool tn__graph_read_next_line(tn__reader *r)
 {
@@ -33,8 +36,11 @@ static tn_status read_names(tn__reader *r)
         const char *name, *value, *least;
 
         r->at += strcspn(r->at, ",\n");
-        if (!tn__graph_read_take(r, ",") || (name = tn__graph_read_word(r, "", "a name")) == NULL ||
-            !tn__graph_read_take(r, "="))
+        if (!tn__graph_read_take(r, ","))
+            continue;
+        tn__graph_read_space(r);
+        if (!tn__spec_starts_word(*r->at) ||
+            (name = tn__graph_read_word(r, "", "a name")) == NULL || !tn__graph_read_take(r, "="))
             continue;
         value = tn__graph_read_word(r, "", "a size");
         least = value != NULL && tn__graph_read_take(r, ">=") ? tn__graph_read_word(r, "", "a size")
@@ -52,12 +58,35 @@ static tn_status read_names(tn__reader *r)
     return status;
 }
 
+/* Reads the paths of modules whose mode counts, such as ("1", "3"), if they follow. */
+static tn_status read_paths(tn__reader *r, bool training)
+{
+    tn_status status = TN_OK;
+
+    if (!tn__graph_read_take(r, "("))
+        return TN_OK;
+    do {
+        const char *text = tn__graph_read_raw(r, ",)");
+        tn_value path;
+
+        status = text != NULL ? tn__spec_parse_value(text, r->arena, &path) : tn_error_last_code();
+        if (status == TN_OK && path.kind != TN_VALUE_STRING)
+            status = tn__graph_read_wrong(r, "paths of modules in quotes");
+        if (status == TN_OK && r->graph->n_asked >= MOST_PATHS)
+            status = tn__graph_read_wrong(r, "fewer modules");
+        if (status == TN_OK)
+            status = tn__graph_ask(r->graph, path.as.s, training);
+    } while (status == TN_OK && tn__graph_read_take(r, ","));
+    return status == TN_OK && !tn__graph_read_take(r, ")") ? tn__graph_read_wrong(r, ")") : status;
+}
+
 /* Reads the words that say what the graph is for, such as ", train, fixed". */
 static tn_status read_words(tn__reader *r)
 {
     static const char *const words[] = { "eval", "train", "fixed", "typed", "inference", "folded" };
+    tn_status status = TN_OK;
 
-    while (tn__graph_read_take(r, ",")) {
+    while (status == TN_OK && tn__graph_read_take(r, ",")) {
         const char *at = r->at, *word = tn__graph_read_word(r, "", "a word");
         int i = 0;
 
@@ -71,8 +100,10 @@ static tn_status read_words(tn__reader *r)
             r->at = at;
             return tn__graph_read_wrong(r, "eval, train, fixed, typed, inference or folded");
         }
-        if (i < 2)
+        if (i < 2 && r->graph->training < 0)
             r->graph->training = i;
+        if (i < 2)
+            status = read_paths(r, i == 1);
         else if (i < 4)
             r->graph->fixed = i == 2 ? TN__FIXED_BY_TRACE : "a pass";
         else if (i == 4)
@@ -80,7 +111,7 @@ static tn_status read_words(tn__reader *r)
         else
             r->folded = true;
     }
-    return TN_OK;
+    return status;
 }
 
 tn_status tn__graph_read_head(tn__reader *r)

@@ -96,19 +96,33 @@ tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **o
     return status;
 }
 
-/* Finds the operator of a statement. `name_` is the form of an operator that writes. */
-static const tn_op *find_op(const char *name, bool *inplace, tn__arena *arena)
+/* Finds the operator of a statement. `name_` is the form of an operator that writes, `name@2` the
+ * operator in revision 2. */
+static const tn_op *find_op(const tn__reader *r, const char *name, bool *inplace)
 {
-    size_t length = strlen(name);
+    size_t length = strcspn(name, "@");
     uint64_t mark = tn_error_mark();
-    const tn_op *op = tn_op_find(name, 0);
+    int64_t revision = 0;
+    const tn_op *op;
 
+    if (name[length] == '@' &&
+        (!tn_read_int(name + length + 1, &revision) || revision < 1 || revision > UINT32_MAX)) {
+        tn_fail(TN_ERR_FORMAT, "operator %q: wrong revision; expected an integer from 1", name);
+        return NULL;
+    }
+    if (revision > 0 && (name = tn__arena_text(r->arena, name, length)) == NULL)
+        return NULL;
+    op = revision > 0 ? tn_op_find(name, (uint32_t)revision)
+                      : tn__graph_functions_op(r->functions, name);
     *inplace = op == NULL && length > 1 && name[length - 1] == '_';
     if (!*inplace)
         return op;
     tn_error_restore(mark); /* before the next step, whose failure counts */
-    name = tn__arena_text(arena, name, length - 1);
-    return name != NULL ? tn_op_find(name, 0) : NULL;
+    name = tn__arena_text(r->arena, name, length - 1);
+    if (name == NULL)
+        return NULL;
+    return revision > 0 ? tn_op_find(name, (uint32_t)revision)
+                        : tn__graph_functions_op(r->functions, name);
 }
 
 /* Replaces the expressions among options by marks, and appends them to `exprs`. */
@@ -141,10 +155,9 @@ static tn_status mark_symbols(tn__reader *r, const char *options, tn__text *out,
     return TN_OK;
 }
 
-static tn_node *build_op(tn__reader *r, const char *name, const char *options, tn_node *out,
-                         bool no_grad)
+static tn_node *build_op(tn__reader *r, const tn__built *found, const char *options, tn_node *out)
 {
-    tn__built how = { .name = r->left[0].name, .no_grad = no_grad };
+    tn__built how = *found;
     tn__text text = { 0 };
     tn__expr *exprs = NULL;
     tn__spec *spec;
@@ -152,9 +165,6 @@ static tn_node *build_op(tn__reader *r, const char *name, const char *options, t
     char *whole;
     tn_status status;
 
-    how.op = find_op(name, &how.inplace, r->arena);
-    if (how.op == NULL)
-        return NULL;
     if (how.inplace && r->n_nodes == 0) {
         tn__graph_read_wrong(r, "the value that is written");
         return NULL;
@@ -188,6 +198,8 @@ static tn_node *build_op(tn__reader *r, const char *name, const char *options, t
 static tn_status read_op(tn__reader *r, const char *name, const char *options, bool no_grad,
                          tn_node **node)
 {
+    tn__built how = { .name = r->left[0].name, .no_grad = no_grad };
+    uint64_t mark = tn_error_mark();
     tn__text more = { 0 };
     tn_node *out = NULL;
     char *all;
@@ -201,9 +213,20 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
         return status;
     }
     all = tn__text_take(&more);
-    *node = all != NULL ? build_op(r, name, all, out, no_grad) : NULL;
+    how.op = all != NULL ? find_op(r, name, &how.inplace) : NULL;
+    if (how.op != NULL) {
+        *node = build_op(r, &how, all, out);
+        status = *node != NULL ? TN_OK : tn_error_last_code();
+    } else if (all != NULL && tn__graph_functions_for(r->functions, name)) {
+        tn_error_restore(mark);
+        name = tn__arena_text(r->arena, name, strcspn(name, "@"));
+        status = name != NULL ? tn__graph_functions_call(r, name, all, out, no_grad, node)
+                              : TN_ERR_MEMORY;
+    } else {
+        status = all != NULL ? tn_error_last_code() : TN_ERR_MEMORY;
+    }
     tn_free(all);
-    return *node != NULL ? TN_OK : tn__graph_read_here(r);
+    return status == TN_OK ? TN_OK : tn__graph_read_here(r);
 }
 
 /* Reads the call of a module: after its name, arguments and the form of the results. */
@@ -266,9 +289,12 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
 /* Reads "a, b = op" or "%a, %b = prim::TupleUnpack(%op)": names and types for the outputs. */
 static tn_status read_unpack(tn__reader *r, const char *name)
 {
-    tn_node *node = tn__graph_read_find(r, name);
-    tn_status status = TN_OK;
+    bool found;
+    tn_status status = tn__graph_functions_unpack(r, name, &found);
+    tn_node *node = status == TN_OK && !found ? tn__graph_read_find(r, name) : NULL;
 
+    if (found)
+        return status;
     if (node == NULL)
         return tn_error_last_code();
     if (node->items == NULL || node->n_out != r->n_left)
@@ -367,10 +393,10 @@ static tn_status read_right(tn__reader *r, struct tn__alias **aliases, tn_node *
     const char *name, *options = "";
     bool no_grad = false;
 
-    name = tn__graph_read_word(r, "._:", "an operator");
+    name = tn__graph_read_word(r, "._:-@", "an operator");
     if (name != NULL && strcmp(name, "no_grad") == 0) {
         no_grad = true;
-        name = tn__graph_read_word(r, "._:", "an operator");
+        name = tn__graph_read_word(r, "._:-@", "an operator");
     }
     if (name == NULL)
         return tn_error_last_code();
@@ -426,18 +452,27 @@ tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
 
 tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases)
 {
-    tn_node *node = NULL;
+    tn_node *node = NULL, *made;
     tn_status status = read_left(r);
 
+    r->made = NULL;
+    if (status == TN_OK)
+        status = tn__graph_functions_make_way(r);
     if (status == TN_OK)
         status = read_right(r, aliases, &node);
+    made = r->made;
+    r->made = NULL;
     if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
         status = check_type(r, &r->left[0], node);
     if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
         status = tn__graph_read_symbols(node, 0, &r->left[0]);
     if (status == TN_OK && node != NULL && r->n_left != 1)
         status = tn__graph_read_wrong(r, "one name on the left");
-    return status == TN_OK ? tn__graph_read_comment(r, node) : status;
+    if (status == TN_OK)
+        status = tn__graph_read_comment(r, made != NULL ? made : node);
+    for (tn_node *at = made; at != NULL && at->next != NULL && status == TN_OK; at = at->next)
+        status = tn__graph_inherit_place(at->next, made);
+    return status;
 }
 
 /* ---- the whole text -------------------------------------------------------------------------- */
@@ -477,14 +512,31 @@ static tn_status read_graph(tn__reader *r)
     return status;
 }
 
-tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *constants)
+/* Makes the graph rely on what its decompositions rely on. */
+static void add_limits(tn__reader *r)
+{
+    tn_graph *graph = r->graph;
+    bool more = false;
+
+    if (r->fixed && graph->fixed == NULL)
+        graph->fixed = TN__FIXED_BY_TRACE;
+    for (int32_t s = 0; s < graph->n_symbols; s++)
+        if (graph->symbols[s].least < r->least[s]) {
+            graph->symbols[s].least = r->least[s];
+            more = true;
+        }
+    for (tn_node *node = graph->steps; node != NULL && more; node = node->next)
+        tn__blocks_symbols(node);
+}
+
+tn_graph *tn__graph_read(const char *text, tn_module *root, const tn_state *constants,
+                         tn__functions *functions)
 {
     tn__reader r = { .at = text, .line = text, .number = 1, .root = root, .constants = constants };
     uint64_t scope;
     tn_status status = TN_ERR_MEMORY;
 
-    if (!tn__given(text != NULL, "tn_graph_parse: text"))
-        return NULL;
+    r.functions = functions;
     if (strlen(text) > LONGEST) {
         tn_fail(TN_ERR_FORMAT, "tn_graph_parse: text: too long, got %zu bytes; expected at most %d",
                 strlen(text), LONGEST);
@@ -497,6 +549,8 @@ tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *cons
         r.mark = tn_tensor_empty(tn_no_ints(), TN_F32, NULL);
     if (r.mark != NULL)
         status = read_graph(&r);
+    if (status == TN_OK)
+        add_limits(&r);
     if (status == TN_OK && r.folded)
         status = tn__graph_guard_slots(r.graph, TN__GRAPH_OF_TEXT);
     tn__arena_free(r.arena);
@@ -507,4 +561,27 @@ tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *cons
         return r.graph;
     tn_graph_drop(r.graph);
     return NULL;
+}
+
+tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *constants)
+{
+    return tn__given(text != NULL, "tn_graph_parse: text")
+               ? tn__graph_read(text, root, constants, NULL)
+               : NULL;
+}
+
+tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state *constants,
+                              const tn_state *operators)
+{
+    tn__functions functions;
+    tn_graph *graph = NULL;
+    tn_status status;
+
+    if (!tn__given(text != NULL, "tn_graph_parse_with: text"))
+        return NULL;
+    status = tn__graph_functions_read(&functions, operators);
+    if (status == TN_OK)
+        graph = tn__graph_read(text, root, constants, &functions);
+    tn__graph_functions_free(&functions);
+    return graph;
 }

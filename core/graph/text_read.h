@@ -15,6 +15,29 @@ typedef struct tn__left {
     uint32_t symbolic;
 } tn__left;
 
+/* The decomposition of an operator that this process lacks. */
+typedef struct tn__function {
+    const char *key; /* borrowed from the state */
+    tn_graph *graph;
+    int64_t nodes; /* number of nodes, with those of blocks */
+} tn__function;
+
+/* What a text is read with: the revisions of operators, and decompositions. */
+typedef struct tn__functions {
+    const tn_state *operators; /* NULL: none */
+    tn__function *at;
+    int64_t count;
+    int64_t nodes; /* that the decompositions have made */
+} tn__functions;
+
+/* The values of a call of a function with several results. */
+typedef struct tn__results {
+    const char *name;
+    tn_node **at;
+    int64_t count;
+    struct tn__results *next;
+} tn__results;
+
 typedef struct tn__reader {
     const char *at, *line; /* the next byte, and the start of its line */
     int64_t number;        /* of the line */
@@ -32,6 +55,11 @@ typedef struct tn__reader {
     int64_t n_nodes, nodes_capacity;
     tn__left *left;
     int64_t n_left, left_capacity;
+    tn__functions *functions;   /* NULL: none */
+    tn__results *results;       /* of calls whose results have no names yet */
+    tn_node *made;              /* the first node that the statement has made by a function */
+    bool fixed;                 /* a function is for the sizes of its text */
+    int64_t least[TN__SYMBOLS]; /* the least sizes that the functions are for */
 } tn__reader;
 
 /* The name of a module that prim::GetAttr has found, for the calls of it. */
@@ -90,6 +118,30 @@ tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases);
 tn_status tn__graph_read_outputs(tn__reader *r);
 /* Reads an IF or LOOP after its name: arguments and blocks (text_read_block.c). */
 tn_status tn__graph_read_control(tn__reader *r, tn_node_kind kind, bool no_grad, tn_node **node);
+
+/* ---- text_read.c ---- */
+/* tn_graph_parse, with decompositions; NULL: none. */
+tn_graph *tn__graph_read(const char *text, tn_module *root, const tn_state *constants,
+                         tn__functions *functions);
+
+/* ---- text_functions.c ---- */
+/* Reads the decompositions of operators that this process lacks. tn__graph_functions_free() must be
+ * called even after a failure. */
+tn_status tn__graph_functions_read(tn__functions *all, const tn_state *operators);
+void tn__graph_functions_free(tn__functions *all);
+/* Returns the operator, in the revision that the text was written for. NULL and sets the error if
+ * there is none. */
+const tn_op *tn__graph_functions_op(const tn__functions *functions, const char *name);
+/* Whether there are decompositions of an operator, or of the one that `name_` calls in place. */
+bool tn__graph_functions_for(const tn__functions *functions, const char *name);
+/* Adds the nodes of a decomposition for a call whose arguments have been read. *node is the value;
+ * NULL if there are several. */
+tn_status tn__graph_functions_call(tn__reader *r, const char *name, const char *options,
+                                   tn_node *out, bool no_grad, tn_node **node);
+/* Gives the results of such a call the names on the left side. *found: whether `name` is one. */
+tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *found);
+/* Gives nodes that decompositions have made other names if the left side has theirs. */
+tn_status tn__graph_functions_make_way(tn__reader *r);
 
 /* In messages, in place of the name of the pass, which the text does not have. */
 #define TN__GRAPH_OF_TEXT "(of the text)"

@@ -426,15 +426,32 @@ static tn_tensor *trace_detach(tn__tracer *tracer, tn_tensor *tensor)
     return status == TN_OK ? out : NULL;
 }
 
-static void trace_training(tn__tracer *tracer)
+/* The graph of the root is the outermost one. */
+static tn_graph *outermost(const tn__trace *trace)
 {
-    const tn__trace *trace = tn__trace_of(tracer);
-    tn_graph *graph = trace->level.graph; /* that of the root is the outermost one */
+    tn_graph *graph = trace->level.graph;
 
     for (const tn__trace_block *at = trace->block; at != NULL; at = at->outer)
         graph = at->level.graph;
+    return graph;
+}
+
+static void trace_training(tn__tracer *tracer)
+{
+    const tn__trace *trace = tn__trace_of(tracer);
+
     if (tracer->silent == 0)
-        graph->training = trace->root->training;
+        outermost(trace)->training = trace->root->training;
+}
+
+static void trace_asked(tn__tracer *tracer, const tn_module *module)
+{
+    tn__trace *trace = tn__trace_of(tracer);
+    void **path = tn__map_value(&trace->modules, module);
+
+    if (tracer->silent == 0 && path != NULL &&
+        tn__graph_ask(outermost(trace), *path, module->training) != TN_OK)
+        tn__trace_keep_failure(trace);
 }
 
 const tn__tracer tn__trace_functions = {
@@ -447,4 +464,5 @@ const tn__tracer tn__trace_functions = {
     .module_end = tn__trace_module_end,
     .control = tn__trace_control,
     .training = trace_training,
+    .asked = trace_asked,
 };

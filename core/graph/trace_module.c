@@ -398,15 +398,13 @@ static tn_status check(tn_module *module, const tn_tracing_options *options)
     return TN_OK;
 }
 
-/* Whether the graph has integers, among the options of operators or as the most steps of a loop,
- * which may come from sizes. */
-static bool has_sizes(const tn_graph *graph)
+bool tn__trace_has_sizes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next) {
         if (node->kind == TN_NODE_LOOP && node->most >= 0)
             return true;
         for (int i = 0; i < 2 && tn__graph_has_blocks(node); i++)
-            if (has_sizes(node->blocks[i]))
+            if (tn__trace_has_sizes(node->blocks[i]))
                 return true;
         for (int32_t r = 0;
              node->options != NULL && node->op->def.options[r].kind != TN_OPTION_KIND_END; r++)
@@ -436,7 +434,7 @@ static tn_graph *trace_once(tn_module *module, const tn_tracing_options *options
         trace.level.graph->evaluates = !module->training;
         status = run_trace(&trace, &in, pack);
     }
-    if (status == TN_OK && options->dynamic == NULL && has_sizes(trace.level.graph))
+    if (status == TN_OK && options->dynamic == NULL && tn__trace_has_sizes(trace.level.graph))
         trace.level.graph->fixed = TN__FIXED_BY_TRACE;
     tensors_free(&in);
     tn__trace_free(&trace);

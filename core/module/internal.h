@@ -251,6 +251,8 @@ typedef struct tn__walk {
     int64_t count, capacity;
 } tn__walk;
 
+/* Sets the mode of a module, but not of those below it. */
+tn_status tn__module_set_mode(tn_module *module, bool training);
 /* Collects what `kinds` selects (TN_SLOT_CHILD selects the modules, beginning with `module`
  * itself). For each module, its parameters come first, then its buffers, then its children, depth
  * first. Reserved slots are left out. */

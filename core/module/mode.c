@@ -6,6 +6,23 @@
 
 /* ---- training and eval ----------------------------------------------------------------------- */
 
+tn_status tn__module_set_mode(tn_module *module, bool training)
+{
+    tn_status status = TN_OK;
+
+    module->training = training;
+    if (module->layer != NULL && module->layer->train != NULL) {
+        const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
+        uint64_t failures = tn_error_mark();
+        status = module->layer->train(module, training);
+        if (status != TN_OK && tn_error_mark() == failures)
+            tn_fail(status, "layer %s: train: failed with %s and recorded no message",
+                    module->layer->name, tn_status_name(status));
+        tn__error_plugin(before);
+    }
+    return status;
+}
+
 static tn_status set_mode(tn_module *module, bool training, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
@@ -16,16 +33,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
         if (module->children.at[i].child != NULL && tn__walk_child_is_first(module, i))
             status = set_mode(module->children.at[i].child, training, depth + 1);
-    if (status == TN_OK && module->layer != NULL && module->layer->train != NULL) {
-        const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
-        uint64_t failures = tn_error_mark();
-        status = module->layer->train(module, training);
-        if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: train: failed with %s and recorded no message",
-                    module->layer->name, tn_status_name(status));
-        tn__error_plugin(before);
-    }
-    return status;
+    return status == TN_OK ? tn__module_set_mode(module, training) : status;
 }
 
 tn_status tn_module_train(tn_module *module, bool training)

@@ -89,7 +89,10 @@ void *tn_module_user(const tn_module *module)
 
 bool tn_module_is_training(const tn_module *module)
 {
-    if (tn__unlikely(tn__making.is.traced))
+    if (tn__unlikely(tn__making.is.traced)) {
         tn__tracer_here->training(tn__tracer_here);
+        if (tn__tracer_here->asked != NULL && module != NULL)
+            tn__tracer_here->asked(tn__tracer_here, module);
+    }
     return tn__not_null(module, "tn_module_is_training: module") && module->training;
 }

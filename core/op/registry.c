@@ -371,6 +371,11 @@ void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words))
 
 /* ---- looking up ----------------------------------------------------------------- */
 
+bool tn__op_is_newest(const tn_op *op)
+{
+    return find(atomic_load_explicit(&operators, memory_order_acquire), op->def.name, 0) == op;
+}
+
 const tn_op *tn_op_find(const char *name, uint32_t revision)
 {
     const snapshot *all;

@@ -45,6 +45,8 @@ typedef struct tn__tracer {
     tn_status (*control)(struct tn__tracer *self, const struct tn__control *control);
     /* Code has asked whether a module is in training mode. */
     void (*training)(struct tn__tracer *self);
+    /* The same, with the module; NULL: not wanted. */
+    void (*asked)(struct tn__tracer *self, const struct tn_module *module);
     /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
      * it each kernel that would run. */
     tn_status (*kernel)(struct tn__tracer *self, const struct tn__kernel_step *step);

@@ -34,7 +34,7 @@ plugins_formats_la_SOURCES += \
 	%D%/safetensors_index.c \
 	%D%/script.c \
 	%D%/script.h \
-	%D%/script_read.c
+	%D%/script_read.c %D%/script_requires.c
 endif
 plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)

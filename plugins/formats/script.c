@@ -4,8 +4,9 @@
  * every reader; the metadata has the rest, as texts:
  *
  *   tenon.script       JSON: modules, slots and constants, files; script.h describes it
- *   tenon.graph        the graph, or tenon.graph.eval and tenon.graph.train
+ *   tenon.graph        the graph, or tenon.graph.eval, tenon.graph.train and tenon.graph.mixed
  *   tenon.requires     JSON: the operators with their revisions and plugins
+ *   tenon.functions    JSON: decompositions of operators of other plugins, if there are any
  *
  * "tenon.script" is the first text, so that the first bytes of the file show the format. */
 #include "script.h"
@@ -65,6 +66,8 @@ struct writing {
     const char *path; /* of the file */
     tn_state *state;
     json_t *modules, *slots, *constants, *files;
+    json_t *modes;     /* of the modules, each before those below it */
+    bool mixed;        /* the modes are different */
     json_t *to;        /* `slots` or `constants`: where slots are added */
     char at[1024];     /* path of what is being added */
     tn_state *met;     /* by address: paths of modules and tensors, numbers of storages */
@@ -289,7 +292,11 @@ static tn_status put_module(struct writing *w, tn_module *module)
             status = put_module(w, child);
         w->at[length] = '\0';
     }
-    return status;
+    if (status != TN_OK)
+        return status;
+    w->mixed |= tn_module_is_training(module) != tn_module_is_training(w->script);
+    json_t *mode = json_pack("[sb]", w->at, (int)tn_module_is_training(module));
+    return mode != NULL && json_array_insert_new(w->modes, 0, mode) == 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
 /* The constants of the graphs come last, without a module of their own. */
@@ -414,19 +421,20 @@ static tn_status put_graph(struct writing *w, const char *key, const tn_graph *g
     return status;
 }
 
-/* Adds a row for the operator of a node and, if it is the first one of its plugin, for the plugin.
- */
-static tn_status put_needed(const tn_node *node, json_t *operators, json_t *plugins)
+/* Adds a row for an operator and, if it is the first one of its plugin, for the plugin. `inner`:
+ * only decompositions call it. */
+static tn_status put_needed(const char *name, int64_t revision, bool inner, json_t *operators,
+                            json_t *plugins)
 {
-    const tn_op_def *def = tn_op_definition(tn_node_op(node));
-    const char *id = tn_registry_plugin(TN_KIND_tn_op_def, def->name);
+    const char *id = tn_registry_plugin(TN_KIND_tn_op_def, name);
     tn_plugin_report report;
     tn_status status;
 
-    if (json_object_get(operators, def->name) != NULL)
+    if (json_object_get(operators, name) != NULL)
         return TN_OK;
-    status = set(operators, def->name,
-                 json_pack("[Is]", (json_int_t)def->revision, id != NULL ? id : ""));
+    status = set(operators, name,
+                 inner ? json_pack("[Isb]", (json_int_t)revision, id != NULL ? id : "", 1)
+                       : json_pack("[Is]", (json_int_t)revision, id != NULL ? id : ""));
     if (status != TN_OK || id == NULL || json_object_get(plugins, id) != NULL)
         return status;
     for (int64_t i = 0; i < tn_plugin_count(); i++)
@@ -444,21 +452,60 @@ static tn_status put_needed_by(const tn_graph *graph, json_t *operators, json_t 
          node != NULL && status == TN_OK; node = tn_node_next(node)) {
         tn_node_kind kind = tn_node_kind_of(node);
 
-        if (kind == TN_NODE_OP || kind == TN_NODE_INPLACE)
-            status = put_needed(node, operators, plugins);
+        if (kind == TN_NODE_OP || kind == TN_NODE_INPLACE) {
+            const tn_op_def *def = tn_op_definition(tn_node_op(node));
+
+            status = put_needed(def->name, def->revision, false, operators, plugins);
+        }
         for (int i = 0; i < 2 && status == TN_OK; i++)
             status = put_needed_by(tn_node_block(node, i), operators, plugins);
     }
     return status;
 }
 
+/* Adds the operators that only decompositions call, and writes the decompositions. */
+static tn_status put_functions(struct writing *w, const tn_state *all, json_t *operators,
+                               json_t *plugins)
+{
+    json_t *functions = json_array();
+    tn_status status = functions != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < tn_state_count(all) && status == TN_OK; i++) {
+        const char *name = tn_state_name(all, i);
+        tn_value value = tn_state_value(all, i);
+
+        if (value.kind == TN_VALUE_INT)
+            status = put_needed(name, value.as.i, true, operators, plugins);
+        else
+            status = append(functions, json_pack("[ss]", name, value.as.s));
+    }
+    if (status == TN_OK && json_array_size(functions) > 0)
+        return put_json(w, SCRIPT_FUNCTIONS, functions);
+    json_decref(functions);
+    return status;
+}
+
 static tn_status put_requires(struct writing *w)
 {
+    const tn_graph *graphs[] = { tn_script_graph(w->script, false),
+                                 tn_script_graph(w->script, true),
+                                 tn_script_graph_mixed(w->script) };
     json_t *operators = json_object(), *plugins = json_object();
-    tn_status status = operators != NULL && plugins != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_state *all = tn_state_new();
+    tn_graph *given[3];
+    int64_t count = 0;
+    tn_status status = operators != NULL && plugins != NULL && all != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    for (int i = 0; i < 2 && status == TN_OK; i++)
-        status = put_needed_by(tn_script_graph(w->script, i == 1), operators, plugins);
+    for (int i = 0; i < 3 && status == TN_OK; i++) {
+        given[count] = (tn_graph *)(uintptr_t)graphs[i];
+        status = put_needed_by(graphs[i], operators, plugins);
+        count += graphs[i] != NULL;
+    }
+    if (status == TN_OK)
+        status = tn_graph_operators(given, count, all);
+    if (status == TN_OK)
+        status = put_functions(w, all, operators, plugins);
+    tn_state_drop(all);
     if (status == TN_OK)
         return put_json(w, SCRIPT_REQUIRES,
                         json_pack("{so,so}", "operators", operators, "plugins", plugins));
@@ -471,11 +518,12 @@ static tn_status put_texts(struct writing *w)
 {
     const tn_graph *eval = tn_script_graph(w->script, false);
     const tn_graph *train = tn_script_graph(w->script, true);
-    tn_status status = put_json(w, SCRIPT_KEY,
-                                json_pack("{si,sb,sO,sO,sO,sO}", "version", SCRIPT_VERSION,
-                                          "training", tn_module_is_training(w->script), "modules",
-                                          w->modules, "slots", w->slots, "constants", w->constants,
-                                          "files", w->files));
+    const tn_graph *mixed = tn_script_graph_mixed(w->script);
+    tn_status status = put_json(
+        w, SCRIPT_KEY,
+        json_pack("{si,sb,sO*,sO,sO,sO,sO}", "version", SCRIPT_VERSION, "training",
+                  tn_module_is_training(w->script), "modes", w->mixed ? w->modes : NULL, "modules",
+                  w->modules, "slots", w->slots, "constants", w->constants, "files", w->files));
 
     if (status == TN_OK && eval == train)
         status = put_graph(w, SCRIPT_GRAPH, eval);
@@ -483,6 +531,8 @@ static tn_status put_texts(struct writing *w)
         status = put_graph(w, SCRIPT_GRAPH_EVAL, eval);
     if (status == TN_OK && train != NULL && eval != train)
         status = put_graph(w, SCRIPT_GRAPH_TRAIN, train);
+    if (status == TN_OK && mixed != NULL)
+        status = put_graph(w, SCRIPT_GRAPH_MIXED, mixed);
     return status == TN_OK ? put_requires(w) : status;
 }
 
@@ -497,10 +547,12 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
                          .slots = json_array(),
                          .constants = json_array(),
                          .files = json_array(),
+                         .modes = json_array(),
                          .met = tn_state_new(),
                          .tensors = tn_state_new() };
     tn_status status = w.state != NULL && w.met != NULL && w.tensors != NULL && w.modules != NULL &&
-                               w.slots != NULL && w.constants != NULL && w.files != NULL
+                               w.slots != NULL && w.constants != NULL && w.files != NULL &&
+                               w.modes != NULL
                            ? TN_OK
                            : TN_ERR_MEMORY;
 
@@ -531,6 +583,7 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
     json_decref(w.slots);
     json_decref(w.constants);
     json_decref(w.files);
+    json_decref(w.modes);
     tn_state_drop(w.state);
     return status;
 }

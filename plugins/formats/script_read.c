@@ -13,9 +13,11 @@ struct reading {
     const tn_source *source;
     tn_state *state;                                 /* tensors and texts of the file */
     tn_state *constants;                             /* of the graphs, by their names */
+    tn_state *operators;                             /* revisions, decompositions */
     tn_module *root;                                 /* the tree, without layers */
     json_t *tree;                                    /* "tenon.script" */
     json_t *modules, *slots, *constant_rows, *files; /* borrowed from `tree` */
+    json_t *modes;                                   /* of the modules; NULL: all have one */
     int training;
     int64_t paths; /* that modules which are there several times may still add */
 };
@@ -41,22 +43,6 @@ static tn_status prefix(const struct reading *r, const char *what, const char *n
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Parses a text of the metadata. Returns NULL and sets the error on failure; the caller drops it.
- */
-static json_t *parse(const struct reading *r, const char *key)
-{
-    const char *text = tn_state_meta(r->state, key);
-    json_error_t error;
-    json_t *value = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-
-    if (text == NULL)
-        wrong(r, key, "a text in the metadata");
-    else if (value == NULL)
-        tn_fail(TN_ERR_FORMAT, "%s: script: %s: byte %d: %s", r->source->path, key, error.position,
-                error.text);
-    return value;
-}
-
 /* Fails with the message of jansson: a value does not have the form that json_unpack_ex
  * expected. */
 static tn_status wrong_form(const struct reading *r, const char *what, const json_error_t *error)
@@ -75,65 +61,12 @@ static tn_status check_version(struct reading *r)
         return tn_fail(TN_ERR_VERSION,
                        "%s: script: version: newer than is known here, got %lld; expected %d",
                        r->source->path, (long long)json_integer_value(version), SCRIPT_VERSION);
-    return json_unpack_ex(r->tree, &error, JSON_STRICT, "{s:o,s:b,s?o,s?o,s?o,s?o}", "version",
-                          &version, "training", &r->training, "modules", &r->modules, "slots",
-                          &r->slots, "constants", &r->constant_rows, "files", &r->files) == 0
+    return json_unpack_ex(r->tree, &error, JSON_STRICT, "{s:o,s:b,s?o,s?o,s?o,s?o,s?o}", "version",
+                          &version, "training", &r->training, "modes", &r->modes, "modules",
+                          &r->modules, "slots", &r->slots, "constants", &r->constant_rows, "files",
+                          &r->files) == 0
                ? TN_OK
                : wrong_form(r, SCRIPT_KEY, &error);
-}
-
-/* ---- operators ------------------------------------------------------------------------------- */
-
-static tn_status check_operator(const struct reading *r, const char *name, const json_t *row,
-                                const json_t *plugins)
-{
-    const json_t *revision = json_array_get(row, 0);
-    const char *plugin = json_string_value(json_array_get(row, 1)), *version;
-    uint64_t mark = tn_error_mark();
-    const tn_op *op;
-    long long have;
-
-    if (!json_is_integer(revision) || plugin == NULL)
-        return wrong(r, "operators", "a revision and a plugin for each");
-    version = json_string_value(json_object_get(plugins, plugin));
-    op = tn_op_find(name, 0);
-    if (op == NULL) {
-        tn_error_restore(mark);
-        return tn_fail(TN_ERR_KEY,
-                       "%s: script: operator %q: no plugin provides it; expected plugin %q%s%s, "
-                       "which had it when the script was saved (tenon plugins lists those that "
-                       "were found)",
-                       r->source->path, name, plugin, version != NULL ? " " : "",
-                       version != NULL ? version : "");
-    }
-    have = (long long)tn_op_definition(op)->revision;
-    if (have == json_integer_value(revision))
-        return TN_OK;
-    return tn_fail(TN_ERR_VERSION,
-                   "%s: script: operator %q: wrong revision, got %lld; expected %lld, of plugin %q",
-                   r->source->path, name, have, (long long)json_integer_value(revision), plugin);
-}
-
-/* Checks the operators before the graphs are read, to name the plugin of one that is missing. */
-static tn_status check_requires(const struct reading *r)
-{
-    json_t *all = parse(r, SCRIPT_REQUIRES), *row;
-    const json_t *plugins = json_object_get(all, "plugins");
-    json_t *operators = json_object_get(all, "operators");
-    tn_status status = all != NULL ? TN_OK : tn_error_last_code();
-    const char *name;
-
-    if (status == TN_OK && !json_is_object(operators))
-        status = wrong(r, SCRIPT_REQUIRES, "an object with operators");
-    if (status == TN_OK)
-        json_object_foreach(operators, name, row)
-        {
-            status = check_operator(r, name, row, plugins);
-            if (status != TN_OK)
-                break;
-        }
-    json_decref(all);
-    return status;
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -446,18 +379,19 @@ static tn_status add_files(const struct reading *r, const tn_module *script)
 /* Reads the graphs and makes the script of the tree. */
 static tn_module *make_script(const struct reading *r)
 {
-    static const char *const keys[] = { SCRIPT_GRAPH, SCRIPT_GRAPH_EVAL, SCRIPT_GRAPH_TRAIN };
-    tn_graph *graphs[3];
+    static const char *const keys[] = { SCRIPT_GRAPH, SCRIPT_GRAPH_EVAL, SCRIPT_GRAPH_TRAIN,
+                                        SCRIPT_GRAPH_MIXED };
+    tn_graph *graphs[4];
     int64_t count = 0;
     tn_module *script = NULL;
     tn_status status = TN_OK;
 
-    for (int i = 0; i < 3 && status == TN_OK; i++) {
+    for (int i = 0; i < 4 && status == TN_OK; i++) {
         const char *text = tn_state_meta(r->state, keys[i]);
 
         if (text == NULL)
             continue;
-        graphs[count] = tn_graph_parse(text, r->root, r->constants);
+        graphs[count] = tn_graph_parse_with(text, r->root, r->constants, r->operators);
         if (graphs[count] != NULL)
             count++;
         else
@@ -475,27 +409,62 @@ static tn_module *make_script(const struct reading *r)
     return script;
 }
 
+/* Gives the modules their modes: an outer module comes before the inner ones, because the mode goes
+ * to all modules below. */
+static tn_status set_modes(const struct reading *r)
+{
+    int64_t left = 4 * (int64_t)PATHS;
+    tn_status status = json_is_array(r->modes) ? TN_OK : wrong(r, "modes", "a list");
+
+    for (size_t i = 0; i < json_array_size(r->modes) && status == TN_OK; i++) {
+        const char *path;
+        int training;
+        json_error_t error;
+        tn_module *module;
+
+        if (json_unpack_ex(json_array_get(r->modes, i), &error, JSON_STRICT, "[sb]", &path,
+                           &training) != 0)
+            return wrong_form(r, "modes", &error);
+        module = tn_module_find(r->root, path);
+        if (module == NULL)
+            return prefix(r, "mode of module", path);
+        if (!count_paths(module, &left)) {
+            too_many_paths();
+            return tn_error_prefix("%s: script: modes: ", r->source->path);
+        }
+        status = tn_module_train(module, training != 0);
+    }
+    return status;
+}
+
 static tn_status read_tree(struct reading *r)
 {
     tn_status status;
 
-    r->tree = parse(r, SCRIPT_KEY);
+    r->tree = script_parse(r->source->path, r->state, SCRIPT_KEY);
     status = r->tree != NULL ? check_version(r) : tn_error_last_code();
     if (status == TN_OK)
-        status = check_requires(r);
+        status = script_check_requires(r->source->path, r->state, r->operators);
     if (status == TN_OK)
         status = add_modules(r);
     if (status == TN_OK)
         status = add_slots(r, r->slots, "slots", add_slot);
     if (status == TN_OK)
         status = add_slots(r, r->constant_rows, "constants", add_constant);
-    return status == TN_OK ? tn_module_train(r->root, r->training != 0) : status;
+    if (status == TN_OK)
+        status = tn_module_train(r->root, r->training != 0);
+    return status == TN_OK && r->modes != NULL ? set_modes(r) : status;
 }
 
 tn_module *script_load_module(const tn_format_def *self, const tn_source *source)
 {
-    struct reading r = { .source = source, .state = tn_state_new(), .constants = tn_state_new() };
-    tn_status status = r.state != NULL && r.constants != NULL ? TN_OK : TN_ERR_MEMORY;
+    struct reading r = { .source = source,
+                         .state = tn_state_new(),
+                         .constants = tn_state_new(),
+                         .operators = tn_state_new() };
+    tn_status status = r.state != NULL && r.constants != NULL && r.operators != NULL
+                           ? TN_OK
+                           : TN_ERR_MEMORY;
     tn_module *script = NULL;
 
     if (status == TN_OK)
@@ -511,6 +480,7 @@ tn_module *script_load_module(const tn_format_def *self, const tn_source *source
     if (r.root != NULL)
         tn_module_drop(r.root);
     json_decref(r.tree);
+    tn_state_drop(r.operators);
     tn_state_drop(r.constants);
     tn_state_drop(r.state);
     return script;

@@ -8,9 +8,10 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
 	%D%/test_plan_train_memory %D%/test_script \
-	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals
+	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs
 if HAVE_JANSSON
-TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts
+TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
+	%D%/test_script_operators %D%/test_script_modes
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
@@ -56,6 +57,12 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_trees_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_operators_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_modes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_modes_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_ported_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_ported_graphs_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_control_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -55,7 +55,7 @@ START_TEST(a_graph_for_one_mode_says_so)
     ck_ok(tn_module_train(net, false));
     tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
     char *text = printed(graph, "text");
-    ck_assert_ptr_nonnull(strstr(text, "# tenon.graph 1, eval, fixed\n"));
+    ck_assert_ptr_nonnull(strstr(text, "# tenon.graph 1, eval(\"1\"), fixed\n"));
     made = tn_graph_module(graph);
     ck_assert(!tn_module_is_training(made));
     ck_same(tn_module_call(made, x), tn_module_call(net, x));

@@ -40,7 +40,9 @@ equal() {
     built "$function" || { complain "$model: does not compile"; return; }
     ./program "$model" "$mode" "$@" >out 2>err || { complain "$model: differs"; return; }
     # All is called by the root now, a constant is a buffer, and results are in one row.
-    plain='s/  # [^ ]* *([A-Za-z0-9_.]*)$//; s/CONSTANTS\./self._constants./g; /^----/d
+    plain='s/RecursiveScriptModule/Net/; s/  # [^ ]* *([A-Za-z0-9_.]*)$//; /^----/d
+        s/CONSTANTS\./self._constants./g
+        s/^\(def forward.*# tenon.graph 1, [a-z]*\)([^)]*)/\1/
         /^    return /s/[()]//g'
     sed -n '/^---- original/,/^---- written/p' out | sed "$plain" >original
     sed '1,/^---- written/d' out | sed "$plain" >written
@@ -61,6 +63,75 @@ equal bilinear_new 'Bilinear(3, 4, 2)' train float32:5,3 float32:5,4
 equal lenet5_new lenet5 train float32:2,1,32,32
 equal mobilenet_v2_new mobilenet_v2 eval float32:1,3,64,64
 equal resnet18_new resnet18 eval float32:1,3,64,64
+
+# ---- branches and loops, one in the other: each block is a function ----
+cat >make.c <<'END'
+#include <stdio.h>
+#include <tenon/tenon.h>
+int main(void)
+{
+    TN_SCOPE;
+    static char text[8192];
+    const float values[] = { 0.5f, 1.0f, 0.75f };
+    tn_module *net = tn_module_plain("Net"), *script = NULL;
+    tn_graph *graph = NULL;
+    text[fread(text, 1, sizeof text - 1, stdin)] = '\0';
+    if (tn_module_add_parameter(net, "w",
+            tn_parameter(tn_tensor_from(values, TN_F32, TN_SHAPE(3)), true)) == TN_OK)
+        graph = tn_graph_parse(text, net, NULL);
+    if (graph != NULL)
+        script = tn_script_new(net, &graph, 1);
+    if (script == NULL || tn_module_save(script, "blocks.script") != TN_OK)
+        return fprintf(stderr, "%s\n", tn_error_text()), 1;
+    tn_graph_drop(graph);
+    tn_module_drop(script);
+    tn_module_drop(net);
+    return 0;
+}
+END
+cat >blocks.txt <<'END'
+graph(%self : Net, %x : float32[2, 3], %n : float32[2, 3]):  # tenon.graph 1
+  %w : float32[3] = prim::GetAttr[name="w"](%self)
+  %any = any(%x)
+  %cond = prim::If(%any, %x, %w, %n)
+    block then(%x : float32[2, 3], %w : float32[3], %n : float32[2, 3]):
+      %mul = mul(%x, %w)
+      %loop = prim::Loop[most=7](%x, %mul, %w)
+        block test(%x : float32[2, 3], %mul : float32[2, 3], %w : float32[3]):
+          %any = any(%x)
+          return (%any)
+        block body(%x : float32[2, 3], %mul : float32[2, 3], %w : float32[3]):
+          %sub = sub[alpha=0.25](%x, %w)
+          %relu = relu(%sub)
+          %add = add(%mul, %relu)
+          return (%relu, %add)
+      %a, %b = prim::TupleUnpack(%loop)
+      %out = prim::Loop(%b)
+        block test(%b : float32[2, 3]):
+          %cat = cat[dim=0](%b, %b)
+          %amin = amin(%cat)
+          %sign = relu(%amin)
+          %any = any(%sign)
+          return (%any)
+        block body(%b : float32[2, 3]):
+          %neg = no_grad neg(%b)
+          return (%neg)
+      return (%b, %out)
+    block else(%x : float32[2, 3], %w : float32[3], %n : float32[2, 3]):
+      %exp = exp(%n)
+      %mul = mul(%exp, %w)
+      return (%mul, %n)
+  %p, %q = prim::TupleUnpack(%cond)
+  return (%p)
+END
+# shellcheck disable=SC2086
+$compiler -std=c11 $sanitize -I"$root/sdk/include" -I"$abs_builddir/sdk/include" -o make make.c \
+    "$abs_builddir/.libs/libtenon.so" >out 2>err && ./make <blocks.txt >out 2>err ||
+    complain 'a script with blocks'
+equal net_new blocks.script train float32:2,3 float32:2,3
+grep -q 'tn_loop(.*, 7, ' net.c || complain 'the most steps of a loop'
+test "$(grep -c '^static tn_status net_[a-z]*_[0-9](void' net.c)" = 6 ||
+    complain 'not six functions'
 
 # a full of shape [] as an argument of a macro
 "$tenon" graph 'CosineEmbeddingLoss()' --input 2,3 --input 2,3 --input 2 --passes decompose \

@@ -111,11 +111,20 @@ static char *code_of(tn_module *module, const tn_pack *in)
     return text;
 }
 
+/* A file of a script, or a text such as Linear(3, 2). */
+static tn_module *original_of(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length > 7 && strcmp(text + length - 7, ".script") == 0 ? tn_module_from_file(text)
+                                                                   : tn_module_new("%s", text);
+}
+
 int main(int count, char **arguments)
 {
     TN_SCOPE;
     bool train = count > 2 && strcmp(arguments[2], "train") == 0;
-    tn_module *net = count > 3 ? tn_module_new("%s", arguments[1]) : NULL, *written = WRITTEN();
+    tn_module *net = count > 3 ? original_of(arguments[1]) : NULL, *written = WRITTEN();
     tn_state *state = net != NULL ? tn_module_state(net) : NULL;
     tn_pack *in = tn_pack_new();
     int bad = 0;

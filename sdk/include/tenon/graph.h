@@ -382,16 +382,17 @@ TN_API void tn_plan_drop(tn_plan *plan);
  * same in both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to a
  * file with the extension .script, and tn_module_from_file reads it. Names of a script can neither
  * be added nor removed. For a script, returns the script. Fails as tn_module_trace does, and for
- * modules with parametrized or computed tensors or backward hooks, or with parts in another mode.
- * [owned] [null-ok: options] [null-through] */
+ * modules with parametrized or computed tensors or backward hooks. If some parts are in training
+ * mode and some in evaluation mode, there is a graph for these modes, too. [owned]
+ * [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]
  * [null-through] */
 TN_API tn_module *tn_module_script_pack(tn_module *module, const tn_pack *input,
                                         const tn_tracing_options *options);
-/* Returns a script that runs the given graphs: one for evaluation and one for training mode, or
- * only one, for the mode that it was traced in or for both. Their slots must be tensors of
+/* Returns a script that runs the given graphs: at most one for evaluation mode, one for training
+ * mode, and one for parts in different modes, or one for all modes. Their slots must be tensors of
  * `module`, and all nodes must be operators. [owned] [array: graphs count] [null-through] */
 TN_API tn_module *tn_script_new(tn_module *module, tn_graph *const *graphs, int64_t count);
 /* Returns the graph that a script runs in a mode; NULL, without an error, if it has none for this
@@ -449,6 +450,25 @@ TN_API tn_graph *tn_node_block(const tn_node *node, int64_t index);
 /* Returns the most steps of a TN_NODE_LOOP, as in tn_loop; -1 if there is no limit, and for other
  * nodes. [null-through] */
 TN_API int64_t tn_node_most(const tn_node *node);
+
+/* ---- operators of other plugins -------------------------------------------------------------- */
+
+/* Stores in `operators` what a process that lacks plugins needs to read the texts of these graphs:
+ * for each operator that they call its revision, an integer under its name; and for each call of an
+ * operator of a plugin that does not come with Tenon its decomposition, the text of a graph under
+ * the operator with its options and the types of its inputs: "scale[by=2](float32[2, 3])". An
+ * operator of which a call has no decomposition made of operators only has none at all.
+ * [array: graphs count] */
+TN_API tn_status tn_graph_operators(tn_graph *const *graphs, int64_t count, tn_state *operators);
+/* Like tn_graph_parse, with the result of tn_graph_operators: operators are taken in these
+ * revisions, and where one is missing, the nodes of its decomposition take the place of the call.
+ * [owned] [null-ok: root, constants, operators] [null-through] */
+TN_API tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state *constants,
+                                     const tn_state *operators);
+/* Returns the graph that a script runs while its parts have the modes that they had when it was
+ * made, if some were in training mode and some in evaluation mode; NULL, without an error, if it
+ * has none. [borrowed] [null-through] */
+TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 
 TN_END_DECLS
 #endif
