@@ -177,7 +177,7 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
     if (!why) {
         struct plan *plan = plan_take(&job.shape);
         if (!plan || !plan->main)
-            why = "oneDNN has no implementation for this shape";
+            why = "oneDNN has no implementation for this shape, or the process ends";
         plan_give(plan);
     }
     if (why)
@@ -329,6 +329,11 @@ tn_status onednn_convolution(const tn_call *call)
 
     if (!plan)
         return TN_ERR_MEMORY;
+    if (!plan->main) { /* supports() found a plan that was dropped since */
+        plan_give(plan);
+        return tn_fail(TN_ERR_RUNTIME, "oneDNN: a convolution: the process ends, and no plan is "
+                                       "made any more");
+    }
     w.room = room_of(&job, plan);
     scratch_desc(&w.scratch_desc, plan->scratch);
     char *memory = at(call->workspace);

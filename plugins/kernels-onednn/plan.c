@@ -4,14 +4,20 @@
  * shape is compiled only once. A full cache drops the least recently used plan. */
 #include "plan.h"
 
-#include <pthread.h>
-#include <string.h>
+#include "onednn.h"
 
-enum { PLANS = 256 };
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PLANS = 256, ENDINGS = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct plan *plans[PLANS];
 static uint64_t clock_now;
+static bool ending; /* of the process */
 
 static void plan_free(struct plan *plan)
 {
@@ -179,6 +185,38 @@ static struct plan *plan_make(const struct shape *shape)
     return plan;
 }
 
+/* ---- the end of the process ------------------------------------------------------------------ */
+
+/* exit() destroys the static objects of oneDNN while other threads still run. Plans that exist can
+ * be executed without them, but no plan can be made. So no plan is made any more, and exit() waits
+ * for a plan that is being made. The limit is for a thread that called exit() itself while it made
+ * the plan, in a signal handler. */
+static void stop_making(void)
+{
+    struct timespec limit;
+
+    if (getpid() != onednn_process) /* after fork, another thread may hold the lock forever */
+        return;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec++;
+    if (pthread_mutex_timedlock(&lock, &limit) != 0)
+        return;
+    ending = true;
+    pthread_mutex_unlock(&lock);
+}
+
+/* oneDNN makes its static objects in the first plan that needs them, and exit() calls functions in
+ * the reverse of the order in which they were registered. So the function is registered again after
+ * a plan that may have made such objects. The first plans make all of them; the limit bounds the
+ * memory. */
+static void register_end(void)
+{
+    static int registered;
+
+    if (registered < ENDINGS && atexit(stop_making) == 0)
+        registered++;
+}
+
 /* ---- caching --------------------------------------------------------------------------------- */
 
 struct plan *plan_take(const struct shape *shape)
@@ -197,8 +235,13 @@ struct plan *plan_take(const struct shape *shape)
                  (place < 0 || (plans[place] && at->stamp < plans[place]->stamp)))
             place = i;
     }
-    if (!plan)
+    if (!plan && ending) {
+        plan = tn_calloc(1, sizeof *plan);
+        place = -1;
+    } else if (!plan) {
         plan = plan_make(shape);
+        register_end();
+    }
     if (plan) {
         bool kept = plan->stamp != 0;
         plan->used++;
@@ -208,7 +251,7 @@ struct plan *plan_take(const struct shape *shape)
                 plan_free(plans[place]);
             plans[place] = plan;
         } else if (!kept) {
-            plan->stamp = 0; /* all slots are in use: plan_give() frees the plan after its use */
+            plan->stamp = 0; /* no place for it: plan_give() frees the plan after its use */
         }
     }
     pthread_mutex_unlock(&lock);

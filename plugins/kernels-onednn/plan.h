@@ -22,7 +22,8 @@ struct shape {
 
 struct plan {
     struct shape shape;
-    dnnl_primitive_t main; /* NULL: oneDNN has no implementation for this shape */
+    dnnl_primitive_t main; /* NULL: oneDNN has no implementation for this shape, or the process
+                            * ends, and no plan is made any more */
     /* Converts the weight from row-major order to oneDNN's order; for PLAN_WEIGHT, the gradient
      * from oneDNN's order to row-major order. NULL: both orders are the same. */
     dnnl_primitive_t reorder;
