@@ -133,5 +133,18 @@ static tn_tensor *next_of(tn_tensor *a, tn_tensor *b)
 
 DECOMPOSE(nextafter, next_of(in[0], in[1]))
 
+/* As in PyTorch: ga = gy where a != b, which includes NaN, else 0; gb = 0. */
+static tn_status nextafter_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0];
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_where(tn_ne(d->in[0], d->in[1]), gy, number(gy, 0.0));
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_fill(gy, 0.0);
+    return TN_OK;
+}
+
 TN__OP(frexp, .infer = frexp_infer, .derive = frexp_derive, .decompose = frexp_decompose);
-TN__OP(nextafter, .infer = tn__common_binary, .decompose = nextafter_decompose);
+TN__OP(nextafter, .infer = tn__common_binary, .derive = nextafter_derive,
+       .decompose = nextafter_decompose);

@@ -596,4 +596,16 @@ for d in (F32, F64, BF16):
     )
 Case("nextafter/broadcast", "nextafter", torch.nextafter, [n(3, 1), n(2, low=6, high=9)])
 Case("nextafter/empty", "nextafter", torch.nextafter, [n(0, 2), n(2)])
+# a has a gradient where a != b, NaN included; b has none
+for d in (F32, F64, BF16, F16):
+    Case(
+        "nextafter/grad-" + NAMES[d],
+        "nextafter",
+        torch.nextafter,
+        [
+            x(data=[1.0, 3.0, -2.0, 0.0, INF, INF, NAN, 1.0, NAN], dtype=d),
+            x(data=[2.0, 3.0, -5.0, -0.0, INF, 1.0, 1.0, NAN, NAN], dtype=d),
+        ],
+    )
+Case("nextafter/grad-broadcast", "nextafter", torch.nextafter, [x(3, 1), x(2, low=6, high=9)])
 print("end")
