@@ -190,13 +190,13 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
 }
 
 tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
-                                  int64_t n_in, tn_tensor **original)
+                                  int64_t n_in, const void *options, tn_tensor **original)
 {
     tn_status status = tn__grad_changeable(op->def.name, "_", into);
 
     *original = NULL;
     if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL ||
-        (op->def.save_in & 1) == 0)
+        (op->def.save_in & 1) == 0 || tn__node_by_result(op, options, into))
         return status;
     *original = tn__grad_copy(into);
     return *original != NULL ? TN_OK : tn_error_last_code();

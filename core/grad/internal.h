@@ -16,7 +16,7 @@ bool tn__grad_stale(tn_tensor *tensor);
 tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                           tn_tensor *const *out, int64_t n_out);
 tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
-                                  int64_t n_in, tn_tensor **original);
+                                  int64_t n_in, const void *options, tn_tensor **original);
 tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
                                  int64_t n_in, const void *options, tn_tensor *original);
 void tn__grad_alone(tn_tensor *tensor);

@@ -220,6 +220,12 @@ static void leave_out(const tn_op *op, tn_tensor *const *in, int64_t n_in, uint3
             *save_out &= ~((uint32_t)1 << i);
 }
 
+bool tn__node_by_result(const tn_op *op, const void *options, const tn_tensor *into)
+{
+    return op->def.result_suffices != NULL &&
+           op->def.result_suffices(op, options, (tn_dtype)into->dtype);
+}
+
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
                          tn_tensor *original)
@@ -237,6 +243,10 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
 
     if (def->save_for != NULL && (save_in | save_out) != 0)
         leave_out(op, in, n_in, &save_in, &save_out);
+    if (into != NULL && (save_in & 1) != 0 && tn__node_by_result(op, options, into)) {
+        save_in &= ~(uint32_t)1;
+        save_out |= 1;
+    }
     for (int64_t i = 0; i < n_in; i++) {
         if (tn__is_none(in[i]))
             continue;

@@ -141,6 +141,8 @@ static inline tn__node *tn__node_keep(tn__node *node)
     return node;
 }
 void tn__node_drop(tn__node *node);
+/* Whether an in-place call of `op` saves its result instead of the old values. */
+bool tn__node_by_result(const tn_op *op, const void *options, const tn_tensor *into);
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
                          tn_tensor *original);

@@ -102,6 +102,11 @@ tn_status tn__definition_check(const tn_op_def *def)
         wrong = "dispatch_input; expected the number of an input, or -1 for output 0";
     else if ((def->flags & TN_OP_POINTWISE) != 0 && (def->flags & (TN_OP_VIEW | TN_OP_RANDOM)) != 0)
         wrong = "flags: pointwise; expected neither a view nor random numbers with it";
+    else if (def->result_suffices != NULL &&
+             (def->derive == NULL || (def->flags & TN_OP_INPLACE) == 0 || (def->save_in & 1) == 0 ||
+              def->n_outputs != 1))
+        wrong = "result_suffices; expected one output, an in-place form, and a derivative that "
+                "saves input 0";
     else if (has_operand(def, TN_OPERAND_UPDATED))
         wrong = wrong_updates(def, effect);
     if (wrong == NULL)

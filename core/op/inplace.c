@@ -170,7 +170,7 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (record) {
         tn_tensor *original;
 
-        status = tn__op_up.grad_before_inplace(op, into, in, n_in, &original);
+        status = tn__op_up.grad_before_inplace(op, into, in, n_in, NULL, &original);
         if (status != TN_OK)
             return status;
     }
@@ -250,7 +250,8 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     }
     status = check_result(&work, into, n_in > 0 && in[0] == into);
     if (status == TN_OK && record)
-        status = tn__op_up.grad_before_inplace(op, into, work.in, work.n_in, &original);
+        status = tn__op_up.grad_before_inplace(op, into, work.in, work.n_in, work.options,
+                                               &original);
     if (status == TN_OK && record && work.wants_grad && op->def.derive == NULL &&
         op->def.decompose != NULL) {
         tn__call_end(&work);

@@ -178,7 +178,7 @@ typedef struct tn__op_calls {
      * else PyTorch refuses. If the derivative needs the old values of `into`, *original becomes a
      * copy of them, owned by the caller. */
     tn_status (*grad_before_inplace)(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
-                                     int64_t n_in, tn_tensor **original);
+                                     int64_t n_in, const void *options, tn_tensor **original);
     /* Called after the in-place call: makes the call part of the history of `into`, and of the base
      * if `into` is a view. */
     tn_status (*grad_after_inplace)(const tn_op *op, tn_tensor *into, tn_tensor *const *in,

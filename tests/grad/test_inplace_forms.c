@@ -180,6 +180,101 @@ START_TEST(derivatives_in_place_agree_with_central_differences)
 }
 END_TEST
 
+/* ---- activations that save their result ------------------------------------------------------ */
+
+enum { RELU6, HARDTANH, HARDTANH_ROUNDED, LEAKY, LEAKY_NEGATIVE, ACTIVATIONS };
+
+static tn_tensor *activated(int which, tn_tensor *x, bool inplace)
+{
+    switch (which) {
+    case RELU6: return inplace ? tn_relu6_(x) : tn_relu6(x);
+    case HARDTANH:
+        return inplace ? tn_hardtanh_(x, WITH(hardtanh, -0.5, 2))
+                       : tn_hardtanh(x, WITH(hardtanh, -0.5, 2));
+    case HARDTANH_ROUNDED: /* bfloat16 has no 0.1 */
+        return inplace ? tn_hardtanh_(x, WITH(hardtanh, -0.1, 0.1))
+                       : tn_hardtanh(x, WITH(hardtanh, -0.1, 0.1));
+    case LEAKY:
+        return inplace ? tn_leaky_relu_(x, WITH(leaky_relu, 0.25))
+                       : tn_leaky_relu(x, WITH(leaky_relu, 0.25));
+    default:
+        return inplace ? tn_leaky_relu_(x, WITH(leaky_relu, -2))
+                       : tn_leaky_relu(x, WITH(leaky_relu, -2));
+    }
+}
+
+static int64_t requests(void)
+{
+    tn_memory_stats stats;
+
+    ck_assert_int_eq(tn_device_memory(tn_device_find("cpu"), &stats), TN_OK);
+    return stats.requests;
+}
+
+static const double points[] = { -INFINITY, -7,  -0.5, -0.25, -0.1001, -0.0, 0,       0.0999,
+                                 0.1001,    0.5, 2,    5.5,   6,       6.5,  INFINITY };
+enum { POINTS = sizeof points / sizeof points[0] };
+
+/* Computes the gradient of each point; `taken`: tensors that the call allocated. */
+static void gradient_of(int which, tn_dtype dtype, bool inplace, double *gradient, int64_t *taken)
+{
+    TN_SCOPE;
+    tn_tensor *from = tn_tensor_from(points, TN_F64, TN_SHAPE(POINTS));
+    tn_tensor *x = with_grad(tn_cast(from, dtype)), *y = tn_mul_scalar(x, 1);
+    int64_t before = requests();
+
+    y = activated(which, y, inplace);
+    *taken = requests() - before;
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(y, 3), NULL)), TN_OK);
+    for (int i = 0; i < POINTS; i++)
+        gradient[i] = at(tn_tensor_grad(x), i);
+    FINE();
+}
+
+START_TEST(activations_in_place_save_the_result_if_that_suffices)
+{
+    static const tn_dtype dtypes[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
+    double want[POINTS], got[POINTS];
+    int64_t taken, ignored;
+
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < ACTIVATIONS; i++) {
+            bool kept = i == LEAKY_NEGATIVE || (i == HARDTANH_ROUNDED && d >= 2);
+
+            gradient_of(i, dtypes[d], false, want, &ignored);
+            gradient_of(i, dtypes[d], true, got, &taken);
+            ck_assert_msg((taken > 0) == kept, "activation %d, %s: %d tensors were made", i,
+                          tn_dtype_name(dtypes[d]), (int)taken);
+            for (int k = 0; k < POINTS; k++)
+                ck_assert_msg(got[k] == want[k], "activation %d, %s: gradient at %g is %g, not %g",
+                              i, tn_dtype_name(dtypes[d]), points[k], got[k], want[k]);
+        }
+}
+END_TEST
+
+START_TEST(gradients_of_activations_in_place_are_those_of_pytorch_at_the_bounds)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(-1, 0, 3, 6, 7, NAN), *y = tn_mul_scalar(x, 1), *view;
+
+    tn_relu6_(y);
+    tn_backward(tn_sum(y, NULL));
+    HAS(tn_tensor_grad(x), 0, 0, 1, 0, 0, 1);
+    tn_tensor_set_grad(x, TN_NONE);
+    y = tn_mul_scalar(x, 1);
+    view = tn_narrow(y, 0, 2, 3); /* the rest of y keeps its gradient */
+    tn_relu6_(view);
+    tn_backward(tn_sum(y, NULL));
+    HAS(tn_tensor_grad(x), 1, 1, 1, 0, 0, 1);
+    y = tn_mul_scalar(x, 1);
+    tn_relu6_(y);
+    tn_add_scalar_(y, 1);
+    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "which is output \"y\" of relu6, is at version 2; expected version 1");
+    FINE();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("in-place forms");
@@ -190,6 +285,8 @@ int main(void)
     tcase_add_test(tests, scans_triangles_products_and_comparisons_are_written_in_place);
     tcase_add_test(tests, what_is_read_in_another_order_may_not_be_what_is_written);
     tcase_add_test(tests, derivatives_in_place_agree_with_central_differences);
+    tcase_add_test(tests, activations_in_place_save_the_result_if_that_suffices);
+    tcase_add_test(tests, gradients_of_activations_in_place_are_those_of_pytorch_at_the_bounds);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -128,6 +128,12 @@ static void refused(const tn_op_def *def, const char *words)
     FAILED(tn_error_code(), words);
 }
 
+static bool suffices(const tn_op *op, const void *options, tn_dtype dtype)
+{
+    (void)op, (void)options, (void)dtype;
+    return true;
+}
+
 START_TEST(flags_that_contradict_each_other_are_refused)
 {
     static const tn_operand grad[] = { { "x", TN_OPERAND_UPDATED, TN_MASK_FLOAT } };
@@ -165,6 +171,13 @@ START_TEST(flags_that_contradict_each_other_are_refused)
     refused(&def, "pointwise; expected neither a view nor random numbers");
     def = operator_of("test_wrong", one_in, 1, (uint64_t)1 << 40);
     refused(&def, "flags");
+    def = operator_of("test_wrong", one_in, 1, TN_OP_INPLACE);
+    def.derive = derive_total;
+    def.result_suffices = suffices;
+    refused(&def, "result_suffices; expected one output, an in-place form, and a derivative that");
+    def.save_in = 1;
+    def.flags = 0;
+    refused(&def, "result_suffices; expected one output, an in-place form");
 }
 END_TEST
 

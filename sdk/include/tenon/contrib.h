@@ -230,6 +230,10 @@ typedef struct tn_op_def {
      * the kernel; 0: all. With this mask, a primitive can have a decomposition only for complex
      * numbers. */
     uint64_t decompose_dtypes;
+    /* Whether `derive`, after an in-place call with these options on a tensor of this dtype, can
+     * use output 0 in place of input 0, which it saves. Then no copy of the old values is made:
+     * in[0] of `derive` is NULL, and out[0] is saved. NULL: it cannot. */
+    bool (*result_suffices)(const tn_op *op, const void *options, tn_dtype dtype);
 } tn_op_def;
 
 /* ==== kernel: code for an operator on a device type =========================================== */
