@@ -193,28 +193,131 @@ static tn_status weights_fit(tn_tensor *p, int64_t needed)
     return TN_OK;
 }
 
-/* Draws from the distributions p, which are `given` cast to float64. The sums of all weights, the
- * last of the edges, show whether the weights fit; if not, weights_fit says why. */
-static tn_tensor *with_replacement(tn_tensor *given, tn_tensor *p, int64_t count)
+/* Checks the weights by their sums; if they do not fit, weights_fit says why. */
+static tn_status sums_fit(tn_tensor *p, tn_tensor *sums)
 {
-    tn_tensor *edges = tn_cumsum(p, 1, NULL);
-    tn_tensor *sums = tn_narrow(edges, 1, tn_tensor_size(p, 1) - 1, 1);
-    tn_uniform_options all = TN_UNIFORM_OPTIONS;
-    tn_searchsorted_options past = TN_SEARCHSORTED_OPTIONS;
     double low, least, most;
 
-    if (read(tn_amin(given, NULL), &low) != TN_OK || read(tn_amin(sums, NULL), &least) != TN_OK ||
+    if (read(tn_amin(p, NULL), &low) != TN_OK || read(tn_amin(sums, NULL), &least) != TN_OK ||
         read(tn_amax(sums, NULL), &most) != TN_OK)
-        return NULL;
-    if (!(low >= 0 && least > 0 && most < (double)INFINITY) && weights_fit(p, 1) != TN_OK)
-        return NULL;
-    past.right = true; /* the number of edges that are at most as large as the draw */
-    /* The last edge becomes exactly 1, which is above all draws. */
-    edges = divide(edges, sums);
-    return tn_searchsorted(
-        edges, tn_uniform(empty(p, TN_SHAPE(tn_tensor_size(p, 0), count), TN_F64), &all), TN_NONE,
-        &past);
+        return tn_error_last_code();
+    if (low >= 0 && least > 0 && most < (double)INFINITY)
+        return TN_OK;
+    return weights_fit(tn_cast(p, TN_F64), 1);
 }
+
+/* Running sums along the last dimension, in float64. */
+static tn_tensor *edges_of(tn_tensor *p)
+{
+    tn_cumsum_options o = TN_CUMSUM_OPTIONS;
+
+    o.dtype = TN_F64;
+    return tn_cumsum(p, -1, &o);
+}
+
+static tn_tensor *last_of(tn_tensor *edges)
+{
+    return edges != NULL ? tn_narrow(edges, -1, tn_tensor_size(edges, -1) - 1, 1) : NULL;
+}
+
+/* min(max(x, least), most) of indices */
+static tn_tensor *indices_within(tn_tensor *x, int64_t least, int64_t most)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = tn_scalar_int(least);
+    o.max = tn_scalar_int(most);
+    return tn_clamp(x, &o);
+}
+
+/* Returns the places of numbers between edges: how many edges of the row are at most as large. A
+ * number below the last edge gets the place of a weight that is not 0. The bound is for numbers
+ * that were rounded to the last edge, which sums of subnormal weights allow. */
+static tn_tensor *places_of(tn_tensor *edges, tn_tensor *numbers)
+{
+    tn_searchsorted_options past = TN_SEARCHSORTED_OPTIONS;
+
+    past.right = true;
+    if (edges == NULL)
+        return NULL;
+    return indices_within(tn_searchsorted(edges, numbers, TN_NONE, &past), 0,
+                          tn_tensor_size(edges, -1) - 1);
+}
+
+/* `count` numbers for each row, uniform from 0 to the sum of the row, which they do not reach: the
+ * largest factor is 1 - 2^-53. */
+static tn_tensor *draws_below(tn_tensor *sums, int64_t count)
+{
+    tn_uniform_options all = TN_UNIFORM_OPTIONS;
+
+    if (sums == NULL)
+        return NULL;
+    return tn_mul(tn_uniform(empty(sums, TN_SHAPE(tn_tensor_size(sums, 0), count), TN_F64), &all),
+                  sums);
+}
+
+static tn_tensor *with_replacement(tn_tensor *p, int64_t count)
+{
+    tn_tensor *edges = edges_of(p), *sums = last_of(edges);
+
+    if (sums == NULL || sums_fit(p, sums) != TN_OK)
+        return NULL;
+    return places_of(edges, draws_below(sums, count));
+}
+
+/* ---- few draws from many weights: running sums of blocks, then within the blocks drawn ---- */
+
+enum { BLOCK = 256 };
+
+/* Sums of blocks of BLOCK weights of p, [1, n], in float64; the last block may be shorter. */
+static tn_tensor *block_sums(tn_tensor *p)
+{
+    int64_t n = tn_tensor_size(p, 1), whole = n / BLOCK * BLOCK, last[1] = { -1 };
+    tn_sum_options o = TN_SUM_OPTIONS;
+    tn_tensor *parts[2];
+
+    o.dims = (tn_ints){ last, 1 };
+    o.dtype = TN_F64;
+    parts[0] = tn_sum(tn_reshape(tn_narrow(p, 1, 0, whole), TN_SHAPE(1, whole / BLOCK, BLOCK)), &o);
+    if (whole == n || parts[0] == NULL)
+        return parts[0];
+    o.keepdim = true;
+    parts[1] = tn_sum(tn_narrow(p, 1, whole, n - whole), &o);
+    return parts[1] != NULL ? tn_cat(parts, 2, 1) : NULL;
+}
+
+/* Returns the places of numbers from 0 within blocks of weights, one number for each block. A block
+ * may have been added up in another order, so the numbers are kept below its last edge. */
+static tn_tensor *places_in_blocks(tn_tensor *p, tn_tensor *first, tn_tensor *numbers)
+{
+    int64_t n = tn_tensor_numel(p);
+    tn_tensor *at = tn_add(tn_unsqueeze(first, 1), tn_arange(p, 0, BLOCK, NULL), NULL), *edges;
+
+    edges = tn_take(p, indices_within(at, 0, n - 1));
+    edges = edges_of(zero_where(is_at_least(at, (double)n), edges));
+    return places_of(edges,
+                     tn_minimum(tn_unsqueeze(numbers, 1), times(last_of(edges), 1 - 0x1p-53)));
+}
+
+static tn_tensor *few_of_many(tn_tensor *p, int64_t count)
+{
+    tn_tensor *sums = block_sums(p), *edges, *draws, *block, *first, *rest;
+
+    edges = sums != NULL ? edges_of(sums) : NULL;
+    if (edges == NULL || sums_fit(p, last_of(edges)) != TN_OK)
+        return NULL;
+    draws = draws_below(last_of(edges), count);
+    block = tn_reshape(places_of(edges, draws), TN_SHAPE(count));
+    draws = tn_reshape(draws, TN_SHAPE(count));
+    /* the edge before the block, which is at most as large as the draw */
+    rest = tn_take(edges, indices_within(tn_add_scalar(block, -1), 0, INT64_MAX));
+    rest = tn_sub(draws, zero_where(is_at_most(block, 0), rest), NULL);
+    first = times(block, BLOCK);
+    block = places_in_blocks(p, first, rest);
+    return block != NULL ? tn_add(first, tn_reshape(block, TN_SHAPE(count)), NULL) : NULL;
+}
+
+/* ---- without replacement ---- */
 
 /* The key of category c is p[c] / e[c], where e[c] is drawn from the exponential distribution with
  * rate 1. The largest key is that of category c with probability p[c] / sum p; the same applies to
@@ -229,24 +332,27 @@ static tn_tensor *without_replacement(tn_tensor *p, int64_t count)
 static tn_status multinomial_decompose(const tn_decompose *call)
 {
     const tn_multinomial_options *o = call->options;
-    tn_tensor *p = tn_cast(call->in[0], TN_F64), *y;
-    bool one = tn_tensor_ndim(call->in[0]) == 1;
-    if (p == NULL)
-        return tn_error_last_code();
+    tn_tensor *p = call->in[0], *y;
+    int64_t n = tn_tensor_size(p, -1);
+    bool one = tn_tensor_ndim(p) == 1;
     if (tn_tensor_numel(p) == 0)
         return tn__common_given(call->out,
                                 empty(p, TN_SHAPE(tn_tensor_size(p, 0), o->num_samples), TN_I64));
     if (!o->replacement) {
-        tn_status status = weights_fit(p, o->num_samples);
-        if (status != TN_OK)
-            return status;
+        p = tn_cast(p, TN_F64);
+        if (p == NULL || weights_fit(p, o->num_samples) != TN_OK)
+            return tn_error_last_code();
     }
     if (one)
         p = tn_unsqueeze(p, 0);
     if (p == NULL)
         return tn_error_last_code();
-    y = o->replacement ? with_replacement(call->in[0], p, o->num_samples)
-                       : without_replacement(p, o->num_samples);
+    if (!o->replacement)
+        y = without_replacement(p, o->num_samples);
+    else if (tn_tensor_size(p, 0) == 1 && o->num_samples < n / (2 * BLOCK))
+        y = few_of_many(p, o->num_samples);
+    else
+        y = with_replacement(p, o->num_samples);
     return tn__common_given(call->out, one ? tn_reshape(y, TN_SHAPE(o->num_samples)) : y);
 }
 

@@ -182,6 +182,42 @@ START_TEST(multinomial_of_few_and_of_many_draws_agree)
 }
 END_TEST
 
+/* Few draws from many weights are taken from the sums of blocks. */
+START_TEST(multinomial_of_few_draws_from_many_weights_agrees_too)
+{
+    enum { WEIGHTS = 70000, FEW = 20, MANY = 200 };
+    tn_multinomial_options o = TN_MULTINOMIAL_OPTIONS;
+    double few[FEW];
+    TN_SCOPE;
+    tn_random_seed(31);
+    tn_tensor *p = tn_tensor_empty(TN_SHAPE(2 * WEIGHTS), TN_F32, NULL);
+    p = tn_uniform(p, NULL);
+    /* Strided; a third of the weights is 0, all of some blocks, and those at the end. */
+    p = tn_select(tn_reshape(p, TN_SHAPE(WEIGHTS, 2)), 1, 1);
+    p = tn_relu(tn_add_scalar(p, -1.0 / 3));
+    tn_fill_(tn_narrow(p, 0, 1000, 4000), 0);
+    tn_fill_(tn_narrow(p, 0, WEIGHTS - 50, 50), 0);
+    o.replacement = true;
+    for (int64_t seed = 40; seed < 60; seed++) {
+        tn_random_seed((uint64_t)seed);
+        ck_assert_int_eq(take(tn_multinomial(p, FEW, &o)), FEW);
+        memcpy(few, numbers, sizeof few);
+        tn_random_seed((uint64_t)seed);
+        ck_assert_int_eq(take(tn_multinomial(p, MANY, &o)), MANY);
+        for (int i = 0; i < FEW; i++)
+            ck_assert_double_eq(few[i], numbers[i]);
+    }
+    tn_fill_(p, 0);
+    tn_fill_(tn_narrow(p, 0, WEIGHTS - 1, 1), 1); /* the last block has 112 weights */
+    ck_assert_int_eq(take(tn_multinomial(p, FEW, &o)), FEW);
+    for (int i = 0; i < FEW; i++)
+        ck_assert_double_eq(numbers[i], WEIGHTS - 1);
+    refused(tn_multinomial(tn_neg(p), 1, &o), "p: wrong weights, got -1.0 to ");
+    refused(tn_multinomial(tn_mul_scalar(p, 0), 1, &o), "too few weights that are not 0, got 0");
+    refused(tn_multinomial(tn_mul_scalar(p, NAN), 1, &o), "p: wrong weights");
+}
+END_TEST
+
 START_TEST(multinomial_without_replacement_draws_each_once)
 {
     int first[4] = { 0 };
@@ -271,6 +307,7 @@ int main(void)
     tcase_add_test(tests, log_normal_and_cauchy_have_their_quartiles);
     tcase_add_test(tests, multinomial_draws_with_the_weights);
     tcase_add_test(tests, multinomial_of_few_and_of_many_draws_agree);
+    tcase_add_test(tests, multinomial_of_few_draws_from_many_weights_agrees_too);
     tcase_add_test(tests, multinomial_without_replacement_draws_each_once);
     tcase_add_test(tests, multinomial_refuses_what_is_no_distribution);
     tcase_add_test(tests, every_device_draws_the_same);

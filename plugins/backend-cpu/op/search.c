@@ -6,8 +6,12 @@
 
 #include "base/kernel.h"
 #include "base/span.h"
+#include "base/vectorize.h"
 
-enum { GRAIN = 1024 }; /* minimum number of values for one thread */
+enum {
+    GRAIN = 1024, /* minimum number of values for one thread */
+    TOGETHER = 8  /* values at a time */
+};
 
 #define SEARCH_PARAMETERS                                                                          \
     int64_t n, const char *row, int64_t sr, int64_t step, int64_t size, const char *sorter,        \

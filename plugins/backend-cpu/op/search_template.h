@@ -5,9 +5,55 @@
  * the order of the elements, as int64 in bounds that are `sorter_step` bytes apart. All elements
  * come before NaN, and NaN comes before no number. */
 
+/* Finds TOGETHER values in one contiguous row of at least one element, without branches that depend
+ * on the values: the processor could not predict them. */
+TN__INTO_LOOPS void NAME(search_together)(const char *row, int64_t size, const T *value,
+                                          int64_t *found, const bool right)
+{
+    T element;
+    for (int j = 0; j < TOGETHER; j++)
+        found[j] = 0;
+    for (int64_t left = size, half; left > 0; left -= half) {
+        half = (left + 1) / 2;
+        for (int j = 0; j < TOGETHER; j++) {
+            memcpy(&element, row + (found[j] + half - 1) * (int64_t)sizeof element, sizeof element);
+            bool before = IS_NAN(value[j]) | (right ? element <= value[j] : element < value[j]);
+            found[j] += half & -(int64_t)before;
+        }
+    }
+}
+
+/* Finds values in one contiguous row, whole groups of them; returns how many. */
+static int64_t NAME(search_row)(int64_t n, const char *row, int64_t size, const char *values,
+                                int64_t sv, char *y, int64_t sy, bool right, bool narrow)
+{
+    int64_t i = 0;
+    for (; i + TOGETHER <= n; i += TOGETHER) {
+        T value[TOGETHER];
+        int64_t found[TOGETHER];
+        for (int j = 0; j < TOGETHER; j++)
+            memcpy(&value[j], values + (i + j) * sv, sizeof value[j]);
+        if (right)
+            NAME(search_together)(row, size, value, found, true);
+        else
+            NAME(search_together)(row, size, value, found, false);
+        for (int j = 0; j < TOGETHER; j++) {
+            int32_t small = (int32_t)found[j];
+            if (narrow)
+                memcpy(y + (i + j) * sy, &small, sizeof small);
+            else
+                memcpy(y + (i + j) * sy, &found[j], sizeof found[j]);
+        }
+    }
+    return i;
+}
+
 static void NAME(search)(SEARCH_PARAMETERS)
 {
-    for (int64_t i = 0; i < n; i++) {
+    int64_t begin = 0;
+    if (sorter == NULL && step == (int64_t)sizeof(T) && sr == 0)
+        begin = NAME(search_row)(n, row, size, values, sv, y, sy, right, narrow);
+    for (int64_t i = begin; i < n; i++) {
         const char *from = row + i * sr, *order = sorter != NULL ? sorter + i * ss : NULL;
         int64_t low = 0, high = size;
         T value;
