@@ -32,6 +32,7 @@ static const struct {
     double low, high, ulps, floor_;
 } rows[] = {
     { "exp", exp, -120, 95, 2, 1e-30 },
+    { "exp2", exp2, -160, 130, 2, 1e-30 },
     { "log", log, 1e-3, 1e6, 2, 0 },
     { "log2", log2, 1e-3, 1e6, 3, 0 },
     { "log10", log10, 1e-3, 1e6, 3, 0 },
@@ -42,6 +43,7 @@ static const struct {
     { "acos", acos, -1.01, 1.01, 4, 0 },
     { "atan", atan, -60, 60, 4, 0 },
     { "tanh", tanh, -12, 12, 6, 0 },
+    { "atanh", atanh, -1.01, 1.01, 2, 0 },
     { "erf", erf, -5, 5, 8, 0 },
     { "erfc", erfc, -10, 10, 8, 1e-30 },
     { "sigmoid", ref_sigmoid, -100, 100, 4, 1e-30 },

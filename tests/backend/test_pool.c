@@ -131,6 +131,107 @@ START_TEST(the_first_of_equal_maxima_is_the_one_in_every_layout)
 }
 END_TEST
 
+/* ---- against plain loops, for many shapes ---- */
+
+struct figure {
+    int64_t channels, high, wide, kernel[2], stride[2], padding[2], dilation[2];
+};
+
+static const struct figure figures[] = {
+    { 1, 6, 8, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 } },
+    { 3, 5, 9, { 2, 2 }, { 2, 2 }, { 1, 1 }, { 1, 1 } },
+    { 6, 7, 7, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 } },
+    { 9, 7, 11, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1 } },
+    { 16, 6, 6, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 } },
+    { 5, 1, 33, { 1, 2 }, { 1, 2 }, { 0, 0 }, { 1, 1 } },
+    { 5, 1, 33, { 1, 3 }, { 1, 1 }, { 0, 1 }, { 1, 1 } },
+    { 4, 8, 13, { 2, 3 }, { 1, 3 }, { 1, 1 }, { 3, 2 } },
+    { 7, 4, 2, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+    { 2, 3, 3, { 3, 3 }, { 3, 3 }, { 1, 1 }, { 2, 2 } },
+    { 12, 4, 4, { 4, 4 }, { 4, 4 }, { 0, 0 }, { 1, 1 } },
+    { 130, 5, 6, { 2, 2 }, { 2, 2 }, { 0, 1 }, { 1, 1 } },
+    { 300, 3, 4, { 1, 1 }, { 2, 2 }, { 0, 0 }, { 1, 1 } },
+};
+
+/* Whether v is the maximum of a window whose maximum so far is b, at a smaller index. */
+static bool beats(float v, float b)
+{
+    return (isnan(v) && !isnan(b)) || v > b;
+}
+
+/* Computes the maximum and its index, of one plane, and returns the number of windows. */
+static int64_t pool_plane(const struct figure *f, const float *plane, float *most, int64_t *where)
+{
+    int64_t out[2], n = 0, size[2] = { f->high, f->wide };
+
+    for (int d = 0; d < 2; d++)
+        out[d] = (size[d] + 2 * f->padding[d] - f->dilation[d] * (f->kernel[d] - 1) - 1) /
+                     f->stride[d] +
+                 1;
+    for (int64_t i = 0; i < out[0] * out[1]; i++, n++) {
+        int64_t best = -1;
+
+        for (int64_t k = 0; k < f->kernel[0] * f->kernel[1]; k++) {
+            int64_t row = i / out[1] * f->stride[0] - f->padding[0] +
+                          k / f->kernel[1] * f->dilation[0];
+            int64_t column = i % out[1] * f->stride[1] - f->padding[1] +
+                             k % f->kernel[1] * f->dilation[1];
+
+            if (row >= 0 && row < f->high && column >= 0 && column < f->wide &&
+                (best < 0 || beats(plane[row * f->wide + column], plane[best])))
+                best = row * f->wide + column;
+        }
+        ck_assert_int_ge(best, 0);
+        most[n] = plane[best];
+        where[n] = best;
+    }
+    return n;
+}
+
+static void pool_figure(const struct figure *f, tn_dtype dtype, bool last, int number)
+{
+    enum { IMAGES = 2, MOST = 16384 };
+    static float image[MOST], most[MOST], got[MOST];
+    static int64_t where[MOST], got_where[MOST];
+    int64_t area = f->high * f->wide, planes = IMAGES * f->channels, n = 0;
+    tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
+    tn_tensor *from, *pooled, *at;
+    TN_SCOPE;
+
+    ck_assert_int_le(planes * area, MOST);
+    for (int64_t i = 0; i < planes * area; i++) {
+        int64_t r = (i * 7919 + number * 104729) % 1009;
+        image[i] = r % 13 == 0 ? NAN : r % 7 == 0 ? -INFINITY : (float)(r % 6) - 3;
+    }
+    for (int64_t i = 0; i < planes; i++)
+        n += pool_plane(f, image + i * area, most + n, where + n);
+    from = tn_tensor_from(image, TN_F32, TN_SHAPE(IMAGES, f->channels, f->high, f->wide));
+    o.stride = (tn_ints){ f->stride, 2 };
+    o.padding = (tn_ints){ f->padding, 2 };
+    o.dilation = (tn_ints){ f->dilation, 2 };
+    ck_assert_int_eq(
+        tn_max_pool(laid(tn_cast(from, dtype), last), (tn_ints){ f->kernel, 2 }, &o, &pooled, &at),
+        TN_OK);
+    ck_assert_int_eq(tn_tensor_numel(pooled), n);
+    pooled = tn_cast(pooled, TN_F32);
+    ck_assert_int_eq(tn_tensor_copy_out(pooled, got, (size_t)n * sizeof *got), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(at, got_where, (size_t)n * sizeof *got_where), TN_OK);
+    for (int64_t i = 0; i < n; i++)
+        ck_assert_msg(got_where[i] == where[i] &&
+                          (got[i] == most[i] || (isnan(got[i]) && isnan(most[i]))),
+                      "figure %d, %s, last %d: window %d is %g at %d; expected %g at %d", number,
+                      tn_dtype_name(dtype), (int)last, (int)i, (double)got[i], (int)got_where[i],
+                      (double)most[i], (int)where[i]);
+}
+
+START_TEST(maxima_of_many_shapes_are_those_of_plain_loops)
+{
+    for (int i = 0; i < (int)(sizeof figures / sizeof figures[0]); i++)
+        for (int way = 0; way < 4; way++)
+            pool_figure(&figures[i], way & 1 ? TN_F64 : TN_F32, way & 2, i);
+}
+END_TEST
+
 /* The order of the sums is that of the windows' elements in both layouts. */
 START_TEST(averages_have_the_same_bits_in_every_layout)
 {
@@ -177,6 +278,7 @@ int main(void)
 
     tcase_add_test(tests, every_layout_of_image_and_gradient_gives_the_same);
     tcase_add_test(tests, the_first_of_equal_maxima_is_the_one_in_every_layout);
+    tcase_add_test(tests, maxima_of_many_shapes_are_those_of_plain_loops);
     tcase_add_test(tests, averages_have_the_same_bits_in_every_layout);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);

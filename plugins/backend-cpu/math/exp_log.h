@@ -66,6 +66,19 @@ static inline double tn__exp_f64(double x)
            tn__of_bits_f64((n - half - 2048 + 1023) << 52);
 }
 
+/* 2^x = 2^k 2^r with the polynomial of Cephes for 2^r, |r| <= 1/2. 1.2 units of the last place. */
+static inline float tn__exp2_f32(float x)
+{
+    float in = x < -151.0f ? -151.0f : x > 129.0f ? 129.0f : x;
+    float shifted = in + 0x1.8p23f, r = in - (shifted - 0x1.8p23f);
+    float p = 9.618437357674640e-03f + r * (1.339887440266574e-03f + r * 1.535336188319500e-04f);
+    p = 6.931472028550421e-01f +
+        r * (2.402264791363012e-01f + r * (5.550332471162809e-02f + r * p));
+    uint32_t n = tn__bits_f32(shifted) - 0x4b400000u + 512, half = n >> 1;
+    return (1 + r * p) * tn__of_bits_f32((half - 256 + 127) << 23) *
+           tn__of_bits_f32((n - half - 256 + 127) << 23);
+}
+
 /* ln x = k ln 2 + ln(1 + f) with sqrt(2)/2 <= 1 + f < sqrt(2), and
  * ln(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))) with s = f / (2 + f). */
 static inline float tn__log_f32(float x)

@@ -8,6 +8,7 @@
 #define TN_BACKEND_CPU_MATH_FLOAT32_VIA_FLOAT64_H
 
 #include "math/float32.h"
+#include "math/float64.h"
 #include "base/vectorize.h"
 
 /* ---- trigonometric functions ----------------------------------------------------------------- */
@@ -68,6 +69,23 @@ TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
     double size = __builtin_fabs((double)x), e = tn__expm1_f64(size > 100 ? 100.0 : size);
     (void)unused;
     return (float)__builtin_copysign(0.5 * (e + e / (e + 1)), (double)x);
+}
+
+/* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
+TN__INTO_LOOPS float tn__wide_atanh(float x)
+{
+    double size = __builtin_fabs((double)x), y = 0.5 * tn__log1p_64(2 * size / (1 - size));
+    return (float)__builtin_copysign(y, (double)x);
+}
+
+/* ---- a root ---------------------------------------------------------------------------------- */
+
+/* No square of a float32 overflows in float64. An infinite side counts more than NaN. */
+TN__INTO_LOOPS float tn__wide_hypot(float a, float b)
+{
+    double p = (double)a, q = (double)b, y = __builtin_sqrt(p * p + q * q);
+    int infinite = (__builtin_fabsf(a) > 0x1.fffffep127f) | (__builtin_fabsf(b) > 0x1.fffffep127f);
+    return infinite ? __builtin_inff() : (float)y;
 }
 
 /* ---- remainders ------------------------------------------------------------------------------ */

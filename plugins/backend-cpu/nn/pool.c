@@ -145,12 +145,12 @@ static bool channels_last(const struct pool *p)
            p->size[0] * p->size[1] * p->size[2] <= INT32_MAX;
 }
 
-typedef int32_t index_f32;
-typedef int64_t index_f64;
-#define TEMPLATE "nn/pool_template.h"
-#include "base/for_floats.h"
-
-/* ---- planes ---- */
+/* Whether the element with index i of a plane is i steps from its first one. */
+static bool is_even(const struct pool *p)
+{
+    return p->image_step[1] == p->size[2] * p->image_step[2] &&
+           (p->size[0] == 1 || p->image_step[0] == p->size[1] * p->image_step[1]);
+}
 
 /* Returns the address of plane `index` of a view; NULL if the view is NULL. */
 static void *plane_of(const tn_view *view, int64_t index)
@@ -161,6 +161,14 @@ static void *plane_of(const tn_view *view, int64_t index)
            (index / view->shape[1] * view->strides[0] + index % view->shape[1] * view->strides[1]) *
                tn__view_item(view);
 }
+
+typedef int32_t index_f32;
+typedef int64_t index_f64;
+enum { CT_f32 = TN__F32, CT_f64 = TN__F64 };
+#define TEMPLATE "nn/pool_template.h"
+#include "base/for_floats.h"
+
+/* ---- planes ---- */
 
 static tn_status planes_part(void *user, int64_t begin, int64_t end)
 {
@@ -200,7 +208,9 @@ static tn_status run_max_pool(const tn_call *call)
     if (channels_last(&p)) {
         int64_t channels = p.image->shape[1];
         bool few = channels <= FEW && p.size[2] * channels <= LINE &&
-                   (p.size[2] == 1 || p.image_step[2] == channels);
+                   (p.size[2] == 1 || p.image_step[2] == channels) &&
+                   (p.count[2] == 1 ||
+                    (p.result_step[2] == channels && p.places_step[2] == channels));
 
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
                                1 + 4096 / (p.count[2] * channels),
@@ -208,6 +218,10 @@ static tn_status run_max_pool(const tn_call *call)
                                                : (few ? side_max_few_f64 : side_max_rows_f64),
                                &p);
     }
+    if (p.image_step[2] == 1 && p.result_step[2] == 1 && p.places_step[2] == 1 &&
+        p.size[2] <= LINE && p.size[0] * p.size[1] * p.size[2] <= INT32_MAX)
+        return tn_parallel_for(p.image->shape[0] * p.image->shape[1], PLANES,
+                               p.ct == TN__F32 ? max_planes_f32 : max_planes_f64, &p);
     return planes(&p, max_f32, max_f64);
 }
 

@@ -125,6 +125,9 @@ GUARDED(pow, f32, power, tn__near_pow_f32, power_far)
 /* clang-format off */
 UNARY(expm1, tn__expm1_f32(a))
 UNARY(log1p, tn__log1p_f32(a))
+UNARY(atanh, tn__wide_atanh(a))
+UNARY(exp2, tn__exp2_f32(a))
+BINARY(hypot, tn__wide_hypot(a, b))
 UNARY(tanh, tn__near_tanh_f32(a))
 UNARY(erf, tn__near_erf_f32(a))
 UNARY(atan, tn__near_atan_f32(a))
@@ -268,5 +271,9 @@ const struct tn__simd_functions TN__SIMD_TABLE(functions) = {
     FLOATS(bent),
     FLOATS(hinge),
     FLOATS(nan_to_num),
+    /* of float64 in op/elementwise_scalar.c */
+    [TN__EW_atanh] = { [TN__F32] = atanh_f32 },
+    [TN__EW_exp2] = { [TN__F32] = exp2_f32 },
+    [TN__EW_hypot] = { [TN__F32] = hypot_f32 },
 },
 };

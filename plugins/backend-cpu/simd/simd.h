@@ -17,7 +17,7 @@
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(norm, set) X(optimizer, set) X(random, set) X(reduction, set)                   \
+    X(gemm, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
     X(rnn, set) X(softmax, set) X(winograd, set)
 /* clang-format on */
 
@@ -277,6 +277,28 @@ struct tn__simd_optimizer {
     /* Multiplies n contiguous elements by a number. Sets *out to NaN if one of them was infinite or
      * NaN, else to 0. */
     void (*unscale[TN__F64 + 1])(int64_t n, double by, void *x, double *out);
+};
+
+/* ---- pool.c: maxima with their indices ------------------------------------------------------- */
+
+/* [0]: float32, with indices of int32; [1]: float64, with indices of int64. Of equal elements the
+ * one with the smaller index is the maximum; NaN is larger than any number. */
+struct tn__simd_pool {
+    /* best[i] = x[i], with index `at`. `next` instead takes the larger of both; `at` must be larger
+     * than the indices before. */
+    void (*first[2])(int64_t n, const void *x, int64_t at, void *best, void *place);
+    void (*next[2])(int64_t n, const void *x, int64_t at, void *best, void *place);
+    /* place[i] = place[i] * width + columns[i] */
+    void (*flatten[2])(int64_t n, int64_t width, const void *columns, void *place);
+    /* best[i], with its index, is the larger of left[i] and right[i]; best may be left. */
+    void (*larger[2])(int64_t n, const void *left, const void *left_place, const void *right,
+                      const void *right_place, void *best, void *place);
+    /* to[i], with its index, is the larger of best[2 i] and best[2 i + 1]. */
+    void (*pairs[2])(int64_t n, const void *best, const void *place, void *to, int64_t *where);
+    /* Copies groups of n elements and their indices, which are `step` >= n apart, to contiguous
+     * memory. */
+    void (*store[2])(int64_t groups, int64_t n, int64_t step, const void *best, const void *place,
+                     void *to, int64_t *where);
 };
 
 /* ---- random.c -------------------------------------------------------------------------------- */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Maxima and their indices, for max_pool. */
+#include "simd/elementwise.h"
+#include "simd/simd.h"
+
+enum { BLOCK = 8 };
+
+typedef int32_t index_f32;
+typedef int64_t index_f64;
+#define TEMPLATE "simd/pool_template.h"
+#include "base/for_floats.h"
+
+#define POOL(member)                                                                               \
+    {                                                                                              \
+        member##_f32, member##_f64                                                                 \
+    }
+
+const struct tn__simd_pool TN__SIMD_TABLE(pool) = {
+    .first = POOL(first),
+    .next = POOL(next),
+    .flatten = POOL(flatten),
+    .larger = POOL(larger),
+    .pairs = POOL(pairs),
+    .store = POOL(store),
+};
