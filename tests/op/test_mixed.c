@@ -198,10 +198,12 @@ static tn_dtype coarser(tn_dtype a, tn_dtype b)
     return step_of(a) > step_of(b) ? a : b;
 }
 
-/* Derivatives of attention work with the result as it was stored. */
+/* Derivatives of attention work with the result as it was stored, that of a norm after a convolution
+ * with the stored result of the convolution. */
 static const char *const keep_the_result[] = { "attend", "scaled_dot_product_attention",
                                                "multi_head_attention",
-                                               "multi_head_attention_with_weights" };
+                                               "multi_head_attention_with_weights",
+                                               "convolution_activation" };
 
 /* Returns the dtype that limits the accuracy of a gradient: the dtype of the result, to which the
  * inputs are promoted. Sums of narrow dtypes are computed in float32. */

@@ -409,7 +409,7 @@ END_TEST
 START_TEST(an_unknown_kind_of_contribution_is_refused_alone)
 {
     place("good", "unknown_kind", "bad_kernels", NULL);
-    expect("unknown_kind.so", OK, TN_STAGE_VERSION, "kind 60: unknown");
+    expect("unknown_kind.so", OK, TN_STAGE_VERSION, "unknown kind, got 60");
     ck_assert_int_eq(line_of("unknown_kind.so").refused, 2);
     ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "BesideUnknown"));
     expect("bad_kernels.so", OK, TN_STAGE_VERSION, "kernel_size, got 8");
