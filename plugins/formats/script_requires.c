@@ -15,8 +15,8 @@ struct requires
 
 static tn_status wrong(const struct requires *r, const char *what, const char *expected)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: script: %s: missing or wrong type; expected %s", r->path,
-                   what, expected);
+    return tn_fail(TN_ERR_FORMAT, "%s: script: %s: missing or wrong; expected %s", r->path, what,
+                   expected);
 }
 
 json_t *script_parse(const char *path, const tn_state *state, const char *key)
@@ -26,10 +26,8 @@ json_t *script_parse(const char *path, const tn_state *state, const char *key)
     json_t *value = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
 
     if (text == NULL)
-        tn_fail(TN_ERR_FORMAT,
-                "%s: script: %s: missing or wrong type; expected a text in the "
-                "metadata",
-                path, key);
+        tn_fail(TN_ERR_FORMAT, "%s: script: %s: missing; expected a text in the metadata", path,
+                key);
     else if (value == NULL)
         tn_fail(TN_ERR_FORMAT, "%s: script: %s: byte %d: %s", path, key, error.position,
                 error.text);
