@@ -71,6 +71,11 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
         tn__text_add(text, "%s", i > 0 ? ", " : "");
         print_meta(text, &t->inputs[i].meta);
     }
+    if (t->why != NULL) {
+        tn__text_add(text, ")%s\n  none: calls run eagerly: %s\n", t->grad ? " with gradients" : "",
+                     t->why);
+        return;
+    }
     tn__text_add(text, ")%s\n  forward: %lld steps, %llu bytes for values",
                  t->grad ? " with gradients" : "", (long long)t->forward->n_steps,
                  (unsigned long long)t->forward->bytes);
