@@ -73,3 +73,8 @@ tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count)
 {
     return look(tensors, count, NULL, NULL);
 }
+
+bool tn__history_has_base(const tn_tensor *tensor)
+{
+    return tensor->autograd != NULL && tensor->autograd->base != NULL;
+}

@@ -39,6 +39,8 @@ void tn__grad_cut(tn_tensor *tensor, bool requires_grad);
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
                             tn_status (*tell)(void *user, tn__storage *storage, bool changed),
                             void *user);
+/* Whether a tensor holds another one, of which it is a view. */
+bool tn__history_has_base(const tn_tensor *tensor);
 /* Makes the storages that have memory count as not changed since. */
 tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count);
 /* tn_grad() through a history that is retained, for tensors that were leaves and required gradients

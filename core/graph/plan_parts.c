@@ -248,3 +248,14 @@ bool tn__plan_parts_restore(const tn__plan_parts *p)
     }
     return changed;
 }
+
+void tn__plan_parts_restore_versions(const tn__plan_parts *p, const tn__plan_recorder *r)
+{
+    for (int64_t i = 0; i < p->n_tensors; i++) {
+        const tn__plan_tensor *old = &p->tensors[i];
+        void **number = tn__is_none(old->tensor) ? NULL : tn__map_value(&r->roots, old->storage);
+
+        if (number != NULL && r->b->roots[(intptr_t)*number - 1].written)
+            atomic_store_explicit(&old->storage->version, old->version, memory_order_relaxed);
+    }
+}

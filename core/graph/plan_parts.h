@@ -54,5 +54,8 @@ bool tn__plan_parts_lazy(tn_module *module);
 /* After a recording: gives slots, and tensors with history, what they had before. Returns whether
  * anything had changed. */
 bool tn__plan_parts_restore(const tn__plan_parts *parts);
+/* After a recording that is dropped: no step has changed the tensors. */
+void tn__plan_parts_restore_versions(const tn__plan_parts *parts,
+                                     const tn__plan_recorder *recorder);
 
 #endif

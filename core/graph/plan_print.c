@@ -49,8 +49,8 @@ static void print_backward(tn__text *text, const tn__plan_train *t, const tn__pl
     for (int64_t i = 0; i < t->n_out; i++)
         if (tn__tensor_ok(b->like[i]))
             tn__text_add(text, " output %lld", (long long)i);
-    tn__text_add(text, ": %lld steps, %llu bytes for values\n", (long long)b->n_steps,
-                 (unsigned long long)b->bytes);
+    tn__text_add(text, ": %lld step%s, %llu bytes for values\n", (long long)b->n_steps,
+                 b->n_steps == 1 ? "" : "s", (unsigned long long)b->bytes);
     if (steps)
         tn__plan_print_steps(text, b);
 }
@@ -76,9 +76,9 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
                      t->why);
         return;
     }
-    tn__text_add(text, ")%s\n  forward: %lld steps, %llu bytes for values",
+    tn__text_add(text, ")%s\n  forward: %lld step%s, %llu bytes for values",
                  t->grad ? " with gradients" : "", (long long)t->forward->n_steps,
-                 (unsigned long long)t->forward->bytes);
+                 t->forward->n_steps == 1 ? "" : "s", (unsigned long long)t->forward->bytes);
     if (t->n_wants > 0)
         tn__text_add(text, ", of which %llu stay for backward", (unsigned long long)kept_bytes(t));
     if (t->blocks > 0)

@@ -560,52 +560,6 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     return status;
 }
 
-/* Returns the read of memory that a step writes; NULL: none. */
-static const tn__guard *read_of_written(const tn__plan_binding *b, const tn__plan_root *root)
-{
-    for (int64_t i = 0; i < b->n_reads && root->written; i++)
-        if (b->reads[i].tensor->storage == root->storage)
-            return &b->reads[i];
-    return NULL;
-}
-
-/* Whether the memory is that of a parameter, which a step of an optimizer in another thread may
- * change. Code of the module that changes it is refused when it asks for the values. */
-static bool trains(const tn__plan_recorder *r, const tn__plan_root *root)
-{
-    void **tensor = r->memory != NULL ? tn__map_value(r->memory, root->storage) : NULL;
-
-    return tensor != NULL && *tensor != NULL;
-}
-
-tn_status tn__plan_steps_check(const tn__plan_recorder *r)
-{
-    const tn__plan_binding *b = r->b;
-
-    for (int64_t i = 0; i < b->n_roots; i++) {
-        const tn__plan_root *root = &b->roots[i];
-        const tn__guard *read;
-
-        if (root->place == TN__PLAN_HELD && !root->written && !r->backward && !trains(r, root) &&
-            atomic_load(&root->storage->version) != root->version)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "the values of a tensor changed while the plan was made; expected code "
-                           "that writes with operators only");
-        read = read_of_written(b, root);
-        if (read != NULL)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "module %q: the values of a tensor are read, and a step changes them; "
-                           "expected steps that do not depend on values",
-                           read->who);
-    }
-    for (int64_t i = 0; i < r->n_taken; i++)
-        if (!r->taken[i].used)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "tn_random_take: no operator uses the numbers; expected operators that "
-                           "draw");
-    return TN_OK;
-}
-
 void tn__plan_steps_free(tn__plan_recorder *r)
 {
     tn__map_free(&r->roots);

@@ -68,6 +68,11 @@ tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, t
                                       int64_t n_in);
 void tn__plan_train_drop(tn__plan_train *train);
 
+/* ---- plan_check.c ---- */
+/* When the scope of a recording has ended: whether code of the program still has values that
+ * forward has made, which no run would set. */
+tn_status tn__plan_escapes(const tn__plan_train *train, bool *escapes);
+
 /* ---- plan_train.c ---- */
 /* Runs a plan: adds its results to `output`. */
 tn_status tn__plan_train_call(tn__plan_train *train, tn_tensor *const *in, tn_pack *output);

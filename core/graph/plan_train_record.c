@@ -358,16 +358,13 @@ static tn_status eager_unless(struct call *c, tn_status status)
 }
 
 /* Whether a device only computes shapes. */
-static bool lacks_memory(const struct call *c)
+static bool lacks_memory(const tn__plan_binding *b, const tn__plan_parts *parts)
 {
-    const tn__plan_train *t = c->train;
-    bool lacks = false;
+    bool lacks = (b->device->flags & TN_BACKEND_NO_MEMORY) != 0;
 
-    for (int64_t i = 0; i < t->n_in && !lacks; i++)
-        lacks = (t->inputs[i].device->flags & TN_BACKEND_NO_MEMORY) != 0;
-    for (int64_t i = 0; i < t->parts.n_tensors && !lacks; i++)
-        lacks = tn__tensor_ok(t->parts.tensors[i].tensor) &&
-                (t->parts.tensors[i].tensor->device->flags & TN_BACKEND_NO_MEMORY) != 0;
+    for (int64_t i = 0; i < parts->n_tensors && !lacks; i++)
+        lacks = tn__tensor_ok(parts->tensors[i].tensor) &&
+                (parts->tensors[i].tensor->device->flags & TN_BACKEND_NO_MEMORY) != 0;
     return lacks;
 }
 
@@ -397,21 +394,6 @@ static tn_status try_backward(struct call *c)
     tn__plan_binding_drop(b);
     tn_free(gradients);
     return status;
-}
-
-/* The recording has not run: steps that it would have written into have changed nothing. */
-static void restore_versions(const struct call *c)
-{
-    const tn__plan_parts *parts = &c->train->parts;
-
-    for (int64_t i = 0; i < parts->n_tensors; i++) {
-        const tn__plan_tensor *old = &parts->tensors[i];
-        void **number = tn__tensor_ok(old->tensor) ? tn__map_value(&c->r.roots, old->storage)
-                                                   : NULL;
-
-        if (number != NULL && c->r.b->roots[(intptr_t)*number - 1].written)
-            atomic_store_explicit(&old->storage->version, old->version, memory_order_relaxed);
-    }
 }
 
 /* ---- the recording --------------------------------------------------------------------------- */
@@ -479,8 +461,25 @@ static tn_status record_call(struct call *c)
         status = eager(t, "forward begins a region of autocast within another one");
     if (status == TN_OK)
         status = analyse(c);
+    return status;
+}
+
+/* What can only be found out when the scope of the call has ended. */
+static tn_status check_rest(struct call *c)
+{
+    tn__plan_train *t = c->train;
+    uint64_t scope = tn_scope_begin();
+    bool escapes;
+    tn_status status = tn__plan_escapes(t, &escapes);
+
+    if (status == TN_OK && escapes)
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                         "forward keeps a tensor that it has made, which has no values in a "
+                         "recording and would not be set by later calls; expected a buffer that "
+                         "is changed in place");
     if (status == TN_OK && t->why == NULL && t->n_wants > 0)
         status = try_backward(c);
+    tn_scope_end(scope);
     return status;
 }
 
@@ -506,13 +505,15 @@ static tn_status record(struct call *c, const tn_pack *input, tn_tensor *const *
         status = tn_error_last_code();
     if (status == TN_OK)
         status = list_parts(c);
-    if (status == TN_OK && lacks_memory(c))
+    if (status == TN_OK && lacks_memory(b, &t->parts))
         status = eager(t, "a device without memory has no kernels");
     if (status == TN_OK && t->why == NULL)
         status = record_call(c);
-    if (status != TN_OK || t->why != NULL)
-        restore_versions(c);
     tn_scope_end(scope);
+    if (status == TN_OK && t->why == NULL)
+        status = check_rest(c);
+    if (status != TN_OK || t->why != NULL)
+        tn__plan_parts_restore_versions(&t->parts, &c->r);
     if (t->why != NULL) {
         tn_pack_drop(t->output);
         t->output = NULL;

@@ -115,6 +115,45 @@ START_TEST(options_of_modules_that_forward_does_not_call)
 }
 END_TEST
 
+static tn_tensor *previous;
+
+static tn_tensor *keeps_previous(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *y = tn_mul(x, tn_module_get(self, "scale"));
+    tn_tensor *z = previous != NULL ? tn_add(y, previous, NULL) : y;
+
+    tn_tensor_drop(previous);
+    previous = tn_tensor_keep(tn_detach(y));
+    return z;
+}
+
+static tn_tensor *keeps_result(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *y = tn_sin(tn_mul(x, tn_module_get(self, "scale")));
+
+    tn_tensor_drop(previous);
+    return previous = tn_tensor_keep(y);
+}
+
+/* A run would not set them again. */
+START_TEST(values_that_forward_keeps_are_refused)
+{
+    tn_tensor *(*const forwards[])(tn_module *, tn_tensor *) = { keeps_previous, keeps_result };
+
+    for (int i = 0; i < 4; i++) {
+        TN_SCOPE;
+        tn_module *net = net_of(forwards[i / 2]);
+
+        ck_ok(tn_module_compile(net, TRAIN));
+        ck_assert_ptr_null(tn_module_call(net, tn_parameter(numbers(1), i % 2 == 1)));
+        ck_error(TN_ERR_NOT_IMPLEMENTED, "plan()", "forward keeps a tensor");
+        tn_tensor_drop(previous);
+        previous = NULL;
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
 /* ---- between forward and backward ------------------------------------------------------------ */
 
 static void switch_off(tn_module *net, bool detach)
@@ -284,6 +323,7 @@ int main(void)
                                    a_constant_that_changes_before_backward,
                                    a_module_from_outside_that_changes,
                                    options_of_modules_that_forward_does_not_call,
+                                   values_that_forward_keeps_are_refused,
                                    gradients_switched_off_before_backward,
                                    values_that_this_backward_does_not_use_may_change,
                                    backward_within_a_trace_is_refused,
