@@ -137,8 +137,9 @@ typedef struct tn__plan_binding {
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
     int64_t n_guarded;
     uint64_t bytes, bytes_least, bytes_apart, bytes_prepared;
-    bool *needs; /* in backward, in memory of `arena`: the saved tensors that are used */
-    bool trains; /* each root has a block of its own, and steps may write into slots */
+    bool *needs;       /* in backward, in memory of `arena`: the saved tensors that are used */
+    _Atomic bool used; /* in backward */
+    bool trains;       /* each root has a block of its own, and steps may write into slots */
     tn__plan_lists uses, begins, ends; /* the operands of roots; the blocks of steps */
     tn__plan_draw *draws;
     int64_t n_draws, draws_capacity;

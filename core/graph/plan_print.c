@@ -87,5 +87,6 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
     if (steps)
         tn__plan_print_steps(text, t->forward);
     for (const tn__plan_binding *b = t->backwards; b != NULL; b = b->next)
-        print_backward(text, t, b, steps);
+        if (atomic_load_explicit(&b->used, memory_order_relaxed))
+            print_backward(text, t, b, steps);
 }

@@ -190,6 +190,7 @@ static tn_status run_backward(tn_function_ctx *ctx, struct run *run, tn_tensor *
     if (status == TN_OK)
         status = take_kept(run, kept);
     if (status == TN_OK) {
+        atomic_store_explicit(&b->used, true, memory_order_relaxed);
         status = tn__plan_run_given(b, state, in, gin, &given);
         drop_kept(kept, t->n_keeps);
     }

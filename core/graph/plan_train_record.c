@@ -473,10 +473,10 @@ static tn_status check_rest(struct call *c)
     tn_status status = tn__plan_escapes(t, &escapes);
 
     if (status == TN_OK && escapes)
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                         "forward keeps a tensor that it has made, which has no values in a "
-                         "recording and would not be set by later calls; expected a buffer that "
-                         "is changed in place");
+        status = tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "forward keeps a tensor that it has made, which later calls would not set; "
+            "expected a buffer that is changed in place, or tn_function_save");
     if (status == TN_OK && t->why == NULL && t->n_wants > 0)
         status = try_backward(c);
     tn_scope_end(scope);
@@ -510,7 +510,7 @@ static tn_status record(struct call *c, const tn_pack *input, tn_tensor *const *
     if (status == TN_OK && t->why == NULL)
         status = record_call(c);
     tn_scope_end(scope);
-    if (status == TN_OK && t->why == NULL)
+    if (status == TN_OK && t->outs != NULL)
         status = check_rest(c);
     if (status != TN_OK || t->why != NULL)
         tn__plan_parts_restore_versions(&t->parts, &c->r);
