@@ -285,6 +285,10 @@ static int run(int count, char **arguments, bool json)
                         "arguments\n");
         return EXIT_USAGE;
     }
+    if (json && (wanted.why || strcmp(wanted.format, "plan") == 0)) {
+        fprintf(stderr, "tenon graph: --json with --why or --format plan: they print text only\n");
+        return EXIT_USAGE;
+    }
     if (shows_training(&wanted) && wanted.passes != NULL) {
         fprintf(stderr, "tenon graph: --passes with --train and a plan: plans of training have no "
                         "passes\n");

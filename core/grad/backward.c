@@ -88,6 +88,14 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
     return tn__engine_discover(w);
 }
 
+/* Whether gradients are for tensors as they were when the history was recorded. */
+static _Thread_local bool of_history;
+
+static bool was_leaf(const tn_tensor *tensor)
+{
+    return of_history && tensor->autograd != NULL && tensor->autograd->leaf != NULL;
+}
+
 static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradients,
                       int64_t n_inputs)
 {
@@ -101,6 +109,10 @@ static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradien
 
         if (!tn__tensor_ok(inputs[i]))
             return tn__tensor_bad(inputs[i], "tn_grad");
+        if (was_leaf(inputs[i])) {
+            w->wanted[i] = (tn__edge){ inputs[i]->autograd->leaf, 0 };
+            continue;
+        }
         if (!tn__requires_grad(inputs[i]))
             /* PyTorch's wording */
             return tn_fail(TN_ERR_RUNTIME,
@@ -286,5 +298,21 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
     if (status != TN_OK) /* the scope owns the gradients that are in it */
         for (int64_t i = 0; i < n_inputs; i++)
             gradients[i] = NULL;
+    return status;
+}
+
+tn_status tn__history_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents,
+                           int64_t n_outputs, tn_tensor *const *inputs, tn_tensor **gradients,
+                           int64_t n_inputs)
+{
+    const tn_backward_options how = { .size = sizeof how,
+                                      .retain_graph = true,
+                                      .allow_unused = true };
+    bool before = of_history;
+    tn_status status;
+
+    of_history = true;
+    status = tn_grad(outputs, cotangents, n_outputs, inputs, gradients, n_inputs, &how);
+    of_history = before;
     return status;
 }

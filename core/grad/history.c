@@ -4,11 +4,9 @@
  * maybe long after it. Its history is walked for what it has saved of tensors that exist. */
 #include "core/grad/engine.h"
 
-/* The version of a saved tensor that has changed while the history was recorded. */
-#define CHANGED UINT64_MAX
+typedef tn_status teller(void *user, tn__storage *storage, bool changed);
 
-static tn_status look_at(tn__saved *saved, tn_status (*tell)(void *user, tn__storage *storage),
-                         void *user)
+static tn_status look_at(tn__saved *saved, teller *tell, void *user)
 {
     uint64_t now;
 
@@ -23,22 +21,15 @@ static tn_status look_at(tn__saved *saved, tn_status (*tell)(void *user, tn__sto
     }
     if (saved->tensor == NULL)
         return TN_OK;
-    if ((saved->storage->flags & TN__STORAGE_TRACED) != 0)
-        return tell != NULL ? tell(user, saved->storage) : TN_OK;
     now = atomic_load_explicit(&saved->storage->version, memory_order_relaxed);
-    if (tell == NULL) {
-        if (saved->version != CHANGED)
-            saved->version = now;
-        return TN_OK;
-    }
-    if (saved->version == now)
-        return tell(user, saved->storage);
-    saved->version = CHANGED;
+    if (tell != NULL)
+        return tell(user, saved->storage, saved->version != now);
+    if ((saved->storage->flags & TN__STORAGE_TRACED) == 0)
+        saved->version = now;
     return TN_OK;
 }
 
-static tn_status look_in(const tn__node *node, tn_status (*tell)(void *user, tn__storage *storage),
-                         void *user)
+static tn_status look_in(const tn__node *node, teller *tell, void *user)
 {
     tn_status status = TN_OK;
 
@@ -49,8 +40,7 @@ static tn_status look_in(const tn__node *node, tn_status (*tell)(void *user, tn_
     return status;
 }
 
-static tn_status look(tn_tensor *const *tensors, int64_t count,
-                      tn_status (*tell)(void *user, tn__storage *storage), void *user)
+static tn_status look(tn_tensor *const *tensors, int64_t count, teller *tell, void *user)
 {
     tn_status status = TN_OK;
     tn__walk w;
@@ -73,7 +63,8 @@ static tn_status look(tn_tensor *const *tensors, int64_t count,
 }
 
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
-                            tn_status (*tell)(void *user, tn__storage *storage), void *user)
+                            tn_status (*tell)(void *user, tn__storage *storage, bool changed),
+                            void *user)
 {
     return look(tensors, count, tell, user);
 }
@@ -81,4 +72,9 @@ tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
 tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count)
 {
     return look(tensors, count, NULL, NULL);
+}
+
+bool tn__history_has_base(const tn_tensor *tensor)
+{
+    return tensor->autograd != NULL && tensor->autograd->base != NULL;
 }

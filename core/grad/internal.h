@@ -24,6 +24,8 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 uint64_t tn__grad_sequence(const tn_tensor *tensor);
 /* Whether the backward that this thread runs retains the graph. */
 extern _Thread_local bool tn__walk_retains TN__TLS_NEAR;
+/* The run of a function of tn_checkpoint_call() in which this thread is; NULL: none. */
+extern _Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
 /* Fails as a second backward through a graph that was not retained. */
 tn_status tn__node_freed(const char *name);
 /* The number of the last node that this thread has made; nodes that it makes later have larger
@@ -32,12 +34,20 @@ uint64_t tn__node_last(void);
 /* Makes a tensor a leaf again, as it was before it got a history. */
 void tn__grad_cut(tn_tensor *tensor, bool requires_grad);
 /* ---- history.c ---- */
-/* Tells the storages that the histories of tensors have saved, except those that have changed
- * since, which stay so. A storage may be told several times. */
+/* Tells the storages that the histories of tensors have saved, and whether they have changed since.
+ * A storage may be told several times. */
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
-                            tn_status (*tell)(void *user, tn__storage *storage), void *user);
+                            tn_status (*tell)(void *user, tn__storage *storage, bool changed),
+                            void *user);
+/* Whether a tensor holds another one, of which it is a view. */
+bool tn__history_has_base(const tn_tensor *tensor);
 /* Makes the storages that have memory count as not changed since. */
 tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count);
+/* tn_grad() through a history that is retained, for tensors that were leaves and required gradients
+ * when it was recorded. A tensor without a path has the gradient TN_NONE. */
+tn_status tn__history_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents,
+                           int64_t n_outputs, tn_tensor *const *inputs, tn_tensor **gradients,
+                           int64_t n_inputs);
 /* core/tensor calls this function when the last reference to a tensor is dropped. */
 void tn__grad_free(struct tn__autograd *autograd);
 

@@ -191,8 +191,6 @@ static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 
 /* ---- recompute.c ---- */
 typedef struct tn__recompute tn__recompute;
-/* The run of a function of tn_checkpoint_call() in which this thread is; NULL: none. */
-extern _Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
 /* Inside of such a run: reserves a slot in place of the tensor, and makes `saved` refer to it
  * unless `keeps`; in the second run, fills the slot. */
 tn_status tn__recompute_save(tn__saved *saved, tn_tensor *tensor, bool keeps);

@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/plan_record.c \
 	%D%/plan_print.c \
 	%D%/plan_run.c \
+	%D%/plan_check.c \
 	%D%/plan_steps.c \
 	%D%/plan_parts.c \
 	%D%/plan_parts.h \

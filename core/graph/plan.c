@@ -27,7 +27,7 @@ static bool fits(const tn__plan_binding *b, tn_tensor *const *in)
     return true;
 }
 
-static bool slot_holds(const tn__plan_slot *slot)
+bool tn__plan_slot_holds(const tn__plan_slot *slot)
 {
     const tn_tensor *tensor = slot->tensor;
 
@@ -42,7 +42,7 @@ static bool holds(const tn__plan_binding *b)
     bool well = true;
 
     for (int64_t i = 0; i < b->n_slots && well; i++)
-        well = slot_holds(&b->slots[i]);
+        well = tn__plan_slot_holds(&b->slots[i]);
     for (int64_t i = 0; i < b->n_guarded && well; i++) {
         const tn__plan_root *root = &b->roots[b->guarded[i]];
 

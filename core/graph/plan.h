@@ -137,7 +137,9 @@ typedef struct tn__plan_binding {
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
     int64_t n_guarded;
     uint64_t bytes, bytes_least, bytes_apart, bytes_prepared;
-    bool trains; /* each root has a block of its own, and steps may write into slots */
+    bool *needs;       /* in backward, in memory of `arena`: the saved tensors that are used */
+    _Atomic bool used; /* in backward */
+    bool trains;       /* each root has a block of its own, and steps may write into slots */
     tn__plan_lists uses, begins, ends; /* the operands of roots; the blocks of steps */
     tn__plan_draw *draws;
     int64_t n_draws, draws_capacity;
@@ -170,6 +172,8 @@ typedef struct tn__plan_recorder {
     bool inference;  /* the mode when the recording began */
     uint64_t last;   /* the last node of autograd when the recording began */
     uint64_t blocks; /* that were drawn */
+    int64_t depth;   /* regions of autocast around the recording */
+    bool uncached;   /* operators have cast tensors that a region would have kept */
     struct tn__plan_taken {
         uint64_t first, count;
         bool used;
@@ -186,7 +190,13 @@ tn_status tn__plan_steps_run(tn__plan_recorder *recorder,
 tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
+/* ---- plan.c ---- */
+/* Whether the tensor is where it was. */
+bool tn__plan_slot_holds(const tn__plan_slot *slot);
+
 /* ---- plan_record.c ---- */
+/* Notes where a tensor is. */
+tn_status tn__plan_slot_add(tn__plan_binding *binding, tn_tensor *tensor);
 /* Returns a binding for tensors like these, which may have no memory. */
 tn__plan_binding *tn__plan_record(tn_graph *graph, tn_tensor *const *in);
 

@@ -168,11 +168,10 @@ static tn_status add_tensors(struct walk *w)
 static tn_status run_walk(tn__plan_recorder *r, void *user)
 {
     struct walk *w = user;
-    tn_backward_options how = { sizeof how, true, false, true, 0 };
 
     (void)r;
-    return tn_grad(w->roots, w->cotangents, w->n_roots, w->sources, w->gradients, w->n_sources,
-                   &how);
+    return tn__history_grad(w->roots, w->cotangents, w->n_roots, w->sources, w->gradients,
+                            w->n_sources);
 }
 
 static tn_status see_gradient(struct walk *w, int64_t i)
@@ -228,6 +227,33 @@ static tn_status check_values(const struct walk *w)
     return TN_OK;
 }
 
+static bool uses(const struct walk *w, const tn__storage *storage)
+{
+    void **number = tn__map_value(&w->r.roots, storage);
+    const tn__plan_root *root = number != NULL ? &w->r.b->roots[(intptr_t)*number - 1] : NULL;
+
+    return root != NULL && root->first <= root->last;
+}
+
+/* Finds out which of the tensors that a run of forward saves are used. */
+static tn_status see_saved(struct walk *w)
+{
+    const tn__plan_train *t = w->train;
+    const tn__plan_train_saves *s = &t->saves;
+    bool *needs = tn__arena_alloc(w->r.b->arena, (size_t)tn__plan_train_saved(s) + 1);
+
+    w->r.b->needs = needs;
+    if (needs == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < s->n_inputs; i++)
+        *needs++ = uses(w, t->forward->like[s->inputs[i]]->storage);
+    for (int64_t i = 0; i < s->n_outputs; i++)
+        *needs++ = uses(w, t->outs[s->outputs[i]]->storage);
+    for (int64_t i = 0; i < s->n_tensors; i++)
+        *needs++ = uses(w, s->tensors[i]->storage);
+    return TN_OK;
+}
+
 static tn_status record(struct walk *w, tn_tensor *const *gradients)
 {
     tn__plan_train *t = w->train;
@@ -268,6 +294,8 @@ static tn_status record(struct walk *w, tn_tensor *const *gradients)
     b->n_out = w->n_sources;
     for (int64_t i = 0; i < w->n_sources && status == TN_OK; i++)
         status = see_gradient(w, i);
+    if (status == TN_OK)
+        status = see_saved(w);
     if (status == TN_OK)
         status = check_values(w);
     if (status == TN_OK)

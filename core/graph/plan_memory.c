@@ -263,7 +263,10 @@ static int64_t begin_of_root(const tn__plan_binding *b, int64_t i)
 {
     const tn__plan_root *root = &b->roots[i];
 
-    return root->same == i && root->place == TN__PLAN_BLOCK && root->first <= root->last
+    /* Without steps nothing begins: the values have no elements, or tn__plan_run_given makes them.
+     */
+    return root->same == i && root->place == TN__PLAN_BLOCK && root->first <= root->last &&
+                   root->first < b->n_steps
                ? root->first
                : -1;
 }

@@ -5,6 +5,7 @@
  * calls in training mode or with gradients run plans of training. */
 #include "core/graph/internal.h"
 #include "core/base/vector.h"
+#include "core/grad/internal.h"
 #include "core/graph/plan_train.h"
 #include "core/module/hooks.h"
 #include "core/tensor/autocast.h"
@@ -228,14 +229,19 @@ static bool fits_training(const tn__plan_train *t, const tn_pack *input, tn_tens
     return same;
 }
 
-/* Whether the values that code of the module has read, and modules outside of it, are as they were.
- */
-static bool reads_hold(const tn__plan_binding *b)
+/* Whether the values that code of the module has read, and modules and tensors outside of it, are
+ * as they were. */
+static bool others_hold(const tn__plan_train *t)
 {
+    const tn__plan_binding *b = t->forward;
     bool well = true;
 
     for (int64_t i = 0; i < b->n_reads && well; i++)
         well = tn__graph_guard_holds(&b->reads[i]);
+    for (int64_t i = 0; i < b->n_slots && well; i++)
+        well = tn__plan_slot_holds(&b->slots[i]);
+    for (int64_t i = 0; i < t->n_others && well; i++)
+        well = tn__plan_parts_hold(&t->others[i], t->others[i].modules[0].module, true);
     for (int64_t i = 0; i < b->n_modules && well; i++)
         well = b->modules[i]->training == b->training[i] &&
                (tn__hook_kinds(b->modules[i]) & TN__HOOKS_AROUND) == 0;
@@ -248,7 +254,7 @@ static tn__plan_train *find_training(planned *p, tn_module *module, const tn_pac
     for (tn__plan_train **at = &p->training; *at != NULL;) {
         tn__plan_train *t = *at;
 
-        if (!tn__plan_parts_hold(&t->parts, module, true) || !reads_hold(t->forward)) {
+        if (!tn__plan_parts_hold(&t->parts, module, true) || !others_hold(t)) {
             *at = t->next;
             t->next = *old;
             *old = t;
@@ -332,10 +338,12 @@ static bool is_training(const tn_module *module)
     return training;
 }
 
-/* Whether forward has to run, as tn_module_compile says. */
+/* Whether forward has to run, as tn_module_compile says. The function of a checkpoint may run
+ * again, and both runs must save the same. */
 static bool is_eager(const planned *p, const tn_module *module)
 {
-    return tn__tracer_here != NULL || (module->training && !p->options.train) || tn__autocast_on();
+    return tn__tracer_here != NULL || (p->options.train && tn__recompute_here != NULL) ||
+           (module->training && !p->options.train) || tn__autocast_on();
 }
 
 /* Whether forward has to run although the module has plans of training. */
@@ -365,11 +373,14 @@ static tn_status run(const entry *e, tn_tensor *const *in, tn_pack *output)
 }
 
 static tn_status call_training(planned *p, tn_module *module, const tn_pack *input,
-                               tn_tensor *const *in, int64_t n_in, tn_pack *output)
+                               tn_tensor *const *in, int64_t n_in, tn_pack *output, bool *done)
 {
     tn__plan_train *t = take_training(p, module, input, in, n_in);
-    tn_status status = t != NULL ? tn__plan_train_call(t, in, output) : tn_error_last_code();
+    tn_status status = t != NULL ? TN_OK : tn_error_last_code();
 
+    *done = t == NULL || t->why == NULL;
+    if (t != NULL && *done)
+        status = tn__plan_train_call(t, in, output);
     tn__plan_train_drop(t);
     return status;
 }
@@ -383,7 +394,7 @@ static tn_status call_planned(planned *p, tn_module *module, const tn_pack *inpu
 
     if (p->options.train && (records_here || is_training(module))) {
         *done = !trains_eagerly(module);
-        return *done ? call_training(p, module, input, in, n_in, output) : TN_OK;
+        return *done ? call_training(p, module, input, in, n_in, output, done) : TN_OK;
     }
     *done = !records_here;
     if (!*done)

@@ -45,6 +45,7 @@ static tn_status add_tensor(tn__plan_parts *p, tn_tensor *tensor)
     new->dtype = tensor->dtype;
     new->requires_grad = tensor->requires_grad;
     new->leaf = tn_tensor_is_leaf(tensor);
+    new->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
     for (int64_t d = 0; d < ndim; d++) {
         p->dims[p->n_dims++] = tensor->view.shape[d];
         p->dims[p->n_dims++] = tensor->view.strides[d];
@@ -88,7 +89,8 @@ static tn_status add_module(tn__plan_parts *p, tn_module *module)
                             module->layer,
                             p->n_tensors,
                             (size_t)p->n_data,
-                            module->training };
+                            module->training,
+                            atomic_load_explicit(&module->changes, memory_order_relaxed) };
     if (size > 0)
         memcpy(p->data + p->n_data, module->data, size);
     p->n_data += (int64_t)size;
@@ -154,6 +156,7 @@ static bool same_module(const tn__plan_parts *p, int64_t i, tn_module *module)
     size_t size = data_size(module);
 
     return old->module == module && old->training == module->training &&
+           old->changes == atomic_load_explicit(&module->changes, memory_order_relaxed) &&
            old->forward == module->own_forward && old->layer == module->layer &&
            (i == 0 || (tn__hook_kinds(module) & TN__HOOKS_AROUND) == 0) &&
            (size == 0 || memcmp(p->data + old->data, module->data, size) == 0);
@@ -175,7 +178,7 @@ bool tn__plan_parts_hold(const tn__plan_parts *p, tn_module *module, bool places
 {
     struct place at = { 0, 0, places };
 
-    return p->epoch == atomic_load_explicit(&tn__module_epoch, memory_order_relaxed) &&
+    return (places || p->epoch == atomic_load_explicit(&tn__module_epoch, memory_order_relaxed)) &&
            same_tree(p, &at, module) && at.module == p->n_modules && at.tensor == p->n_tensors;
 }
 
@@ -244,4 +247,15 @@ bool tn__plan_parts_restore(const tn__plan_parts *p)
         changed |= restore_slots(p, &at, &module->buffers);
     }
     return changed;
+}
+
+void tn__plan_parts_restore_versions(const tn__plan_parts *p, const tn__plan_recorder *r)
+{
+    for (int64_t i = 0; i < p->n_tensors; i++) {
+        const tn__plan_tensor *old = &p->tensors[i];
+        void **number = tn__is_none(old->tensor) ? NULL : tn__map_value(&r->roots, old->storage);
+
+        if (number != NULL && r->b->roots[(intptr_t)*number - 1].written)
+            atomic_store_explicit(&old->storage->version, old->version, memory_order_relaxed);
+    }
 }

@@ -14,6 +14,7 @@ typedef struct tn__plan_part {
     int64_t first; /* its first tensor */
     size_t data;   /* where a copy of the data of its layer begins in tn__plan_parts.data */
     bool training;
+    uint32_t changes; /* of options and forward, until then */
 } tn__plan_part;
 
 /* A parameter, buffer or empty slot. */
@@ -25,6 +26,7 @@ typedef struct tn__plan_tensor {
     int32_t ndim;
     uint8_t dtype;
     bool requires_grad, leaf;
+    uint64_t version; /* of the storage */
 } tn__plan_tensor;
 
 /* The modules and tensors of a tree, in order. The list holds a reference to each of them except
@@ -44,12 +46,16 @@ typedef struct tn__plan_parts {
 tn_status tn__plan_parts_add(tn__plan_parts *parts, tn_module *module);
 void tn__plan_parts_free(tn__plan_parts *parts);
 /* Returns whether the module consists of the same modules, modes, options, forwards and tensors;
- * with `places`, whether the tensors require gradients as before, and are where they were. */
+ * with `places`, whether the tensors require gradients as before, and are where they were. Without
+ * it, no option or forward of any module of the process may have changed. */
 bool tn__plan_parts_hold(const tn__plan_parts *parts, tn_module *module, bool places);
 /* Returns whether a tensor of the tree has no shape yet. */
 bool tn__plan_parts_lazy(tn_module *module);
 /* After a recording: gives slots, and tensors with history, what they had before. Returns whether
  * anything had changed. */
 bool tn__plan_parts_restore(const tn__plan_parts *parts);
+/* After a recording that is dropped: no step has changed the tensors. */
+void tn__plan_parts_restore_versions(const tn__plan_parts *parts,
+                                     const tn__plan_recorder *recorder);
 
 #endif

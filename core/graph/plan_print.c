@@ -49,8 +49,8 @@ static void print_backward(tn__text *text, const tn__plan_train *t, const tn__pl
     for (int64_t i = 0; i < t->n_out; i++)
         if (tn__tensor_ok(b->like[i]))
             tn__text_add(text, " output %lld", (long long)i);
-    tn__text_add(text, ": %lld steps, %llu bytes for values\n", (long long)b->n_steps,
-                 (unsigned long long)b->bytes);
+    tn__text_add(text, ": %lld step%s, %llu bytes for values\n", (long long)b->n_steps,
+                 b->n_steps == 1 ? "" : "s", (unsigned long long)b->bytes);
     if (steps)
         tn__plan_print_steps(text, b);
 }
@@ -71,9 +71,14 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
         tn__text_add(text, "%s", i > 0 ? ", " : "");
         print_meta(text, &t->inputs[i].meta);
     }
-    tn__text_add(text, ")%s\n  forward: %lld steps, %llu bytes for values",
+    if (t->why != NULL) {
+        tn__text_add(text, ")%s\n  none: calls run eagerly: %s\n", t->grad ? " with gradients" : "",
+                     t->why);
+        return;
+    }
+    tn__text_add(text, ")%s\n  forward: %lld step%s, %llu bytes for values",
                  t->grad ? " with gradients" : "", (long long)t->forward->n_steps,
-                 (unsigned long long)t->forward->bytes);
+                 t->forward->n_steps == 1 ? "" : "s", (unsigned long long)t->forward->bytes);
     if (t->n_wants > 0)
         tn__text_add(text, ", of which %llu stay for backward", (unsigned long long)kept_bytes(t));
     if (t->blocks > 0)
@@ -82,5 +87,6 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
     if (steps)
         tn__plan_print_steps(text, t->forward);
     for (const tn__plan_binding *b = t->backwards; b != NULL; b = b->next)
-        print_backward(text, t, b, steps);
+        if (atomic_load_explicit(&b->used, memory_order_relaxed))
+            print_backward(text, t, b, steps);
 }

@@ -33,6 +33,25 @@ static tn_status make_inputs(tn__plan_recorder *r, tn_tensor *const *in)
     return TN_OK;
 }
 
+tn_status tn__plan_slot_add(tn__plan_binding *b, tn_tensor *tensor)
+{
+    int64_t *dims = tn__arena_alloc(b->arena, (size_t)tensor->view.ndim * 2 * sizeof *dims + 1);
+    tn__plan_slot *slot;
+
+    if (dims == NULL ||
+        !tn__vector_room(&b->slots, &b->slots_capacity, b->n_slots + 1, sizeof *b->slots))
+        return TN_ERR_MEMORY;
+    slot = &b->slots[b->n_slots++];
+    *slot = (tn__plan_slot){ tn_tensor_keep(tensor), tensor->storage, tensor->view };
+    slot->view.shape = dims;
+    slot->view.strides = dims + tensor->view.ndim;
+    for (int32_t d = 0; d < tensor->view.ndim; d++) {
+        dims[d] = tensor->view.shape[d];
+        dims[tensor->view.ndim + d] = tensor->view.strides[d];
+    }
+    return TN_OK;
+}
+
 static tn_status find_slots(tn__plan_recorder *r, const tn_graph *graph)
 {
     tn__plan_binding *b = r->b;
@@ -40,25 +59,13 @@ static tn_status find_slots(tn__plan_recorder *r, const tn_graph *graph)
     for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
          node = node->next) {
         tn_tensor *tensor = node->held.tensor;
-        tn__plan_slot *slot;
-        int64_t *dims;
 
         if (tensor == NULL)
             continue;
         if (b->device == NULL)
             b->device = tensor->device;
-        dims = tn__arena_alloc(b->arena, (size_t)tensor->view.ndim * 2 * sizeof *dims + 1);
-        if (dims == NULL || tn__plan_steps_root(r, tensor->storage) < 0 ||
-            !tn__vector_room(&b->slots, &b->slots_capacity, b->n_slots + 1, sizeof *b->slots))
+        if (tn__plan_steps_root(r, tensor->storage) < 0 || tn__plan_slot_add(b, tensor) != TN_OK)
             return TN_ERR_MEMORY;
-        slot = &b->slots[b->n_slots++];
-        *slot = (tn__plan_slot){ tn_tensor_keep(tensor), tensor->storage, tensor->view };
-        slot->view.shape = dims;
-        slot->view.strides = dims + tensor->view.ndim;
-        for (int32_t d = 0; d < tensor->view.ndim; d++) {
-            dims[d] = tensor->view.shape[d];
-            dims[tensor->view.ndim + d] = tensor->view.strides[d];
-        }
     }
     return TN_OK;
 }

@@ -414,6 +414,8 @@ static void place_roots(const tn__plan_binding *b, tn__plan_state *state, tn_ten
         if (root->place == TN__PLAN_INPUT) {
             const tn_view *view = &in[root->index]->view;
 
+            if (tn__is_none(in[root->index])) /* backward does not use it */
+                continue;
             move_root(b, state, i, view->data, view->byte_offset - root->shift);
         } else if (root->place == TN__PLAN_KEPT) {
             tn__storage *kept = given->kept[root->index];
@@ -503,7 +505,7 @@ static tn_status mark_use(const tn__plan_binding *b, const tn__plan_state *state
         const tn__plan_root *root = &b->roots[i];
         tn__storage *storage;
 
-        if (root->same != i || (root->place == TN__PLAN_ARENA && root->first > root->last))
+        if (root->same != i || root->first > root->last)
             continue;
         storage = storage_of(b, state, root, in);
         if (storage != NULL && storage->device == b->device)

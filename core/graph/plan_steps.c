@@ -9,6 +9,8 @@
 #include "core/graph/control.h"
 #include "core/graph/plan.h"
 #include "core/module/hooks.h"
+#include "core/tensor/autocast.h"
+#include "core/tensor/random_state.h"
 
 static tn__plan_recorder *recorder_of(tn__tracer *tracer)
 {
@@ -416,6 +418,18 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
     return keep_failure(r);
 }
 
+/* In training: a tensor from outside of the module must stay where it is. */
+static tn_status guard_place(tn__plan_recorder *r, tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor) || (tensor->storage->flags & TN__STORAGE_TRACED) != 0 ||
+        tn__map_value(r->tensors, tensor) != NULL)
+        return TN_OK;
+    for (int64_t i = 0; i < r->b->n_slots; i++)
+        if (r->b->slots[i].tensor == tensor)
+            return TN_OK;
+    return tn__plan_slot_add(r->b, tensor);
+}
+
 /* In training: gradients go to inputs and to tensors of the module only. */
 static tn_status check_history(const tn__plan_recorder *r, const tn_tensor *tensor)
 {
@@ -438,8 +452,10 @@ static tn_status call_op(tn__tracer *tracer, const tn_op *op, tn_tensor *const *
 
     if (r->tensors != NULL && !r->backward)
         for (int64_t i = 0; i < n_in; i++)
-            if (tn__unlikely(check_history(r, in[i]) != TN_OK))
+            if (tn__unlikely(check_history(r, in[i]) != TN_OK || guard_place(r, in[i]) != TN_OK))
                 return keep_failure(r);
+    if (tn__autocast_on() && r->depth > 0)
+        r->uncached = true;
     return tn__call_plain(op, in, n_in, options, out, n_out, into);
 }
 
@@ -511,6 +527,9 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
                              tn_status (*run)(tn__plan_recorder *recorder, void *user), void *user)
 {
     bool making = tn__making.is.traced;
+    struct tn__recompute_run *checkpoint = tn__recompute_here;
+    tn__random_record *random = tn__random_here;
+    tn__tracer *before = tn__tracer_here;
     tn_status status;
 
     r->tracer = tn__plan_tracer;
@@ -521,64 +540,24 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     }
     r->last = tn__node_last();
     r->inference = tn__making.is.inference;
+    r->depth = tn__autocast_depth();
+    r->tracer.keeps_casts = r->depth == 0;
+    tn__recompute_here = NULL; /* what is recorded is not that of a checkpoint which calls */
+    tn__random_here = NULL;
     tn__tracer_here = &r->tracer;
     tn__making.is.traced = true;
     tn__observers_traces(1);
     status = run(r, user);
     tn__observers_traces(-1);
     tn__making.is.traced = making;
-    tn__tracer_here = NULL;
+    tn__tracer_here = before;
+    tn__random_here = random;
+    tn__recompute_here = checkpoint;
     if (r->failed && status == TN_OK) { /* the code has ignored the failure */
         tn__error_put(&r->failure);
         status = tn_error_last_code();
     }
     return status;
-}
-
-/* Returns the read of memory that a step writes; NULL: none. */
-static const tn__guard *read_of_written(const tn__plan_binding *b, const tn__plan_root *root)
-{
-    for (int64_t i = 0; i < b->n_reads && root->written; i++)
-        if (b->reads[i].tensor->storage == root->storage)
-            return &b->reads[i];
-    return NULL;
-}
-
-/* Whether the memory is that of a parameter, which a step of an optimizer in another thread may
- * change. Code of the module that changes it is refused when it asks for the values. */
-static bool trains(const tn__plan_recorder *r, const tn__plan_root *root)
-{
-    void **tensor = r->memory != NULL ? tn__map_value(r->memory, root->storage) : NULL;
-
-    return tensor != NULL && *tensor != NULL;
-}
-
-tn_status tn__plan_steps_check(const tn__plan_recorder *r)
-{
-    const tn__plan_binding *b = r->b;
-
-    for (int64_t i = 0; i < b->n_roots; i++) {
-        const tn__plan_root *root = &b->roots[i];
-        const tn__guard *read;
-
-        if (root->place == TN__PLAN_HELD && !root->written && !r->backward && !trains(r, root) &&
-            atomic_load(&root->storage->version) != root->version)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "the values of a tensor changed while the plan was made; expected code "
-                           "that writes with operators only");
-        read = read_of_written(b, root);
-        if (read != NULL)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "module %q: the values of a tensor are read, and a step changes them; "
-                           "expected steps that do not depend on values",
-                           read->who);
-    }
-    for (int64_t i = 0; i < r->n_taken; i++)
-        if (!r->taken[i].used)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "tn_random_take: no operator uses the numbers; expected operators that "
-                           "draw");
-    return TN_OK;
 }
 
 void tn__plan_steps_free(tn__plan_recorder *r)

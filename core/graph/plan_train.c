@@ -155,34 +155,42 @@ static tn_status take_kept(struct run *run, tn__storage **kept)
     return status;
 }
 
-/* The gradients of the outputs, then what was saved as tensors. Fails if a saved one has changed.
- */
-static tn_status list_inputs(tn_function_ctx *ctx, const tn__plan_train *t, tn_tensor *const *gout,
-                             tn_tensor **in)
+/* The gradients of the outputs. */
+static void list_gradients(const tn__plan_train *t, tn_tensor *const *gout, tn_tensor **in)
 {
-    const tn__plan_train_saves *s = &t->saves;
-    int64_t count = s->n_inputs + s->n_outputs + s->n_tensors;
-
     for (int64_t i = 0; i < t->n_out; i++)
         in[i] = is_fresh(t, i) ? *gout++ : TN_NONE;
-    for (int64_t i = 0; i < count; i++) {
-        in[t->n_out + i] = tn_function_saved(ctx, i);
-        if (in[t->n_out + i] == NULL)
+}
+
+/* What was saved as tensors and is used. Fails if it has changed. */
+static tn_status list_saved(tn_function_ctx *ctx, const tn__plan_train *t,
+                            const tn__plan_binding *b, tn_tensor **saved)
+{
+    for (int64_t i = 0; i < tn__plan_train_saved(&t->saves); i++) {
+        saved[i] = b->needs[i] ? tn_function_saved(ctx, i) : TN_NONE;
+        if (saved[i] == NULL)
             return tn_error_last_code();
     }
     return TN_OK;
 }
 
-static tn_status run_backward(struct run *run, tn_tensor *const *in, tn_tensor **gin,
-                              tn__storage **kept)
+/* Runs the steps of a backward. `in` has the gradients of the outputs, and space for what was saved
+ * as tensors. */
+static tn_status run_backward(tn_function_ctx *ctx, struct run *run, tn_tensor **in,
+                              tn_tensor **gin, tn__storage **kept)
 {
     tn__plan_train *t = run->train;
     tn__plan_binding *b = tn__plan_backward(t, in);
-    tn__plan_state *state = b != NULL ? tn__plan_train_take(t, b) : NULL;
     tn__plan_given given = { .kept = kept, .spend = true, .seed = run->seed, .block = run->block };
-    tn_status status = state != NULL ? take_kept(run, kept) : tn_error_last_code();
+    tn__plan_state *state = NULL;
+    tn_status status = b != NULL ? list_saved(ctx, t, b, in + t->n_out) : tn_error_last_code();
 
+    if (status == TN_OK && (state = tn__plan_train_take(t, b)) == NULL)
+        status = tn_error_last_code();
+    if (status == TN_OK)
+        status = take_kept(run, kept);
     if (status == TN_OK) {
+        atomic_store_explicit(&b->used, true, memory_order_relaxed);
         status = tn__plan_run_given(b, state, in, gin, &given);
         drop_kept(kept, t->n_keeps);
     }
@@ -196,7 +204,7 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
 {
     struct run *run = user;
     tn__plan_train *t = run->train;
-    int64_t n_saved = t->saves.n_inputs + t->saves.n_outputs + t->saves.n_tensors;
+    int64_t n_in = t->n_out + tn__plan_train_saved(&t->saves);
     int64_t n_gin = t->n_sources + t->n_source_inputs;
     void **space;
     tn_tensor **in;
@@ -206,13 +214,16 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "tn_module_compile: plan(): create_graph: a plan records no gradients of "
                        "gradients; call the module eagerly");
-    space = tn_calloc((size_t)(t->n_out + n_saved + t->n_keeps) + 1, sizeof *space);
+    if (tn__tracer_here != NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "tn_module_compile: plan(): backward through it cannot be traced; call the "
+                       "module in the trace, or backward outside of it");
+    space = tn_calloc((size_t)(n_in + t->n_keeps) + 1, sizeof *space);
     if (space == NULL)
         return TN_ERR_MEMORY;
     in = (tn_tensor **)(void *)space;
-    status = list_inputs(ctx, t, gout, in);
-    if (status == TN_OK)
-        status = run_backward(run, in, gin, (tn__storage **)(void *)(space + t->n_out + n_saved));
+    list_gradients(t, gout, in);
+    status = run_backward(ctx, run, in, gin, (tn__storage **)(void *)(space + n_in));
     for (int64_t i = 0; i < n_gin; i++) {
         if (status == TN_OK && tn__tensor_ok(gin[i]) && (gin[i] = tn__scope_push(gin[i])) == NULL)
             status = tn_error_last_code();
@@ -282,8 +293,13 @@ static tn_status give(const tn__plan_train *t, tn_tensor *const *out, tn_pack *o
     tn_pack *results = tn__values_with(t->output, out);
     tn_status status = results != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    for (int64_t i = 0; i < tn_pack_count(results) && status == TN_OK; i++)
-        status = tn_pack_add(output, tn_pack_name(results, i), tn_pack_at(results, i));
+    for (int64_t i = 0; i < tn_pack_count(results) && status == TN_OK; i++) {
+        tn_value value = tn_pack_at(results, i);
+
+        if (value.kind == TN_VALUE_NONE && tn_pack_at(t->output, i).kind == TN_VALUE_TENSOR)
+            value = tn_value_tensor(TN_NONE);
+        status = tn_pack_add(output, tn_pack_name(results, i), value);
+    }
     tn_pack_drop(results);
     return status;
 }

@@ -19,9 +19,14 @@ typedef struct tn__plan_train_input {
 /* What a run keeps for backward besides its blocks. */
 typedef struct tn__plan_train_saves {
     int64_t *inputs, *outputs; /* their numbers */
-    tn_tensor **tensors;       /* of the module; not owned: the parts have them */
+    tn_tensor **tensors;       /* of the module and from outside; owned */
     int64_t n_inputs, n_outputs, n_tensors;
 } tn__plan_train_saves;
+
+static inline int64_t tn__plan_train_saved(const tn__plan_train_saves *saves)
+{
+    return saves->n_inputs + saves->n_outputs + saves->n_tensors;
+}
 
 /* A plan for the calls with some inputs, in one state of the module. */
 typedef struct tn__plan_train {
@@ -33,7 +38,10 @@ typedef struct tn__plan_train {
     tn__plan_train_input *inputs;
     int64_t n_in;
     bool grad; /* whether gradients are recorded */
+    char *why; /* owned; not NULL: these calls run eagerly, for this reason */
     tn__plan_parts parts;
+    tn__plan_parts *others; /* of modules from outside that forward calls */
+    int64_t n_others;
     tn__plan_binding *forward;
     tn_pack *output;  /* what the recording returned: it has the history, and the form */
     tn_tensor **outs; /* its tensors */
@@ -54,10 +62,16 @@ typedef struct tn__plan_train {
 } tn__plan_train;
 
 /* ---- plan_train_record.c ---- */
-/* Records a call. The inputs are those of the pack, in order. */
+/* Records a call. The inputs are those of the pack, in order. If the call works only eagerly, the
+ * plan has the reason, and no more. */
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
                                       int64_t n_in);
 void tn__plan_train_drop(tn__plan_train *train);
+
+/* ---- plan_check.c ---- */
+/* When the scope of a recording has ended: whether code of the program still has values that
+ * forward has made, which no run would set. */
+tn_status tn__plan_escapes(const tn__plan_train *train, bool *escapes);
 
 /* ---- plan_train.c ---- */
 /* Runs a plan: adds its results to `output`. */
@@ -70,7 +84,8 @@ void tn__plan_train_give(tn__plan_train *train, tn__plan_binding *b, tn__plan_st
 void tn__plan_print_training(tn__text *text, const tn__plan_train *train, bool steps);
 
 /* ---- plan_backward.c ---- */
-/* Returns the binding for these gradients of the outputs (TN_NONE: none), with a reference. */
+/* Returns the binding for these gradients of the outputs (TN_NONE: none), with a reference. Its
+ * `needs` says which of the saved tensors it uses. */
 tn__plan_binding *tn__plan_backward(tn__plan_train *train, tn_tensor *const *gradients);
 
 #endif

@@ -9,8 +9,11 @@
 #include "core/grad/internal.h"
 #include "core/module/hooks.h"
 
+#define WHO "tn_module_compile: plan(): "
+
 /* A recording of a call. */
 struct call {
+    uint64_t mark; /* of errors */
     tn__plan_train *train;
     tn_module *module;
     tn__plan_recorder r;
@@ -202,10 +205,16 @@ static tn_status see_results(struct call *c)
 
 /* ---- what stays for backward ----------------------------------------------------------------- */
 
-static tn_status note_saved(void *user, tn__storage *storage)
+/* A value that forward has changed since fails in the recording of backward, unless it has memory:
+ * then only a step of forward counts, because other threads may train parameters meanwhile. */
+static tn_status note_saved(void *user, tn__storage *storage, bool changed)
 {
     struct call *c = user;
+    void **number = tn__map_value(&c->r.roots, storage);
 
+    if (changed && number != NULL && c->r.b->roots[(intptr_t)*number - 1].written)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "forward changes a tensor in place that a derivative needs");
     return tn__map_add(&c->saved, storage) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -223,6 +232,49 @@ static int64_t result_of(const tn__plan_binding *b, int64_t root)
     return i < b->n_out ? i : -1;
 }
 
+/* Returns a tensor over memory from outside of the module, like an operand; the caller owns it. */
+static tn_tensor *outside(const tn__plan_binding *b, int32_t root)
+{
+    const tn__plan_operand *operand = b->operands;
+    tn_meta meta = { .flags = TN_META_STRIDED };
+    int64_t i = 0;
+
+    while (i < b->n_operands && operand[i].root != root)
+        i++;
+    if (i == b->n_operands)
+        return TN_NONE;
+    meta.dtype = tn_view_dtype(&operand[i].view);
+    meta.ndim = operand[i].view.ndim;
+    meta.offset = (int64_t)((operand[i].within - b->roots[root].storage->offset) /
+                            tn_dtype_size(meta.dtype));
+    for (int32_t d = 0; d < meta.ndim; d++) {
+        meta.shape[d] = operand[i].view.shape[d];
+        meta.strides[d] = operand[i].view.strides[d];
+    }
+    return tn__tensor_over(b->roots[root].storage, &meta);
+}
+
+static tn_status list_saved_outside(struct call *c)
+{
+    tn__plan_binding *b = c->train->forward;
+    tn__plan_train_saves *s = &c->train->saves;
+
+    for (int32_t i = 0; i < b->n_roots; i++) {
+        const tn__plan_root *root = &b->roots[i];
+        tn_tensor *tensor;
+
+        if (root->place != TN__PLAN_HELD || !is_saved(c, root->storage) ||
+            tn__map_value(&c->memory, root->storage) != NULL)
+            continue;
+        tensor = outside(b, i);
+        if (tensor == NULL)
+            return tn_error_last_code();
+        if (tn__tensor_ok(tensor))
+            s->tensors[s->n_tensors++] = tensor;
+    }
+    return TN_OK;
+}
+
 static tn_status list_saved(struct call *c)
 {
     tn__plan_train *t = c->train;
@@ -231,7 +283,7 @@ static tn_status list_saved(struct call *c)
 
     s->inputs = tn_calloc((size_t)t->n_in + 1, sizeof *s->inputs);
     s->outputs = tn_calloc((size_t)t->n_out + 1, sizeof *s->outputs);
-    s->tensors = tn_calloc((size_t)t->parts.n_tensors + 1, sizeof(tn_tensor *));
+    s->tensors = tn_calloc((size_t)(t->parts.n_tensors + b->n_roots) + 1, sizeof(tn_tensor *));
     t->keeps = tn_calloc((size_t)b->n_roots + 1, sizeof *t->keeps);
     t->kept_by = tn_calloc((size_t)b->n_roots + 1, sizeof *t->kept_by);
     if (t->kept_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL ||
@@ -244,7 +296,7 @@ static tn_status list_saved(struct call *c)
         tn_tensor *tensor = t->parts.tensors[i].tensor;
 
         if (tn__tensor_ok(tensor) && is_saved(c, tensor->storage))
-            s->tensors[s->n_tensors++] = tensor;
+            s->tensors[s->n_tensors++] = tn_tensor_keep(tensor);
     }
     for (int64_t i = 0; i < b->n_roots; i++) {
         tn__plan_root *root = &b->roots[i];
@@ -259,7 +311,7 @@ static tn_status list_saved(struct call *c)
         else
             t->kept_by[t->n_keeps++] = (int32_t)i;
     }
-    return TN_OK;
+    return list_saved_outside(c);
 }
 
 static tn_status list_sources(tn__plan_train *t)
@@ -283,7 +335,92 @@ static tn_status list_sources(tn__plan_train *t)
     return TN_OK;
 }
 
+/* ---- what runs eagerly ----------------------------------------------------------------------- */
+
+static tn_status eager(tn__plan_train *t, const char *reason)
+{
+    if (t->why == NULL && (t->why = tn_strdup(reason)) == NULL)
+        return TN_ERR_MEMORY;
+    return TN_OK;
+}
+
+/* If a step of the recording has failed, the calls run eagerly, for that reason. */
+static tn_status eager_unless(struct call *c, tn_status status)
+{
+    const char *text = tn_error_text();
+
+    if (status == TN_OK || status == TN_ERR_MEMORY)
+        return status;
+    status = eager(c->train, strncmp(text, WHO, strlen(WHO)) == 0 ? text + strlen(WHO) : text);
+    if (status == TN_OK)
+        tn_error_restore(c->mark);
+    return status;
+}
+
+/* Whether a device only computes shapes. */
+static bool lacks_memory(const tn__plan_binding *b, const tn__plan_parts *parts)
+{
+    bool lacks = (b->device->flags & TN_BACKEND_NO_MEMORY) != 0;
+
+    for (int64_t i = 0; i < parts->n_tensors && !lacks; i++)
+        lacks = tn__tensor_ok(parts->tensors[i].tensor) &&
+                (parts->tensors[i].tensor->device->flags & TN_BACKEND_NO_MEMORY) != 0;
+    return lacks;
+}
+
+/* Records a backward for all results, with gradients of their layouts: if that cannot be, no call
+ * may run as a plan. Forward would have changed statistics when it is found out later. */
+static tn_status try_backward(struct call *c)
+{
+    tn__plan_train *t = c->train;
+    tn_tensor **gradients = tn_calloc((size_t)t->n_out + 1, sizeof(tn_tensor *));
+    tn__plan_binding *b = NULL;
+    tn_status status = gradients != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < t->n_out && status == TN_OK; i++) {
+        tn_meta meta;
+
+        gradients[i] = TN_NONE;
+        if (!t->wants[i])
+            continue;
+        tn__tensor_meta(t->outs[i], &meta);
+        meta.offset = 0;
+        gradients[i] = tn__trace_make_like(&meta, t->outs[i]->device); /* the scope's */
+        if (gradients[i] == NULL)
+            status = tn_error_last_code();
+    }
+    if (status == TN_OK && (b = tn__plan_backward(t, gradients)) == NULL)
+        status = eager_unless(c, tn_error_last_code());
+    tn__plan_binding_drop(b);
+    tn_free(gradients);
+    return status;
+}
+
 /* ---- the recording --------------------------------------------------------------------------- */
+
+static bool is_listed(const tn__plan_train *t, const tn_module *module)
+{
+    for (int64_t i = 0; i < t->n_others; i++)
+        for (int64_t k = 0; k < t->others[i].n_modules; k++)
+            if (t->others[i].modules[k].module == module)
+                return true;
+    return false;
+}
+
+/* The modules from outside that forward has called, which the binding holds, with those below. */
+static tn_status list_others(tn__plan_train *t)
+{
+    const tn__plan_binding *b = t->forward;
+    tn_status status = TN_OK;
+
+    t->others = tn_calloc((size_t)b->n_modules + 1, sizeof *t->others);
+    if (t->others == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < b->n_modules && status == TN_OK; i++)
+        if (!is_listed(t, b->modules[i]))
+            status = tn__plan_parts_add(&t->others[t->n_others++], b->modules[i]);
+    return status;
+}
 
 static tn_status analyse(struct call *c)
 {
@@ -292,8 +429,10 @@ static tn_status analyse(struct call *c)
 
     if (status == TN_OK)
         status = tn__plan_steps_check(&c->r);
+    if (status == TN_OK)
+        status = list_others(t);
     if (status == TN_OK && t->n_wants > 0)
-        status = tn__history_saved(t->outs, t->n_out, note_saved, c);
+        status = eager_unless(c, tn__history_saved(t->outs, t->n_out, note_saved, c));
     if (status == TN_OK)
         status = list_saved(c);
     if (status == TN_OK)
@@ -306,13 +445,50 @@ static tn_status analyse(struct call *c)
     return status;
 }
 
+static tn_status record_call(struct call *c)
+{
+    tn__plan_train *t = c->train;
+    tn_status status;
+    bool changed;
+
+    c->r.tensors = &c->tensors;
+    c->r.memory = &c->memory;
+    status = tn__plan_steps_run(&c->r, run_module, c);
+    changed = tn__plan_parts_restore(&t->parts);
+    if (status == TN_OK)
+        status = check_state(c, changed);
+    if (status == TN_OK && c->r.uncached)
+        status = eager(t, "forward begins a region of autocast within another one");
+    if (status == TN_OK)
+        status = analyse(c);
+    return status;
+}
+
+/* What can only be found out when the scope of the call has ended. */
+static tn_status check_rest(struct call *c)
+{
+    tn__plan_train *t = c->train;
+    uint64_t scope = tn_scope_begin();
+    bool escapes;
+    tn_status status = tn__plan_escapes(t, &escapes);
+
+    if (status == TN_OK && escapes)
+        status = tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "forward keeps a tensor that it has made, which later calls would not set; "
+            "expected a buffer that is changed in place, or tn_function_save");
+    if (status == TN_OK && t->why == NULL && t->n_wants > 0)
+        status = try_backward(c);
+    tn_scope_end(scope);
+    return status;
+}
+
 static tn_status record(struct call *c, const tn_pack *input, tn_tensor *const *in)
 {
     tn__plan_train *t = c->train;
     tn__plan_binding *b = t->forward;
     uint64_t scope = tn_scope_begin();
     tn_status status = tn__plan_parts_add(&t->parts, c->module);
-    bool changed = false;
 
     b->n_in = t->n_in;
     b->trains = true;
@@ -329,17 +505,19 @@ static tn_status record(struct call *c, const tn_pack *input, tn_tensor *const *
         status = tn_error_last_code();
     if (status == TN_OK)
         status = list_parts(c);
-    c->r.tensors = &c->tensors;
-    c->r.memory = &c->memory;
-    if (status == TN_OK) {
-        status = tn__plan_steps_run(&c->r, run_module, c);
-        changed = tn__plan_parts_restore(&t->parts);
-    }
-    if (status == TN_OK)
-        status = check_state(c, changed);
-    if (status == TN_OK)
-        status = analyse(c);
+    if (status == TN_OK && lacks_memory(b, &t->parts))
+        status = eager(t, "a device without memory has no kernels");
+    if (status == TN_OK && t->why == NULL)
+        status = record_call(c);
     tn_scope_end(scope);
+    if (status == TN_OK && t->outs != NULL)
+        status = check_rest(c);
+    if (status != TN_OK || t->why != NULL)
+        tn__plan_parts_restore_versions(&t->parts, &c->r);
+    if (t->why != NULL) {
+        tn_pack_drop(t->output);
+        t->output = NULL;
+    }
     return status;
 }
 
@@ -366,7 +544,7 @@ static tn__plan_train *train_new(int64_t n_in)
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
                                       int64_t n_in)
 {
-    struct call c = { .module = module, .train = train_new(n_in) };
+    struct call c = { .module = module, .train = train_new(n_in), .mark = tn_error_mark() };
     tn_status status;
 
     if (c.train == NULL)
@@ -381,7 +559,7 @@ tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, t
     tn__map_free(&c.saved);
     if (status == TN_OK)
         return c.train;
-    tn_error_prefix("tn_module_compile: plan(): ");
+    tn_error_prefix(WHO);
     tn__plan_train_drop(c.train);
     return NULL;
 }
@@ -396,12 +574,18 @@ void tn__plan_train_drop(tn__plan_train *t)
         t->backwards = b->next;
         tn__plan_binding_drop(b);
     }
+    for (int64_t i = 0; i < t->n_others; i++)
+        tn__plan_parts_free(&t->others[i]);
+    for (int64_t i = 0; i < t->saves.n_tensors; i++)
+        tn_tensor_drop(t->saves.tensors[i]);
     tn_pack_drop(t->output); /* the history, which refers to parameters */
     tn_pack_drop(t->form);
     tn__plan_binding_drop(t->forward);
     tn__plan_parts_free(&t->parts);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->recording);
+    tn_free(t->others);
+    tn_free(t->why);
     tn_free(t->inputs);
     tn_free(t->outs);
     tn_free(t->wants);

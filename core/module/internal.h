@@ -82,6 +82,7 @@ struct tn_module {
     void *data; /* the layer's own struct */
     tn__keep *keep;
     tn__slots parameters, buffers, children, computed;
+    _Atomic uint32_t changes;        /* of options and forward */
     struct tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
     tn__compiled *compiled;          /* owned; NULL: calls run eagerly */
     tn_module *next;                 /* in the list of modules that tn_module_drop() is freeing */

@@ -293,6 +293,7 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
     else
         status = adopt(module, row, now, made);
     tn__parametrize_cache_changed(module);
+    atomic_fetch_add_explicit(&module->changes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&tn__module_epoch, 1, memory_order_relaxed);
     tn_module_drop(now);
     tn_module_drop(made);

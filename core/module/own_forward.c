@@ -39,6 +39,7 @@ static tn_status set(tn_module *module, const tn__own_forward *how, const char *
     atomic_init(&own->refs, 1);
     tn__own_forward_drop(module->own_forward);
     module->own_forward = own;
+    atomic_fetch_add_explicit(&module->changes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&tn__module_epoch, 1, memory_order_relaxed);
     return TN_OK;
 }

@@ -3,19 +3,35 @@
  * Calls of modules that keep no intermediate tensors for backward (core/grad/recompute.c). */
 #include "core/module/internal.h"
 
-/* A module and the range of its children to call; last -1: the module itself. */
+/* Modules that are called one after the other. A container whose children they are is not held: a
+ * history that its forward has made, and that it keeps, would keep it alive forever. */
 struct part {
-    tn_module *module;
-    int64_t first, last;
-    int64_t n_in, n_out;
+    int64_t n_in, n_out, count;
+    tn_module *modules[]; /* owned */
 };
 
 static void part_free(void *user)
 {
     struct part *part = user;
 
-    tn_module_drop(part->module);
+    for (int64_t i = 0; i < part->count; i++)
+        tn_module_drop(part->modules[i]);
     tn_free(part);
+}
+
+static struct part *part_new(int64_t n_in, int64_t n_out, int64_t most)
+{
+    struct part *part = tn_malloc(sizeof *part + (size_t)most * sizeof(tn_module *));
+
+    if (part != NULL)
+        *part = (struct part){ n_in, n_out, 0 };
+    return part;
+}
+
+static void part_add(struct part *part, tn_module *module)
+{
+    if (module != NULL)
+        part->modules[part->count++] = tn_module_keep(module);
 }
 
 static tn_status part_call(void *user, tn_tensor *const *in, tn_tensor **out)
@@ -23,39 +39,35 @@ static tn_status part_call(void *user, tn_tensor *const *in, tn_tensor **out)
     const struct part *part = user;
     tn_tensor *x = part->n_in > 0 ? in[0] : NULL;
 
-    if (part->last < 0)
-        return tn_module_call_many(part->module, in, part->n_in, out, part->n_out);
-    for (int64_t i = part->first; i < part->last && x != NULL; i++) {
-        tn_module *child = tn_module_child_at(part->module, i);
-
-        x = child != NULL ? tn_module_call(child, x) : x;
-    }
+    if (part->count == 1)
+        return tn_module_call_many(part->modules[0], in, part->n_in, out, part->n_out);
+    for (int64_t i = 0; i < part->count && x != NULL; i++)
+        x = tn_module_call(part->modules[i], x);
     out[0] = x;
     return x != NULL ? TN_OK : tn_error_last_code();
 }
 
-static tn_status part_checkpoint(struct part with, tn_tensor *const *in, tn_tensor **out,
+/* Takes over the part. */
+static tn_status part_checkpoint(struct part *part, tn_tensor *const *in, tn_tensor **out,
                                  uint32_t flags)
 {
-    struct part *part = tn_malloc(sizeof *part);
-
-    if (part == NULL)
-        return TN_ERR_MEMORY;
-    *part = with;
-    tn_module_keep(part->module);
-    return tn_checkpoint_call(part_call, part, part_free, in, with.n_in, out, with.n_out, flags);
+    return tn_checkpoint_call(part_call, part, part_free, in, part->n_in, out, part->n_out, flags);
 }
 
 tn_status tn_module_checkpoint(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
                                tn_tensor **outputs, int64_t n_outputs, uint32_t flags)
 {
-    const struct part part = { module, 0, -1, n_inputs, n_outputs };
+    struct part *part;
 
     if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
         return tn__error_null_input(module == NULL ? "tn_module_checkpoint: module"
                                     : inputs == NULL && n_inputs > 0
                                         ? "tn_module_checkpoint: inputs"
                                         : "tn_module_checkpoint: outputs");
+    part = part_new(n_inputs, n_outputs, 1);
+    if (part == NULL)
+        return TN_ERR_MEMORY;
+    part_add(part, module);
     return part_checkpoint(part, inputs, outputs, flags);
 }
 
@@ -78,13 +90,21 @@ tn_tensor *tn_module_checkpoint_sequential(tn_module *module, int64_t segments, 
     }
     size = count / segments;
     for (int64_t i = 0; i < segments && input != NULL; i++) {
-        const struct part part = { module, i * size, i + 1 < segments ? (i + 1) * size : count, 1,
-                                   1 };
+        int64_t last = i + 1 < segments ? (i + 1) * size : count;
+        struct part *part = part_new(1, 1, last - i * size);
         tn_tensor *output = NULL;
-        /* Nothing is gained by running the last segment again: backward begins with it. */
-        tn_status status = i + 1 < segments ? part_checkpoint(part, &input, &output, flags)
-                                            : part_call((void *)(uintptr_t)&part, &input, &output);
+        tn_status status = TN_ERR_MEMORY;
 
+        if (part == NULL)
+            return NULL;
+        for (int64_t k = i * size; k < last; k++)
+            part_add(part, tn_module_child_at(module, k));
+        if (i + 1 < segments) {
+            status = part_checkpoint(part, &input, &output, flags);
+        } else { /* nothing is gained by running it again: backward begins with it */
+            status = part_call(part, &input, &output);
+            part_free(part);
+        }
         input = status == TN_OK ? output : NULL;
     }
     return input;

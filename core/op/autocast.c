@@ -3,6 +3,7 @@
  * Autocast: casts the inputs of a call, as the flags of the operator say. The casts are recorded,
  * so gradients reach the inputs in their own dtypes. */
 #include "core/op/private.h"
+#include "core/tensor/trace.h"
 
 /* Returns the first input that decides on which device the call runs, NULL if there is none. */
 static const tn_tensor *deciding(const tn__work *work)
@@ -70,8 +71,10 @@ static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype, bool keeps)
     bool recorded = tn__grad_on();
     tn_tensor *out = NULL;
 
-    keeps = keeps && !tn__making.is.traced && tensor->dtype == TN_F32 && tensor->requires_grad &&
-            tn__op_up.is_leaf(tensor) && !tn__making.is.inference;
+    keeps = keeps &&
+            (!tn__making.is.traced || (tn__tracer_here != NULL && tn__tracer_here->keeps_casts)) &&
+            tensor->dtype == TN_F32 && tensor->requires_grad && tn__op_up.is_leaf(tensor) &&
+            !tn__making.is.inference;
     if (keeps)
         out = tn__autocast_kept(tensor, dtype, recorded);
     if (out != NULL)

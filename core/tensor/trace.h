@@ -53,8 +53,9 @@ typedef struct tn__tracer {
     /* For a plan of training, which puts the numbers of each run in place of these: takes blocks of
      * random numbers. NULL: draws are refused, or give nothing. */
     tn_status (*take)(struct tn__tracer *self, uint64_t blocks, uint64_t out[2]);
-    bool fuses;   /* modules may be computed together, as without a tracer */
-    bool derives; /* the plan itself computes gradients */
+    bool fuses;       /* modules may be computed together, as without a tracer */
+    bool derives;     /* the plan itself computes gradients */
+    bool keeps_casts; /* a region of autocast that begins in it keeps casts, as without a tracer */
 } tn__tracer;
 extern _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
 

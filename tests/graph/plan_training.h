@@ -127,4 +127,22 @@ static TN_ATTR(unused) int64_t plans_made(tn_module *net)
     return count;
 }
 
+/* Both networks give the same results and gradients. */
+static TN_ATTR(unused) void ck_pair(struct pair *p, tn_tensor *x)
+{
+    tn_tensor *y[2];
+
+    for (int i = 0; i < 2; i++) {
+        tn_module *net = i == 0 ? p->eager : p->net;
+
+        ck_ok(tn_module_zero_grad(net));
+        tn_random_seed(3);
+        y[i] = tn_module_call(net, x);
+        ck_made(y[i]);
+        ck_ok(tn_backward(loss_of(y[i])));
+    }
+    ck_same(y[1], y[0]);
+    same_gradients(p->net, p->eager);
+}
+
 #endif

@@ -32,24 +32,6 @@ static tn_module *plain(tn_tensor *(*forward)(tn_module *, tn_tensor *))
     return net;
 }
 
-/* Both networks give the same results and gradients. */
-static void ck_pair(struct pair *p, tn_tensor *x)
-{
-    tn_tensor *y[2];
-
-    for (int i = 0; i < 2; i++) {
-        tn_module *net = i == 0 ? p->eager : p->net;
-
-        ck_ok(tn_module_zero_grad(net));
-        tn_random_seed(3);
-        y[i] = tn_module_call(net, x);
-        ck_made(y[i]);
-        ck_ok(tn_backward(loss_of(y[i])));
-    }
-    ck_same(y[1], y[0]);
-    same_gradients(p->net, p->eager);
-}
-
 /* ---- changes --------------------------------------------------------------------------------- */
 
 START_TEST(forward_runs_once)
