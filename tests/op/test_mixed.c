@@ -198,8 +198,8 @@ static tn_dtype coarser(tn_dtype a, tn_dtype b)
     return step_of(a) > step_of(b) ? a : b;
 }
 
-/* Derivatives of attention work with the result as it was stored, that of a norm after a convolution
- * with the stored result of the convolution. */
+/* Derivatives of attention work with the result as it was stored, that of a norm after a
+ * convolution with the stored result of the convolution. */
 static const char *const keep_the_result[] = { "attend", "scaled_dot_product_attention",
                                                "multi_head_attention",
                                                "multi_head_attention_with_weights",
