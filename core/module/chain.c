@@ -61,6 +61,28 @@ static bool add_follower(ahead *after, tn_module *module)
     return true;
 }
 
+/* Whether a call of the module may write its own tensors: running statistics, or what a computed
+ * slot keeps. */
+static bool may_write(const tn_module *module)
+{
+    return module->training && (module->buffers.count > 0 || module->computed.count > 0);
+}
+
+/* Calls the module together with modules and sums after it. If that fails, the module is called
+ * alone, so that the failure is that of the separate modules; but not if memory ran out, and the
+ * operator may have written running statistics by then. */
+static tn_tensor *call_ahead(tn_module *module, tn_tensor *input, const ahead *after, int64_t *done)
+{
+    uint64_t mark = tn_error_mark();
+    tn_tensor *y = tn__call_fused(module, input, after->at, after->count, done);
+
+    if (tn__likely(y != NULL) || (tn_error_last_code() == TN_ERR_MEMORY && may_write(module)))
+        return y;
+    tn_error_restore(mark);
+    *done = 0;
+    return tn_module_call(module, input);
+}
+
 /* ---- all children ---------------------------------------------------------------------------- */
 
 tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
@@ -84,7 +106,7 @@ tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
             while (after.count < AHEAD && i + 1 + after.count < count &&
                    add_follower(&after, tn_module_child_at(module, i + 1 + after.count)))
                 ;
-        input = after.count > 0 ? tn__call_fused(child, input, after.at, after.count, &done)
+        input = after.count > 0 ? call_ahead(child, input, &after, &done)
                                 : tn_module_call(child, input);
         i += done;
     }
@@ -147,48 +169,85 @@ static tn_tensor *addend_of(const chain *c, const char *name)
     return child != NULL ? tn_module_call(child, c->input) : NULL;
 }
 
-/* Whether nothing sees when the module is called: no module of the tree has hooks, and all layers
- * say that they write into no tensor that a module called before could read. */
-static bool is_quiet(tn_module *module)
+/* Whether slots of both hold the same memory. */
+static bool share(const tn__slots *a, const tn__slots *b)
+{
+    for (int64_t i = 0; i < a->count; i++)
+        for (int64_t k = 0; k < b->count; k++)
+            if (!tn__is_none(a->at[i].tensor) && !tn__is_none(b->at[k].tensor) &&
+                a->at[i].tensor->storage == b->at[k].tensor->storage)
+                return true;
+    return false;
+}
+
+/* Whether one of the two modules may write a tensor that the other has. */
+static bool disturbs(const tn_module *a, const tn_module *b)
+{
+    if (!may_write(a) && !may_write(b))
+        return false;
+    return a->computed.count > 0 || b->computed.count > 0 || b->children.count > 0 ||
+           share(&a->buffers, &b->buffers) || share(&a->buffers, &b->parameters) ||
+           share(&a->parameters, &b->buffers);
+}
+
+/* Whether nothing sees that the module is called before the `count` modules `others`: no module of
+ * its tree has hooks, all layers say that they write into no tensor that they get, and none writes
+ * a tensor of the others, or the others one of its. */
+static bool is_quiet(tn_module *module, tn_module *const *others, int64_t count)
 {
     bool quiet = module == NULL ||
                  (is_plain(module) && (module->layer->flags & TN_LAYER_READS_INPUT) != 0);
 
+    for (int64_t i = 0; quiet && module != NULL && i < count; i++)
+        quiet = !disturbs(module, others[i]);
     for (int64_t i = 0; quiet && module != NULL && i < module->children.count; i++)
-        quiet = is_quiet(module->children.at[i].child);
+        quiet = is_quiet(module->children.at[i].child, others, count);
     return quiet;
 }
 
+/* Computes the sum "+name" before its turn. False if it fails: it is tried again at its turn, after
+ * the modules before it, which may fail first. */
+static bool add_ahead(chain *c, const char *name)
+{
+    uint64_t mark = tn_error_mark();
+
+    c->addend = addend_of(c, name);
+    if (c->addend == NULL)
+        tn_error_restore(mark);
+    return c->addend != NULL;
+}
+
 /* Collects the followers of a module from the names that are left. A sum is computed now, before
- * the module is called, if nothing sees that. False after a failure. */
-static bool look_ahead(chain *c, ahead *after)
+ * the module is called, if nothing sees that. */
+static void look_ahead(chain *c, tn_module *module, ahead *after)
 {
     const char *names = c->rest;
+    tn_module *before[1 + AHEAD] = { module }; /* which come before the sum */
     char name[NAME];
 
     after->count = 0;
     while (after->count < AHEAD && *names != '\0') {
         if (strcspn(names, " ") >= NAME)
-            return true; /* fails at its turn */
+            return; /* fails at its turn */
         names = next_name(names, name);
         if (name[0] != '+') {
             if (strpbrk(name, ".*") != NULL ||
                 tn_module_slot_kind(c->module, name) != TN_SLOT_CHILD ||
                 !add_follower(after, tn_module_child(c->module, name)))
-                return true;
+                return;
+            before[after->count] = tn_module_child(c->module, name);
             continue;
         }
         if (c->addend != NULL || strchr(name, '.') != NULL)
-            return true;
-        if (name[1] != '\0' && (tn_module_slot_kind(c->module, name + 1) != TN_SLOT_CHILD ||
-                                !is_quiet(tn_module_child(c->module, name + 1))))
-            return true;
-        c->addend = addend_of(c, name);
-        if (c->addend == NULL)
-            return false;
+            return;
+        if (name[1] != '\0' &&
+            (tn_module_slot_kind(c->module, name + 1) != TN_SLOT_CHILD ||
+             !is_quiet(tn_module_child(c->module, name + 1), before, 1 + after->count)))
+            return;
+        if (!add_ahead(c, name))
+            return;
         after->at[after->count++] = (tn_follower){ NULL, c->addend, NULL };
     }
-    return true;
 }
 
 /* Continues after the first `count` names that are left. */
@@ -209,11 +268,10 @@ static tn_tensor *call_one(chain *c, tn_module *child, tn_tensor *x)
 
     if (!may_fuse(child))
         return tn_module_call(child, x);
-    if (!look_ahead(c, &after))
-        return NULL;
+    look_ahead(c, child, &after);
     if (after.count == 0)
         return tn_module_call(child, x);
-    x = tn__call_fused(child, x, after.at, after.count, &done);
+    x = call_ahead(child, x, &after, &done);
     skip(c, done, &after);
     return x;
 }

@@ -121,12 +121,21 @@ static const tn_view *weight_of(const subject *s)
     return s->call->in[s->weight];
 }
 
+/* Whether two kernels prepare the same data: the functions are the same. */
+static bool shares(const tn__kernel_entry *a, const tn__kernel_entry *b)
+{
+    return a == b || (a->plugin == b->plugin && a->kernel.data == b->kernel.data &&
+                      a->kernel.prepare == b->kernel.prepare &&
+                      a->kernel.prepare_key == b->kernel.prepare_key &&
+                      a->kernel.release == b->kernel.release);
+}
+
 static bool same(const row *r, const subject *s)
 {
     const tn_view *view = weight_of(s);
     size_t bytes = (size_t)view->ndim * sizeof(int64_t);
 
-    return r->entry == s->entry && r->key == s->key && r->offset == view->byte_offset &&
+    return shares(r->entry, s->entry) && r->key == s->key && r->offset == view->byte_offset &&
            r->dtype == tn_view_dtype(view) && r->ndim == view->ndim &&
            memcmp(r->dims, view->shape, bytes) == 0 &&
            memcmp(r->dims + r->ndim, view->strides, bytes) == 0;

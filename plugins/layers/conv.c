@@ -359,7 +359,8 @@ static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
 /* ---- with what follows ---- */
 
 /* Sets the shape of the result and the padding on both sides. Returns false if x does not fit, or
- * if the padding has not the same size on both sides. */
+ * if the padding has not the same size on both sides. Numbers for which the computations here could
+ * overflow do not fit either. */
 static bool fits(const struct conv *s, const tn_tensor *x, int dims, int64_t *shape, int64_t *pad)
 {
     if (tn_tensor_ndim(x) != dims + 2 || tn_tensor_size(x, 1) != s->in_channels ||
@@ -368,8 +369,12 @@ static bool fits(const struct conv *s, const tn_tensor *x, int dims, int64_t *sh
     shape[0] = tn_tensor_size(x, 0);
     shape[1] = s->out_channels;
     for (int i = 0; i < dims; i++) {
-        int64_t reach = s->apart[i] * (s->kernel[i] - 1), left;
+        int64_t reach, left;
 
+        if (s->apart[i] > INT32_MAX || s->kernel[i] > INT32_MAX || s->pad[i] > INT32_MAX ||
+            tn_tensor_size(x, 2 + i) > INT32_MAX)
+            return false;
+        reach = s->apart[i] * (s->kernel[i] - 1);
         pad[i] = says(s, "same") ? reach / 2 : s->pad[i];
         left = tn_tensor_size(x, 2 + i) + 2 * pad[i] - reach - 1;
         if (left < 0 || (says(s, "same") && reach % 2 != 0))
@@ -387,7 +392,8 @@ static tn_tensor *plain_bias(tn_module *self, const tn_tensor *x, int64_t output
                           : NULL;
 
     return bias == NULL || bias == TN_NONE ||
-                   (tn_tensor_dtype(bias) == tn_tensor_dtype(x) && tn_tensor_ndim(bias) == 1 &&
+                   (tn_tensor_dtype(bias) == tn_tensor_dtype(x) &&
+                    tn_tensor_device(bias) == tn_tensor_device(x) && tn_tensor_ndim(bias) == 1 &&
                     tn_tensor_size(bias, 0) == outputs)
                ? bias
                : NULL;

@@ -21,6 +21,7 @@ static const struct {
     int operand; /* the input whose shape gives the factor; of ATTENTION: q */
 } rules[] = {
     { "convolution", FILTER_OUT, 1 },
+    { "convolution_activation", FILTER_OUT, 1 },
     { "convolution_grad_input", FILTER_IN, 1 },
     { "convolution_grad_weight", FILTER_GRAD, 0 },
     { "conv1d", FILTER_OUT, 1 },

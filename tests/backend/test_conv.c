@@ -541,6 +541,30 @@ START_TEST(loops_of_every_instruction_set_agree)
 }
 END_TEST
 
+/* Without channels, a convolution is the bias, and its gradients are empty. */
+START_TEST(no_channels_give_the_bias)
+{
+    static const tn_dtype dtypes[] = { TN_F32, TN_F64 };
+
+    for (int d = 0; d < 2; d++)
+        for (int bias = 0; bias < 2; bias++)
+            for (int64_t step = 1; step <= 2; step++) {
+                TN_SCOPE;
+                tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
+                tn_tensor *x = tn_tensor_empty(TN_SHAPE(2, 0, 9, 9), dtypes[d], NULL);
+                tn_tensor *w = tn_tensor_empty(TN_SHAPE(6, 0, 3, 3), dtypes[d], NULL), *y;
+
+                o.stride = TN_INTS(step, step);
+                y = tn_convolution(
+                    x, w, bias ? tn_tensor_full(TN_SHAPE(6), 2.5, dtypes[d], NULL) : TN_NONE, &o);
+                ck_assert_msg(y != NULL, "%s", tn_error_text());
+                ck_assert_int_eq(tn_tensor_numel(y), 12 * (step == 1 ? 49 : 16));
+                ck_assert(tn_equal(
+                    y, tn_tensor_full(tn_tensor_shape(y), bias ? 2.5 : 0.0, dtypes[d], NULL)));
+            }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convolution");
@@ -553,6 +577,7 @@ int main(void)
     tcase_add_test(tcase, convolutions_are_plain_sums_within_2e_5);
     tcase_add_test(tcase, with_math_exact_convolutions_are_plain_sums_within_1e_6);
     tcase_add_loop_test(tcase, loops_of_every_instruction_set_agree, 0, 3);
+    tcase_add_test(tcase, no_channels_give_the_bias);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

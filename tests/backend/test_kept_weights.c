@@ -185,6 +185,27 @@ START_TEST(kept_weights_give_the_same_bits)
 }
 END_TEST
 
+/* A convolution with and without what follows it uses the same kept weight. */
+START_TEST(fused_kernels_share_the_weight)
+{
+    TN_SCOPE;
+    tn_tensor *x = normal(TN_SHAPE(1, 32, 20, 20), TN_F32, 1);
+    tn_tensor *w = normal(TN_SHAPE(48, 32, 3, 3), TN_F32, 2), *y[2] = { NULL };
+    int64_t before = prepared_bytes(), after[2];
+
+    for (int fused = 0; fused < 2; fused++) {
+        for (int i = 0; i < 4; i++)
+            y[fused] = fused ? tn_convolution_activation(x, w, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
+                                                         TN_NONE, TN_NONE, "none", NULL)
+                             : tn_convolution(x, w, TN_NONE, NULL);
+        after[fused] = prepared_bytes();
+    }
+    ck_assert_int_gt(after[0], before);
+    ck_assert_int_eq(after[1], after[0]);
+    check_same("in one", y[0], y[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kept weights");
@@ -193,6 +214,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, kept_weights_give_the_same_bits, 0,
                         (int)(sizeof layers / sizeof *layers));
+    tcase_add_test(tests, fused_kernels_share_the_weight);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -186,12 +186,103 @@ START_TEST(a_shortcut_that_writes_its_input_runs_in_its_turn)
 }
 END_TEST
 
+/* A shortcut that writes running statistics which the branch reads, or which the branch writes,
+ * runs in its turn. */
+START_TEST(a_shortcut_that_shares_statistics_runs_in_its_turn)
+{
+    for (int way = 0; way < 3; way++) {
+        float means[2][4], first[2][240];
+
+        for (int parts = 0; parts < 2; parts++) {
+            TN_SCOPE;
+            tn_random_seed(3);
+            tn_module *m = parsed(way < 2 ? "Residual(Conv2d(4, 4, 1, bias=False), BatchNorm2d(4), "
+                                            "shortcut=Sequential(BatchNorm2d(4)))"
+                                          : "Residual(BatchNorm2d(4), shortcut=BatchNorm2d(4), "
+                                            "activation=ReLU())");
+            tn_module *norm = tn_module_child(m, way < 2 ? "1" : "0");
+            tn_module *other = tn_module_child(m, "shortcut");
+            tn_tensor *x = input(TN_SHAPE(2, 4, 5, 6), false), *y;
+
+            if (way == 0)
+                other = tn_module_child(other, "0");
+            if (way == 1) {
+                tn_module_set_child(other, "0", norm, NULL);
+                tn_module_train(m, true);
+            } else {
+                tn_module_train(m, true);
+                tn_module_train(way == 0 ? norm : other, false);
+                tn_module_set(other, "running_mean", tn_module_get(norm, "running_mean"));
+                tn_module_set(other, "running_var", tn_module_get(norm, "running_var"));
+            }
+            ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+            y = parts ? call_parts(m, x) : call_plainly(m, x);
+            tn_tensor_copy_out(y, first[parts], sizeof first[parts]);
+            tn_tensor_copy_out(tn_module_get(norm, "running_mean"), means[parts], sizeof means[0]);
+            tn_module_drop(m);
+        }
+        ck_assert_msg(memcmp(means[0], means[1], sizeof means[0]) == 0, "way %d: means", way);
+        ck_assert_msg(memcmp(first[0], first[1], sizeof first[0]) == 0, "way %d: values", way);
+    }
+}
+END_TEST
+
+/* The text of a failure is that of the parts. */
+START_TEST(a_failure_is_that_of_the_parts)
+{
+    static const struct {
+        const char *spec;
+        const char *text;
+        int64_t channels;
+    } rows[] = {
+        { "Residual(Conv2d(2, 2, 1), BatchNorm2d(2), shortcut=Conv2d(2, 2, 1))",
+          "module \"0\" (Conv2d): ", 3 },
+        { "Residual(Conv2d(4, 2, 1), BatchNorm2d(2), shortcut=Conv2d(2, 2, 1))",
+          "module \"shortcut\" (Conv2d): ", 4 },
+        { "Sequential(Conv2d(4, 4, 3, padding=9223372036854775807), ReLU())", "conv2d: ", 4 },
+        { "Sequential(Conv2d(4, 4, 3, dilation=9223372036854775807), ReLU())", "conv2d: ", 4 },
+        { "Sequential(Conv2d(4, 4, 3, stride=9223372036854775807), ReLU())", "conv2d: ", 4 },
+        { "Sequential(Conv2d(4, 4, 3, padding=1000000000), ReLU())", "conv2d: ", 4 },
+        { "Sequential(Conv2d(4, 4, 3, padding=1000000), ReLU())", "out of memory", 4 },
+        { "Sequential(BatchNorm2d(4, eps=0.0), ReLU())", "batch_norm: eps: ", 4 },
+        { "Sequential(Conv2d(4, 4, 1), BatchNorm2d(4, eps=0.0), ReLU())", "batch_norm: eps: ", 4 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *m = parsed(rows[i].spec);
+        tn_tensor *x = input(TN_SHAPE(1, rows[i].channels, 5, 6), false);
+        char text[2][600];
+
+        tn_module_train(m, false);
+        for (int parts = 0; parts < 2; parts++) {
+            tn_hook_handle all = parts ? hooked(NULL, GLOBAL) : 0;
+
+            ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+            ck_assert_msg(tn_module_call(m, x) == NULL, "%s", rows[i].spec);
+            tn_grad_end();
+            tn_snprint(text[parts], sizeof text[parts], "%s", tn_error_text());
+            tn_error_clear();
+            if (parts)
+                tn_hook_remove(all);
+        }
+        if (strcmp(rows[i].text, "out of memory") != 0) /* the text counts other tensors */
+            ck_assert_str_eq(text[0], text[1]);
+        ck_assert_ptr_null(strstr(text[0], "convolution_activation"));
+        ck_assert_msg(strstr(text[0], rows[i].text) != NULL, "%s: %s", rows[i].spec, text[0]);
+        tn_module_drop(m);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         convolutions_compute_what_follows_them,
         convolutions_leave_what_does_not_fit,
         a_shortcut_that_writes_its_input_runs_in_its_turn,
+        a_shortcut_that_shares_statistics_runs_in_its_turn,
+        a_failure_is_that_of_the_parts,
         NULL,
     };
     return suite_run("chains of convolutions", tests);

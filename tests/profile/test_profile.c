@@ -519,6 +519,22 @@ START_TEST(copies_of_bytes_are_records)
 }
 END_TEST
 
+START_TEST(a_fused_convolution_has_the_operations_of_its_parts)
+{
+    TN_SCOPE;
+    tn_profile_event event;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 3, 8, 8), 1, TN_F32, NULL);
+    tn_tensor *w = tn_tensor_full(TN_SHAPE(4, 3, 3, 3), 1, TN_F32, NULL);
+
+    ok(tn_profile_start(NULL));
+    ck_assert_ptr_nonnull(tn_convolution_activation(x, w, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
+                                                    TN_NONE, TN_NONE, "relu", NULL));
+    ok(tn_profile_stop());
+    ck_assert_int_ge(find_event("convolution_activation", 0, &event), 0);
+    ck_assert_double_eq(event.flops, 2.0 * (2 * 4 * 6 * 6) * (3 * 3 * 3));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("profile");
@@ -541,6 +557,7 @@ int main(void)
     tcase_add_test(tests, derivatives_are_linked_to_their_forward_call_prf_009);
     tcase_add_test(tests, steps_of_optimizers_are_ranges_prf_012);
     tcase_add_test(tests, copies_of_bytes_are_records);
+    tcase_add_test(tests, a_fused_convolution_has_the_operations_of_its_parts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -263,15 +263,9 @@ static tn_status run_convolution(const tn_call *call)
                                                               : run_images(call, &at, NULL);
 }
 
-static uint64_t key_convolution_activation(const tn_call *call)
-{
-    return key_convolution(call);
-}
-
-static tn_status prepare_convolution_activation(const tn_call *call, tn_prepared_data *out)
-{
-    return prepare_convolution(call, out);
-}
+/* Both kernels have the same functions, so that they share the kept weights. */
+#define key_convolution_activation key_convolution
+#define prepare_convolution_activation prepare_convolution
 
 static tn_status run_convolution_activation(const tn_call *call)
 {

@@ -105,7 +105,7 @@ void tn__gemm_run(const struct tn__gemm *g)
     const int64_t down = g->by_columns ? 1 : g->a_step, deep = g->by_columns ? g->a_step : 1;
     const int64_t a_strip = g->a_strip ? g->a_strip : mr * down;
     const int64_t rounds = g->rounds > 1 ? g->rounds : 1;
-    const int64_t depth = rounds > 1 ? g->k : TN__GEMM_DEPTH;
+    const int64_t depth = rounds > 1 && g->k > 0 ? g->k : TN__GEMM_DEPTH;
 
     /* If k is 0, one iteration runs and stores the bias. */
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += depth) {

@@ -26,8 +26,9 @@ enum {
     TN_LAYER_THROUGH = 64,
     /* `fuse` is called only while no gradients are recorded (tn_grad_enabled). */
     TN_LAYER_FUSE_NO_GRAD = 128,
-    /* forward writes into none of the tensors that it gets, unless a child does. A sum of a chain
-     * is computed ahead, for `fuse`, only by modules of such layers. */
+    /* forward writes into none of the tensors that it gets, unless a child does, and into its own
+     * only in training, and only into buffers. A sum of a chain is computed ahead, for `fuse`, only
+     * by modules of such layers. */
     TN_LAYER_READS_INPUT = 256
 };
 
