@@ -301,7 +301,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
     return status;
 }
 
-tn_status tn__history_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents,
+tn_status tn__grad_history(tn_tensor *const *outputs, tn_tensor *const *cotangents,
                            int64_t n_outputs, tn_tensor *const *inputs, tn_tensor **gradients,
                            int64_t n_inputs)
 {

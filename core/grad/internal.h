@@ -45,7 +45,7 @@ bool tn__history_has_base(const tn_tensor *tensor);
 tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count);
 /* tn_grad() through a history that is retained, for tensors that were leaves and required gradients
  * when it was recorded. A tensor without a path has the gradient TN_NONE. */
-tn_status tn__history_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents,
+tn_status tn__grad_history(tn_tensor *const *outputs, tn_tensor *const *cotangents,
                            int64_t n_outputs, tn_tensor *const *inputs, tn_tensor **gradients,
                            int64_t n_inputs);
 /* core/tensor calls this function when the last reference to a tensor is dropped. */

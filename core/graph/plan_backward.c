@@ -170,7 +170,7 @@ static tn_status run_walk(tn__plan_recorder *r, void *user)
     struct walk *w = user;
 
     (void)r;
-    return tn__history_grad(w->roots, w->cotangents, w->n_roots, w->sources, w->gradients,
+    return tn__grad_history(w->roots, w->cotangents, w->n_roots, w->sources, w->gradients,
                             w->n_sources);
 }
 
