@@ -201,7 +201,8 @@ START_TEST(fused_kernels_share_the_weight)
         after[fused] = prepared_bytes();
     }
     ck_assert_int_gt(after[0], before);
-    ck_assert_int_eq(after[1], after[0]);
+    if (getenv("TENON_CHECK") == NULL) /* which wraps each kernel, with data of its own */
+        ck_assert_int_eq(after[1], after[0]);
     check_same("in one", y[0], y[1]);
 }
 END_TEST
