@@ -170,8 +170,8 @@ START_TEST(a_shortcut_that_writes_its_input_runs_in_its_turn)
     static const char *const specs[] = {
         "Residual(Linear(6, 6), shortcut=ReLU(inplace=True))",
         "Residual(Conv1d(6, 6, 1), shortcut=Sequential(Identity(), ReLU(inplace=True)))",
-        "Residual(BatchNorm1d(6), shortcut=Sequential(Identity(), SiLU(inplace=True)), "
-        "activation=ReLU())",
+        ("Residual(BatchNorm1d(6), shortcut=Sequential(Identity(), SiLU(inplace=True)), "
+         "activation=ReLU())"),
     };
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
