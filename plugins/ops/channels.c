@@ -27,7 +27,8 @@ void tn__channels_set_last(tn_meta *meta)
     meta->strides[1] = 1;
     for (int32_t d = meta->ndim - 1; d >= 2; d--) {
         meta->strides[d] = next;
-        next *= meta->shape[d];
+        /* The core refuses a result with so many elements that this overflows. */
+        (void)__builtin_mul_overflow(next, meta->shape[d], &next);
     }
     meta->strides[0] = next;
 }
