@@ -455,11 +455,14 @@ static tn_status check_norm(const tn_infer *infer, int64_t outputs, double eps)
 static tn_status follow_strides(const tn_infer *infer, const tn_view *more)
 {
     tn_meta *y = &infer->out[0], before = *y;
-    int64_t next = 1;
+    int64_t next = 1, count = 1;
     tn_view view = *infer->in[0];
     const tn_view *in[2] = { &view, more };
     tn_infer step = *infer;
 
+    for (int32_t d = before.ndim; d-- > 0;)
+        if (__builtin_mul_overflow(count, before.shape[d], &count))
+            return TN_OK; /* the core refuses a result with so many elements */
     if ((before.flags & TN_META_STRIDED) == 0)
         for (int32_t d = before.ndim; d-- > 0; next *= before.shape[d])
             before.strides[d] = next;
