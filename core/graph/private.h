@@ -143,7 +143,7 @@ typedef struct tn__modes {
     /* In evaluation and training mode, maybe the same, and with some parts in one mode and some in
      * the other; NULL: none. */
     tn_graph *graphs[3];
-    tn_state *files; /* the other files of a script; NULL: not a script */
+    tn_state *files; /* the files saved with a script (tn_script_files); NULL: no script */
     pthread_mutex_t lock;
     tn__retyped *retyped;
 } tn__modes;

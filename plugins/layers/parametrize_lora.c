@@ -99,7 +99,8 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     const struct lora *s = tn_module_data(self);
     tn_tensor *a, *b, *product;
 
-    /* Before `attach` there is nothing to add, as after it, when lora_B is zero. */
+    /* Before `attach` there are no matrices. The weight is unchanged, as it is just after `attach`,
+     * when lora_B is zero. */
     if (tn_module_slot_kind(self, "lora_A") == 0)
         return x;
     a = tn_module_get(self, "lora_A");

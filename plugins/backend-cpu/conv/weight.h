@@ -30,11 +30,12 @@ enum tn__reading {
     TN__READ_WINDOWS /* [panel][output][width], columns [tap][channel] (grad_input_few_channels.c)
                       */
 };
-/* Describes the panels of a weight, without `weight` and `to`. */
+/* Returns the panels of the weight of a convolution; the caller sets their members `weight` and
+ * `to`. */
 struct tn__panels tn__weight_panels(const struct tn__windows *w, bool turned);
-/* Returns the bytes of a weight in that order; `turned` is for gradients of inputs. */
+/* Returns the bytes of a weight in the order `how`; `turned` is for gradients of inputs. */
 int64_t tn__weight_bytes(const struct tn__windows *w, enum tn__reading how);
-/* Copies the weight into that order, on all threads. */
+/* Copies the weight into the order `how`, on all threads. */
 tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bool turned,
                            const tn_view *weight, void *to);
 /* Sets *at to the weight in that order: `prepared` unless it is NULL, else a copy, which the caller

@@ -142,7 +142,8 @@ static void lay_out_columns(struct tn__fft_columns *columns, int64_t n, struct r
     }
 }
 
-/* Sets the real and the imaginary parts of a row of columns to exp(-2 pi i row column / n). */
+/* Stores exp(-2 pi i row (column + lane) / n) for all lanes at position `at`: first the real parts,
+ * then the imaginary parts. */
 static void set_row(struct room *room, void *roots, int64_t at, int64_t row, int64_t column,
                     int64_t n)
 {

@@ -193,9 +193,9 @@ static tn_status in_blocks(struct pool *p, pieces_function *f32, pieces_function
                            p->ct == TN__F32 ? f32 : f64, p);
 }
 
-static tn_status side_grad(struct pool *p)
+static tn_status side_max_grad(struct pool *p)
 {
-    return in_blocks(p, side_grad_f32, side_grad_f64);
+    return in_blocks(p, side_max_grad_f32, side_max_grad_f64);
 }
 
 static tn_status run_max_pool(const tn_call *call)
@@ -243,7 +243,7 @@ static tn_status turned_grad(struct pool *p, const tn_view *gy)
     turned.byte_offset = 0;
     turned.strides = strides;
     p->result = &turned;
-    status = side_grad(p);
+    status = side_max_grad(p);
     p->result = gy;
     tn__images_done(&images, gy, false);
     return status;
@@ -259,7 +259,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
     if (status != TN_OK)
         return status;
     if (channels_last(&p))
-        return side_grad(&p);
+        return side_max_grad(&p);
     p.result = places; /* asks whether all would be channels last if gy had the indices' layout */
     if (channels_last(&p) && tn__span_view_count(gy) > 0)
         return turned_grad(&p, gy);

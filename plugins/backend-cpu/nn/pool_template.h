@@ -274,7 +274,7 @@ static tn_status NAME(max_planes)(void *user, int64_t begin, int64_t end)
 }
 
 /* Adds gy to gx at the indices of the maxima. A piece is WIDE channels of one image. */
-static tn_status NAME(side_grad)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(side_max_grad)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;
     int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
