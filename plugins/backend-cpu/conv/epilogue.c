@@ -14,20 +14,6 @@
 
 enum { MEAN = 3, VAR, WEIGHT, BIAS, RESIDUAL };
 
-/* Returns whether the channels of a dense view have stride 1, as the backend orders the results of
- * convolutions. Dimensions of size 1 do not matter. */
-static bool is_channels_last(const tn_view *view)
-{
-    int64_t next = view->shape[1];
-
-    if (view->shape[1] > 1 && view->strides[1] != 1)
-        return false;
-    for (int32_t d = view->ndim; d-- > 2; next *= view->shape[d])
-        if (view->shape[d] > 1 && view->strides[d] != next)
-            return false;
-    return view->shape[0] <= 1 || view->strides[0] == next;
-}
-
 bool tn__epilogue_supports(const tn_call *call, char *reason, size_t size)
 {
     tn_dtype dtype = call->dtype;
@@ -43,7 +29,7 @@ bool tn__epilogue_supports(const tn_call *call, char *reason, size_t size)
     /* A sum may give the result another order of strides than the convolution has, and then another
      * algorithm would compute it. */
     if (call->in[RESIDUAL] != NULL &&
-        (call->out == NULL || call->out[0] == NULL || !is_channels_last(call->out[0]))) {
+        (call->out == NULL || call->out[0] == NULL || !tn__norm_is_channels_last(call->out[0]))) {
         tn_snprint(reason, size, "the sum changes the order of the strides");
         return false;
     }

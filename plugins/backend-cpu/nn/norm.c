@@ -10,7 +10,7 @@
 #include "base/span.h"
 #include "simd/simd.h"
 
-static bool channels_last(const tn_view *view)
+bool tn__norm_is_channels_last(const tn_view *view)
 {
     int64_t next = view->shape[1];
 
@@ -19,13 +19,13 @@ static bool channels_last(const tn_view *view)
     for (int32_t d = view->ndim; d-- > 2; next *= view->shape[d])
         if (view->shape[d] > 1 && view->strides[d] != next)
             return false;
-    return view->shape[0] == 1 || view->strides[0] == next;
+    return view->shape[0] <= 1 || view->strides[0] == next;
 }
 
 bool tn__norm_has_layout(const struct tn__norm_layout *layout, const tn_view *view)
 {
     return view == NULL ||
-           (layout->channels_last ? channels_last(view) : tn__span_view_dense(view));
+           (layout->channels_last ? tn__norm_is_channels_last(view) : tn__span_view_dense(view));
 }
 
 /* Describes in *out the populations that the reduced dimensions `dims` of x form. Returns false if
@@ -47,7 +47,7 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
     bool others = x->ndim > 1 && !reduced[1];
     for (int32_t d = 0; d < x->ndim; d++)
         others = others && (d == 1 || reduced[d]);
-    if (others && channels_last(x)) {
+    if (others && tn__norm_is_channels_last(x)) {
         out->channels_last = true;
         out->populations = x->shape[1];
         out->segments = tn__span_view_count(x) / x->shape[1];

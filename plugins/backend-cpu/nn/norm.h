@@ -8,6 +8,9 @@
 #include "base/kernel.h"
 #include "simd/norm.h"
 
+/* Whether the channels of a dense view, dimension 1, have stride 1, as the backend orders the
+ * results of convolutions. Dimensions of size 1 do not matter. */
+bool tn__norm_is_channels_last(const tn_view *view);
 /* Whether the view has the layout that `layout` describes: channels last, or contiguous. True for
  * NULL. */
 bool tn__norm_has_layout(const struct tn__norm_layout *layout, const tn_view *view);
