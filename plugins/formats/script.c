@@ -13,18 +13,6 @@
 
 #include <string.h>
 
-static const char start[] = "{\"__metadata__\":{\"" SCRIPT_KEY "\":";
-
-bool script_recognize(const tn_format_def *self, const tn_source *source)
-{
-    char found[sizeof start - 1];
-
-    (void)self;
-    return source->size > 8 + sizeof found &&
-           source->read(source->user, 8, found, sizeof found) == TN_OK &&
-           memcmp(found, start, sizeof found) == 0;
-}
-
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* Appends to a list or sets a member, and takes over the reference to `value`. */

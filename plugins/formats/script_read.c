@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+static const char start[] = "{\"__metadata__\":{\"" SCRIPT_KEY "\":";
+
+bool script_recognize(const tn_format_def *self, const tn_source *source)
+{
+    char found[sizeof start - 1];
+
+    (void)self;
+    return source->size > 8 + sizeof found &&
+           source->read(source->user, 8, found, sizeof found) == TN_OK &&
+           memcmp(found, start, sizeof found) == 0;
+}
+
 /* More modules than any program has, counted by their paths. */
 enum { PATHS = 1 << 20 };
 
