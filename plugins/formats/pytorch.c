@@ -119,8 +119,8 @@ static tn_status load_pickle(struct pytorch_file *file, const struct zip_member 
     status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size, script);
     if (status == TN_OK && pk.at != pk.size)
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: data after the pickle: unexpected; expected the end of the file",
-                         file->source->path);
+                         "%s: pickle: data after its end, got %zu more bytes; expected none",
+                         file->source->path, pk.size - pk.at);
     if (status == TN_OK)
         status = fill(file, &pk);
     pytorch_storages_free(file);

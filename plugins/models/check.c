@@ -84,11 +84,14 @@ tn_status models_check_tokens(tn_module *self, tn_tensor *x)
     if (dtype != TN_I64 && dtype != TN_I32)
         return tn_fail(TN_ERR_TYPE, "%s: input: wrong dtype, got %s; expected int64 or int32",
                        tn_module_type(self), tn_dtype_name(dtype));
-    if (tn_tensor_ndim(x) != 2 || tn_tensor_size(x, 1) < 1)
+    if (tn_tensor_ndim(x) != 2)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: input: wrong shape, got %d dimensions; expected 2: [N, L], L at least "
-                       "1",
+                       "%s: input: wrong shape, got %d dimensions; expected 2: [N, L]",
                        tn_module_type(self), (int)tn_tensor_ndim(x));
+    if (tn_tensor_size(x, 1) < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: input: wrong shape, got [%lld, 0]; expected [N, L] with L at least 1",
+                       tn_module_type(self), (long long)tn_tensor_size(x, 0));
     return TN_OK;
 }
 
