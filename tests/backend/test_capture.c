@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recorded work on the strict device: kernels, decompositions, a step of training, prepared calls,
- * and the memory of all of it. */
+ * and the memory of all of it. The step of training runs on every device that records. */
 #include "tests/backend/backend.h"
 
 #include "examples/strict-device/strict.h"
@@ -119,33 +119,58 @@ static tn_tensor *step(tn_tensor *x, tn_tensor *w)
     return update != NULL ? tn_detach(loss) : NULL;
 }
 
-START_TEST(a_step_of_training_is_recorded_and_repeated)
+/* Records a step on a device and compares four launches with four steps that are not recorded.
+ * Whether the device records. */
+static bool repeats_a_step(const tn_device *device)
 {
     TN_SCOPE;
-    tn_stream *stream = begun();
-    tn_tensor *x = square_of(1, 0.5, -0.25, 1), *eager = square_of(1, 2, 3, 4),
-              *w = square_of(1, 2, 3, 4), *loss;
+    tn_stream *stream = tn_stream_new(device, NULL);
+    tn_tensor *x = put(device, TN_F32, TN_SHAPE(2, 2), NUMBERS(1, 0.5, -0.25, 1), DENSE);
+    tn_tensor *eager = put(device, TN_F32, TN_SHAPE(2, 2), NUMBERS(1, 2, 3, 4), DENSE);
+    tn_tensor *w = put(device, TN_F32, TN_SHAPE(2, 2), NUMBERS(0, 0, 0, 0), DENSE), *loss;
     tn_device_graph *graph;
     float values[4];
+    bool records;
 
-    ck_assert_int_eq(tn_tensor_set_requires_grad(eager, true), TN_OK);
-    ck_assert_int_eq(tn_tensor_set_requires_grad(w, true), TN_OK);
-    ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
-    loss = step(x, w);
-    graph = ended(stream);
-    for (int i = 0; i < 4; i++) {
-        TN_SCOPE;
-        tn_tensor *expected = step(x, eager);
+    there(stream);
+    ok(tn_stream_begin(stream));
+    ok(tn_tensor_set_requires_grad(eager, true));
+    ok(tn_tensor_set_requires_grad(w, true));
+    there(step(x, w)); /* loads what the kernels need; with weights of 0 nothing changes */
+    records = tn_stream_capture_begin(stream) != TN_ERR_NOT_IMPLEMENTED;
+    if (records) {
+        loss = step(x, w);
+        graph = ended(stream);
+        there(tn_copy_(tn_detach(w), tn_detach(eager)));
+        for (int i = 0; i < 4; i++) {
+            TN_SCOPE;
+            tn_tensor *expected = step(x, eager);
 
-        there(expected);
-        ck_assert_int_eq(tn_device_graph_launch(graph, NULL), TN_OK);
-        ck_assert_double_eq(tn_item(loss), tn_item(expected));
-        ck_assert_int_eq(tn_tensor_copy_out(eager, values, sizeof values), TN_OK);
-        has(tn_detach(w), values[0], values[1], values[2], values[3]);
+            there(expected);
+            ok(tn_device_graph_launch(graph, NULL));
+            ck_assert_double_eq(tn_item(loss), tn_item(expected));
+            ok(tn_tensor_copy_out(eager, values, sizeof values));
+            same("recorded", device, TN_F32, tn_detach(w),
+                 NUMBERS(values[0], values[1], values[2], values[3]), 8, 1);
+        }
+        tn_device_graph_drop(graph);
     }
-    tn_device_graph_drop(graph);
+    tn_error_clear();
     tn_stream_end();
     tn_stream_drop(stream);
+    return records;
+}
+
+START_TEST(a_step_of_training_is_recorded_and_repeated)
+{
+    EACH_DEVICE(device)
+    {
+        bool records = repeats_a_step(device);
+        const char *type = tn_device_type(device);
+
+        ck_assert_msg(records || (strcmp(type, "strict") != 0 && strcmp(type, "cuda") != 0),
+                      "%s records nothing", type);
+    }
     ck_assert_uint_eq(counted(1), 0);
 }
 END_TEST
