@@ -3,7 +3,8 @@
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_basic.py tests/oracle/basic.txt tests/oracle/make_elementwise.py \
 	tests/oracle/elementwise.txt tests/oracle/make_reduction_shape_index.py tests/oracle/reduction_shape_index.txt \
 	tests/oracle/make_conv_pool_norm.py tests/oracle/conv_pool_norm.txt \
-	tests/oracle/make_loss.py tests/oracle/loss.txt tests/oracle/make_elementwise_special.py tests/oracle/elementwise_special.txt
+	tests/oracle/make_loss.py tests/oracle/loss.txt tests/oracle/make_elementwise_special.py \
+	tests/oracle/special_functions.py tests/oracle/elementwise_special.txt
 EXTRA_DIST += tests/oracle/make_index.py tests/oracle/index.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

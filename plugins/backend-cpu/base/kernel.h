@@ -30,20 +30,12 @@
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = run_##op_         \
     }
-/* A row whose kernel keeps what it prepares from the input in the mask `weights_`. */
-#define TN__KERNEL_KEEPS(op_, dtypes_, weights_, release_)                                         \
+/* A row whose kernel keeps what it prepares from its weights. The other arguments are members of
+ * tn_kernel_def: weights, prepare_key, prepare, release, and supports if there is one. */
+#define TN__KERNEL_KEEPS(op_, dtypes_, ...)                                                        \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
-                                .dtypes = dtypes_, .run = run_##op_, .prepare = prepare_##op_,     \
-                                .release = release_, .prepare_key = key_##op_, .weights = weights_ \
-    }
-/* Both. */
-#define TN__KERNEL_KEEPS_SUPPORTS(op_, dtypes_, weights_, release_, supports_)                     \
-    {                                                                                              \
-        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
-                                .dtypes = dtypes_, .supports = supports_, .run = run_##op_,        \
-                                .prepare = prepare_##op_, .release = release_,                     \
-                                .prepare_key = key_##op_, .weights = weights_                      \
+                                .dtypes = dtypes_, .run = run_##op_, __VA_ARGS__                   \
     }
 
 struct tn__kernel_table {

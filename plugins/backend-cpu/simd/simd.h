@@ -17,8 +17,8 @@
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
-    X(rnn, set) X(softmax, set) X(winograd, set)
+    X(gemm, set) X(norm, set) X(optimizer, set) X(pool_max, set) X(random, set)                    \
+    X(reduction, set) X(rnn, set) X(softmax, set) X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
@@ -294,11 +294,11 @@ struct tn__simd_optimizer {
     void (*unscale[TN__F64 + 1])(int64_t n, double by, void *x, double *out);
 };
 
-/* ---- pool.c: maxima with their indices ------------------------------------------------------- */
+/* ---- pool_max.c: maxima with their indices --------------------------------------------------- */
 
 /* [0]: float32, with indices of int32; [1]: float64, with indices of int64. Of equal elements the
  * one with the smaller index is the maximum; NaN is larger than any number. */
-struct tn__simd_pool {
+struct tn__simd_pool_max {
     /* best[i] = x[i], with index `at`. `next` instead takes the larger of both; `at` must be larger
      * than the indices before. */
     void (*first[2])(int64_t n, const void *x, int64_t at, void *best, void *place);
