@@ -3,7 +3,7 @@
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
 	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h %D%/base/philox.h \
-	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
+	%D%/base/pages.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
@@ -27,7 +27,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared_memory.c \
-	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
+	%D%/base/dtype.c %D%/base/pages.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
 	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
 	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
