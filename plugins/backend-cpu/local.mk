@@ -21,7 +21,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
 	%D%/simd/gemm_strip_template.h %D%/simd/gemm_all_strips_template.h \
 	%D%/simd/gemm_strip_widths_template.h %D%/simd/gemm_template.h \
-	%D%/simd/gemm_part.h %D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
+	%D%/simd/gemm_part.h %D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/integers_template.h %D%/simd/loop_template.h \
 	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
 	%D%/simd/pool_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
@@ -56,7 +56,7 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
 # heads of these files and of simd/elementwise.c say why.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
-	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/norm.c \
+	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/integers.c %D%/simd/norm.c \
 	%D%/simd/optimizer.c %D%/simd/pool.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c

@@ -74,12 +74,13 @@ static bool supports_add_scalar(const tn_call *call, char *reason, size_t size)
 
 static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
-    bool *found = user;
+    bool *found = user, here = false;
     int64_t b;
     for (int64_t i = 0; i < n; i++) {
         memcpy(&b, at[0] + i * stride[0], sizeof b);
-        *found |= b == 0;
+        here |= b == 0;
     }
+    *found |= here;
 }
 
 /* Returns an error if b is a tensor of integers and contains a zero. */

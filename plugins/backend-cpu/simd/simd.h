@@ -17,7 +17,7 @@
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
+    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
     X(rnn, set) X(softmax, set) X(winograd, set)
 /* clang-format on */
 
@@ -92,6 +92,17 @@ struct tn__simd_elementwise {
 struct tn__simd_functions {
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
 };
+/* ---- integers.c ---- */
+enum { TN__INTEGERS_I64 = 4, TN__INTEGERS_COUNT };
+struct tn__simd_integers {
+    /* Loops whose operands and result have one dtype, or for comparisons whose operands have it. */
+    tn__ew_loop *ew[TN__EW_COUNT][TN__INTEGERS_COUNT];
+};
+/* Returns the index of a dtype in the array above; -1 if its elements are converted to int64. */
+static inline int tn__integers_index(tn_dtype dtype)
+{
+    return dtype == TN_U8 ? 0 : dtype == TN_I8 ? 1 : dtype == TN_I16 ? 2 : dtype == TN_I32 ? 3 : -1;
+}
 /* Complex numbers; compiled once, not for each instruction set. */
 extern tn__ew_loop *const tn__complex_loops[TN__EW_COUNT][2];
 /* Operations that wider vectors do not make faster; compiled once. */
@@ -103,6 +114,8 @@ static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
     tn__ew_loop *loop = tn__simd.elementwise->ew[op][ct];
     if (!loop)
         loop = tn__simd.functions->ew[op][ct];
+    if (!loop && ct == TN__I64)
+        loop = tn__simd.integers->ew[op][TN__INTEGERS_I64];
     return loop ? loop : tn__scalar_loops[op][ct];
 }
 
