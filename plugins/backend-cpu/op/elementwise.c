@@ -76,8 +76,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 }
 
 /* Returns the loop that computes without buffers if all operands are float16 or all are bfloat16,
- * and contiguous or of stride 0, or if all are integers of one narrow dtype. Returns NULL if they
- * are not, or if `op` has no such loop. */
+ * and contiguous or of stride 0 (or if they must not be converted), or if all are integers of one
+ * narrow dtype. Returns NULL if they are not, or if `op` has no such loop. */
 static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, bool compares,
                                 const struct tn__span *span)
 {
@@ -89,9 +89,9 @@ static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, bool compar
         return NULL;
     if (whole >= 0)
         return tn__simd.integers->ew[op][whole];
-    return narrow >= 0 && !compares && tn__float16_contiguous(span)
-               ? tn__simd.float16->ew[op][narrow]
-               : NULL;
+    if (narrow < 0 || compares || (op != TN__EW_nextafter && !tn__float16_contiguous(span)))
+        return NULL;
+    return tn__simd.float16->ew[op][narrow];
 }
 
 static TN_ATTR(noinline) tn_status

@@ -54,6 +54,13 @@ static inline int64_t divisor_of(int64_t a, int64_t b)
     return (int64_t)x;
 }
 BINARY(gcd_i64, int64, divisor_of(a, b))
+static inline int64_t multiple_of(int64_t a, int64_t b)
+{
+    int64_t divisor = divisor_of(a, b);
+    uint64_t y = divisor == 0 ? 0 : (uint64_t)(a / divisor) * (uint64_t)b;
+    return (int64_t)((int64_t)y < 0 ? 0 - y : y);
+}
+BINARY(lcm_i64, int64, multiple_of(a, b))
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
@@ -85,11 +92,6 @@ static inline double log_gamma(double x)
     int sign;
     return lgamma_r(x, &sign);
 }
-static inline float log_gammaf(float x)
-{
-    int sign;
-    return lgammaf_r(x, &sign);
-}
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
@@ -97,34 +99,25 @@ static inline float log_gammaf(float x)
  * suffix f. */
 /* clang-format off */
 #define F_LOOPS(T, s, f)                                                                           \
-    BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
     BINARY(xlogy_##s, T, a == 0 && b == b ? 0 : a * log##f(b))                                     \
     BINARY(logaddexp_##s, T, larger##f(a, b) + log1p##f(exp##f(-apart##f(a, b))))                  \
     BINARY(logaddexp2_##s, T,                                                                      \
            larger##f(a, b) + log1p##f(exp2##f(-apart##f(a, b))) * (T)(1 / LN_2))                   \
     UNARY(asinh_##s, T, asinh##f(a))                                                               \
-    UNARY(acosh_##s, T, acosh##f(a))                                                               \
-    UNARY(atanh_##s, T, atanh##f(a))                                                               \
-    UNARY(exp2_##s, T, exp2##f(a))                                                                 \
-    UNARY(lgamma_##s, T, log_gamma##f(a))
+    UNARY(acosh_##s, T, acosh##f(a))
 /* clang-format on */
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
+UNARY(lgamma_f64, double, log_gamma(a))
 
 #define FLOATS(name)                                                                               \
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
 tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
-    [TN__EW_pow] = { [TN__I64] = pow_i64 },
-    [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
-    [TN__EW_hypot] = FLOATS(hypot),
-    [TN__EW_asinh] = FLOATS(asinh),
-    [TN__EW_acosh] = FLOATS(acosh),
-    [TN__EW_atanh] = FLOATS(atanh),
-    [TN__EW_exp2] = FLOATS(exp2),
-    [TN__EW_lgamma] = FLOATS(lgamma),
-    [TN__EW_xlogy] = FLOATS(xlogy),
-    [TN__EW_logaddexp] = FLOATS(logaddexp),
+    [TN__EW_pow] = { [TN__I64] = pow_i64 },   [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
+    [TN__EW_lcm] = { [TN__I64] = lcm_i64 },   [TN__EW_asinh] = FLOATS(asinh),
+    [TN__EW_acosh] = FLOATS(acosh),           [TN__EW_lgamma] = { [TN__F64] = lgamma_f64 },
+    [TN__EW_xlogy] = FLOATS(xlogy),           [TN__EW_logaddexp] = FLOATS(logaddexp),
     [TN__EW_logaddexp2] = FLOATS(logaddexp2),
 };
