@@ -74,12 +74,13 @@ static bool supports_add_scalar(const tn_call *call, char *reason, size_t size)
 
 static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
-    bool *found = user;
+    bool *found = user, here = false;
     int64_t b;
     for (int64_t i = 0; i < n; i++) {
         memcpy(&b, at[0] + i * stride[0], sizeof b);
-        *found |= b == 0;
+        here |= b == 0;
     }
+    *found |= here;
 }
 
 /* Returns an error if b is a tensor of integers and contains a zero. */
@@ -142,37 +143,6 @@ static tn_status run_pow_scalar(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_cube, 1, NULL);
 }
 
-/* ---- signbit --------------------------------------------------------------------------------- */
-
-struct job {
-    struct tn__span span;
-    int64_t size; /* bytes of an element; the sign bit is the highest bit of the last byte */
-};
-
-static void signs(void *user, int64_t n, char *const *at, const int64_t *stride)
-{
-    const struct job *job = user;
-    const char *last = at[1] + job->size - 1;
-    for (int64_t i = 0; i < n; i++)
-        at[0][i * stride[0]] = (char)((unsigned char)last[i * stride[1]] >> 7);
-}
-
-static tn_status part(void *user, int64_t begin, int64_t end)
-{
-    struct job *job = user;
-    tn__span_walk(&job->span, begin, end, signs, job);
-    return TN_OK;
-}
-
-static tn_status run_signbit(const tn_call *call)
-{
-    const tn_view *views[2] = { call->out[0], call->in[0] };
-    struct job job = { .size = tn__view_item(views[1]) };
-    tn__span_make(&job.span, 2, views, false);
-    return job.span.count <= 32768 ? part(&job, 0, job.span.count)
-                                   : tn_parallel_for(job.span.count, 32768, part, &job);
-}
-
 /* ---- conversion of options to the numbers p, q ----------------------------------------------- */
 
 static void fill_add_scalar(const tn_call *call, double *numbers)
@@ -225,7 +195,6 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__EW_maximum),
     TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__EW_minimum),
     TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__EW_clamp),
-    TN__KERNEL(signbit, TN__FLOATS),
     TN__BINARY_KERNEL(copysign, TN__FLOATS, TN__EW_copysign),
     TN__BINARY_KERNEL(fmax, TN__FLOATS, TN__EW_fmax),
     TN__BINARY_KERNEL(fmin, TN__FLOATS, TN__EW_fmin),
