@@ -90,7 +90,7 @@ typedef struct tn__plan_slot {
 typedef struct tn__plan_state {
     struct tn__plan_state *next;
     tn_stream *stream;  /* on which it was used last */
-    tn__storage *arena; /* NULL: nothing is needed */
+    tn__storage *arena; /* NULL in training */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;

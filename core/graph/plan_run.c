@@ -69,7 +69,7 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         state->options = tn_malloc(b->draws_bytes + 1);
         well = state->blocks != NULL && state->bases != NULL && state->options != NULL;
     }
-    if (well && b->bytes > 0 && !b->trains)
+    if (well && !b->trains) /* of 0 bytes, too: values may have no elements */
         well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
     if (!well) {
         tn__plan_state_drop(b, state);
