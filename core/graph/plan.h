@@ -50,6 +50,7 @@ typedef struct tn__plan_step {
     const struct tn__kernel_entry *entry;
     const char *plugin;
     const char *name;   /* of the node, or of the module and the operator */
+    const char *path;   /* of the module of the node; NULL: not known, or part of the name */
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
@@ -191,6 +192,8 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
+/* tn_plan_new, without the name of the function in front of errors. */
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
 

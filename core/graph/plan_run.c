@@ -221,7 +221,7 @@ static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
     const tn__plan_step *step = &b->steps[i];
 
     status = tn__device_result(b->device, status, tn__plan_step_name(step));
-    return status != TN_OK ? tn_error_prefix("node %s: ", step->name) : TN_OK;
+    return status != TN_OK ? tn__graph_node_failed(step->name, step->path) : TN_OK;
 }
 
 static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_stream *stream)
