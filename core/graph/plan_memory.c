@@ -35,11 +35,11 @@ static bool same_view(const tn__plan_operand *a, const tn__plan_operand *b)
 /* Whether the kernel of a step may write its first result over input i. */
 static bool may_replace(const tn__plan_step *step, int64_t i)
 {
-    if (step->call.kernel == NULL || i >= 64 || step->call.n_out != 1)
+    if (step->call.kernel == NULL || i >= 64)
         return false;
     if ((step->call.kernel->inplace >> i & 1) != 0)
         return true;
-    return i == 0 && (step->op->def.flags & TN_OP_INPLACE) != 0 &&
+    return i == 0 && step->call.n_out == 1 && (step->op->def.flags & TN_OP_INPLACE) != 0 &&
            (tn__operand(step->op, 0)->flags & TN_OPERAND_APART) == 0;
 }
 

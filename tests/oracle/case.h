@@ -172,6 +172,7 @@ static void read_input(reading *r, char *text)
 
 /* Calls an operator without outputs: it writes into its inputs, from the first with that flag on.
  * Copies of those are the results. */
+TN_ATTR(unused)
 static tn_status write_into(const reading *r, tn_tensor *const *given, tn_tensor **out)
 {
     const tn_op_def *def = tn_op_definition(r->op);
