@@ -128,7 +128,7 @@ END_TEST
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-enum { THREADS = 4, ROUNDS = 12 };
+enum { THREADS = 8, ROUNDS = 12 };
 
 struct shared {
     tn_module *net;
