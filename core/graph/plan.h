@@ -133,6 +133,8 @@ typedef struct tn__plan_binding {
     int64_t n_slots, slots_capacity, n_reads, reads_capacity, n_modules, modules_capacity;
     int64_t training_capacity;
     int64_t n_fresh;
+    int32_t *made; /* the FRESH roots whose memory a run makes, in memory of `arena` */
+    int64_t n_made;
     int64_t *moving; /* the operands whose memory changes from run to run, in memory of `arena` */
     int64_t n_moving;
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */

@@ -174,12 +174,16 @@ static tn_status least(tn__plan_binding *b, const struct item *items, int64_t co
     return TN_OK;
 }
 
-/* Finds the operands whose memory changes from run to run. */
+/* Finds the operands whose memory changes from run to run, and the roots that a run makes. */
 static tn_status find_moving(tn__plan_binding *b)
 {
     b->moving = tn__arena_alloc(b->arena, (size_t)(b->n_operands + 1) * sizeof *b->moving);
-    if (b->moving == NULL)
+    b->made = tn__arena_alloc(b->arena, (size_t)(b->n_fresh + 1) * sizeof *b->made);
+    if (b->moving == NULL || b->made == NULL)
         return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < b->n_roots; i++)
+        if (b->roots[i].same == i && b->roots[i].place == TN__PLAN_FRESH)
+            b->made[b->n_made++] = (int32_t)i;
     for (int64_t i = 0; i < b->n_operands; i++) {
         int32_t root = b->operands[i].root;
         tn__plan_place place = root < 0 ? TN__PLAN_HELD : tn__plan_root_of(b, root)->place;
