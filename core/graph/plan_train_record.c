@@ -9,7 +9,7 @@
 #include "core/grad/internal.h"
 #include "core/module/hooks.h"
 
-#define WHO "tn_module_compile: plan(): "
+#define WHO "plan: "
 
 /* A recording of a call. */
 struct call {

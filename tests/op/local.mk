@@ -118,5 +118,10 @@ TESTS += tests/op/test_prepared
 tests_op_test_prepared_SOURCES = %D%/test_prepared.c %D%/suite.h %D%/toy_device.h
 tests_op_test_prepared_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_prepared_LDADD = $(TN_LINK_TEST_CORE) $(LIBM)
+check_PROGRAMS += tests/op/test_inplace_kernels
+TESTS += tests/op/test_inplace_kernels
+tests_op_test_inplace_kernels_SOURCES = %D%/test_inplace_kernels.c %D%/suite.h tests/oracle/case.h
+tests_op_test_inplace_kernels_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_inplace_kernels_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif
 EXTRA_DIST += tests/oracle/make_operator_options.py tests/oracle/operator_options.txt

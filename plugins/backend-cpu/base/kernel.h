@@ -30,6 +30,18 @@
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = run_##op_         \
     }
+/* A row whose kernel may write its result over each input in the mask `inplace_`. */
+#define TN__KERNEL_OVER(op_, dtypes_, inplace_)                                                    \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .run = run_##op_, .inplace = inplace_           \
+    }
+#define TN__KERNEL_OVER_SUPPORTS(op_, dtypes_, inplace_, supports_)                                \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .supports = supports_, .run = run_##op_,        \
+                                .inplace = inplace_                                                \
+    }
 /* A row whose kernel keeps what it prepares from its weights. The other arguments are members of
  * tn_kernel_def: weights, prepare_key, prepare, release, and supports if there is one. */
 #define TN__KERNEL_KEEPS(op_, dtypes_, ...)                                                        \
