@@ -59,7 +59,8 @@ static tn_tensor *groups_of(tn_tensor *tensor, int64_t dim, int64_t m)
     return last != NULL ? tn_reshape(last, TN_INTS(-1, m)) : NULL;
 }
 
-/* Entries that are masked already rank below all others, also below 0. */
+/* Returns |scores|, with -1 for entries that are masked already, so that they are smaller than all
+ * others. */
 static tn_tensor *ranks_of(tn_tensor *scores, tn_tensor *mask)
 {
     tn_tensor *sizes = tn_abs(scores), *left = tn_cast(mask, TN_BOOL);

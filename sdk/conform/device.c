@@ -299,7 +299,7 @@ static void has_properties(conform *c)
     int64_t count;
 
     if (pack == NULL || tn_device_properties(c->plugin->device, pack) != TN_OK) {
-        conform_fail(c, "properties: %s", tn_error_text());
+        conform_fail(c, "properties: the device's list cannot be read: %s", tn_error_text());
         tn_pack_drop(pack);
         return;
     }

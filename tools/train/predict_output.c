@@ -371,7 +371,10 @@ static tn_status name_picture(predict_output *to, const char *input, char *out, 
             tn_snprint(out, size, "%s/%.*s-%lld.png", to->path, length, base, (long long)i);
     }
     if (strlen(out) + 1 >= size)
-        return tn_fail(TN_ERR_VALUE, "--output %s: the name is too long", to->path);
+        return tn_fail(TN_ERR_VALUE,
+                       "--output %s: the path of the picture for %s is too long; expected at most "
+                       "%zu bytes",
+                       to->path, input, size - 2);
     if (stat(input, &old) == 0 && stat(out, &made) == 0 && old.st_dev == made.st_dev &&
         old.st_ino == made.st_ino)
         return tn_fail(TN_ERR_VALUE, "--output %s: would overwrite the input %s", to->path, input);
