@@ -3,7 +3,8 @@
  * ConvNeXt-Tiny of torchvision. */
 #include "network.h"
 
-/* The text shows no dimensions of the two Permute modules of a block, children 1 and 6. */
+/* The printed text of the model lacks the dimensions of the two Permute modules of each block, its
+ * children 1 and 6, so this function permutes in their place. */
 static tn_tensor *block(tn_module *self, tn_tensor *x)
 {
     tn_module *body = tn_module_child(self, "block");

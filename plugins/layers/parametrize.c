@@ -153,7 +153,8 @@ static tn_tensor *norm_except(tn_module *self, tn_tensor *v)
     return o.dims.count > 0 ? tn_linalg_vector_norm(v, &o) : tn_abs(v);
 }
 
-/* The value of the parametrizations before it is one tensor, and it needs two originals. */
+/* Weight norm computes a tensor from two originals, but a parametrization before it would give it
+ * one tensor. So it must be the first. */
 static tn_status weight_norm_attach(tn_module *self, tn_module *owner, const char *name,
                                     tn_tensor *tensor)
 {

@@ -61,7 +61,7 @@ static tn_tensor *start_of_sum(const struct operands *of, bool include_self)
                         : tn_scatter(of->x, of->index, same_for_all(of->x, of->index, 0), of->dim);
 }
 
-/* The number of values of each element of the result, at least 1; int64. */
+/* Returns, for each element of the result, how many values it combines; at least 1; int64. */
 static tn_tensor *number_of_values(const struct operands *of, bool include_self)
 {
     tn_tensor *start = tn_tensor_full(tn_tensor_shape(of->x), include_self ? 1 : 0, TN_I64,

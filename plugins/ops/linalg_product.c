@@ -278,7 +278,8 @@ static tn_tensor *summed(tn_tensor *x, const struct side *side, tn_ints other,
     return o.dims.count == 0 ? x : tn_cast(tn_sum(x, &o), dtype);
 }
 
-/* x as a matrix: the others as rows and the paired dimensions as columns, or the reverse. */
+/* Returns x as a matrix. With paired_last, the paired dimensions are its columns and the others its
+ * rows; without, the reverse. */
 static tn_tensor *as_matrix(tn_tensor *x, const struct side *side, bool paired_last)
 {
     int64_t order[TN_MAX_DIMS], paired = 1, others = 1, at = 0;

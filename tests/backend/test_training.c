@@ -67,7 +67,7 @@ START_TEST(losses_on_the_cpu_are_equal_to_the_bit_for_any_number_of_threads)
 }
 END_TEST
 
-/* Wide enough that products, sums and elementwise operators are shared out. */
+/* Wide enough that several threads share products, sums and elementwise operators. */
 START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
 {
     double first[2], losses[2];

@@ -219,7 +219,7 @@ START_TEST(a_region_casts_a_parameter_once_until_it_is_written)
     ck_assert_int_eq(tn_autocast_begin("cpu", TN_BF16, true), TN_OK);
     ck_assert_int_eq(nodes_of_two_calls(x, w, true), twice);
     tn_autocast_end();
-    /* a cast made without recording serves no call that is recorded */
+    /* a call that is recorded does not reuse a cast that was not recorded */
     ck_assert_int_eq(tn_autocast_begin("cpu", TN_BF16, true), TN_OK);
     tn_grad_begin(false);
     ck_assert_ptr_nonnull(tn_linear(x, w, TN_NONE));

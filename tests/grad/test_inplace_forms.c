@@ -126,42 +126,98 @@ static tn_tensor *input(double first)
     return tn_tensor_from(values, TN_F64, TN_SHAPE(2, 3));
 }
 
-#define FORMS(X)                                                                                   \
-    X(scatter, tn_scatter_(y, ROWS(INTS(2, 0, 1, 0)), b, 1))                                       \
-    X(scatter_add, tn_scatter_add_(y, ROWS(INTS(2, 0, 1, 1)), b, 1))                               \
-    X(index_add, tn_index_add_(y, INTS(1, 0), b, 0, WITH(index_add, 0, TN_SCALAR(-2))))            \
-    X(index_put, tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 0) }, 1, NULL))                      \
-    X(index_put_sum, tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 1) }, 1, WITH(index_put, true))) \
-    X(tril, tn_mul_(tn_tril_(y, NULL), b))                                                         \
-    X(triu, tn_mul_(tn_triu_(y, NULL), b))                                                         \
-    X(cumsum, tn_mul_(tn_cumsum_(y, 1, NULL), b))                                                  \
-    X(cumprod, tn_cumprod_(y, 1, NULL))                                                            \
-    X(addmm, tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b,                                  \
-                       WITH(addmm, TN_SCALAR(0.5), TN_SCALAR(2))))                                 \
-    X(addmm_view, tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL))                \
-    X(lt, tn_lt_(tn_narrow(y, 1, 0, 1), tn_narrow(b, 1, 0, 1)))                                    \
-    X(logical_or, tn_logical_or_(tn_narrow(y, 1, 1, 1), tn_narrow(b, 1, 0, 1)))
+/* The forms; each writes to y, and b is another input. */
+static tn_tensor *scatter_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_scatter_(y, ROWS(INTS(2, 0, 1, 0)), b, 1);
+}
 
-#define CODE(name, expression)                                                                     \
-    static tn_tensor *name##_code(tn_tensor *a, tn_tensor *b)                                      \
-    {                                                                                              \
-        tn_tensor *y = tn_mul_scalar(a, 1.5);                                                      \
-                                                                                                   \
-        return (expression) != NULL ? tn_mul(tn_mul(y, y), b) : NULL;                              \
-    }
-FORMS(CODE)
+static tn_tensor *scatter_add_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_scatter_add_(y, ROWS(INTS(2, 0, 1, 1)), b, 1);
+}
+
+static tn_tensor *index_add_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_index_add_(y, INTS(1, 0), b, 0, WITH(index_add, 0, TN_SCALAR(-2)));
+}
+
+static tn_tensor *index_put_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 0) }, 1, NULL);
+}
+
+static tn_tensor *index_put_sum_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 1) }, 1, WITH(index_put, true));
+}
+
+static tn_tensor *tril_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_mul_(tn_tril_(y, NULL), b);
+}
+
+static tn_tensor *triu_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_mul_(tn_triu_(y, NULL), b);
+}
+
+static tn_tensor *cumsum_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_mul_(tn_cumsum_(y, 1, NULL), b);
+}
+
+static tn_tensor *cumprod_form(tn_tensor *y, tn_tensor *b)
+{
+    (void)b;
+    return tn_cumprod_(y, 1, NULL);
+}
+
+static tn_tensor *addmm_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b,
+                     WITH(addmm, TN_SCALAR(0.5), TN_SCALAR(2)));
+}
+
+static tn_tensor *addmm_view_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL);
+}
+
+static tn_tensor *lt_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_lt_(tn_narrow(y, 1, 0, 1), tn_narrow(b, 1, 0, 1));
+}
+
+static tn_tensor *logical_or_form(tn_tensor *y, tn_tensor *b)
+{
+    return tn_logical_or_(tn_narrow(y, 1, 1, 1), tn_narrow(b, 1, 0, 1));
+}
 
 static const struct {
     const char *name;
-    tn_tensor *(*code)(tn_tensor *a, tn_tensor *b);
+    tn_tensor *(*write)(tn_tensor *y, tn_tensor *b);
 } forms[] = {
-#define FORM(name, expression) { #name, name##_code },
-    FORMS(FORM)
+    { "scatter", scatter_form },
+    { "scatter_add", scatter_add_form },
+    { "index_add", index_add_form },
+    { "index_put", index_put_form },
+    { "index_put_sum", index_put_sum_form },
+    { "tril", tril_form },
+    { "triu", triu_form },
+    { "cumsum", cumsum_form },
+    { "cumprod", cumprod_form },
+    { "addmm", addmm_form },
+    { "addmm_view", addmm_view_form },
+    { "lt", lt_form },
+    { "logical_or", logical_or_form },
 };
 
 static tn_status value_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
-    out[0] = forms[*(int *)user].code(in[0], in[1]);
+    tn_tensor *y = tn_mul_scalar(in[0], 1.5), *written = forms[*(int *)user].write(y, in[1]);
+
+    out[0] = written != NULL ? tn_mul(tn_mul(y, y), in[1]) : NULL;
     return out[0] != NULL ? TN_OK : tn_error_code();
 }
 

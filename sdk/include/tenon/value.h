@@ -232,27 +232,17 @@ static inline tn_scalar tn_scalar_c99(double _Complex number)
     } of = { number };
     return tn_scalar_complex(of.part[0], of.part[1]);
 }
+/* clang-format off */
 /* A macro, because only _Generic can select by the type of a number. */
 #define TN_SCALAR(number)                                                                          \
-    _Generic((number), tn_scalar                                                                   \
-             : tn_scalar_same, bool                                                                \
-             : tn_scalar_bool, char                                                                \
-             : tn_scalar_int, signed char                                                          \
-             : tn_scalar_int, unsigned char                                                        \
-             : tn_scalar_int, short                                                                \
-             : tn_scalar_int, unsigned short                                                       \
-             : tn_scalar_int, int                                                                  \
-             : tn_scalar_int, unsigned                                                             \
-             : tn_scalar_int, long                                                                 \
-             : tn_scalar_int, long long                                                            \
-             : tn_scalar_int, unsigned long                                                        \
-             : tn_scalar_uint, unsigned long long                                                  \
-             : tn_scalar_uint, float                                                               \
-             : tn_scalar_float, double                                                             \
-             : tn_scalar_float, long double                                                        \
-             : tn_scalar_float, float _Complex                                                     \
-             : tn_scalar_c99, double _Complex                                                      \
-             : tn_scalar_c99)(number)
+    _Generic((number), tn_scalar: tn_scalar_same, bool: tn_scalar_bool, char: tn_scalar_int,       \
+        signed char: tn_scalar_int, unsigned char: tn_scalar_int, short: tn_scalar_int,            \
+        unsigned short: tn_scalar_int, int: tn_scalar_int, unsigned: tn_scalar_int,                \
+        long: tn_scalar_int, long long: tn_scalar_int, unsigned long: tn_scalar_uint,              \
+        unsigned long long: tn_scalar_uint, float: tn_scalar_float, double: tn_scalar_float,       \
+        long double: tn_scalar_float, float _Complex: tn_scalar_c99,                               \
+        double _Complex: tn_scalar_c99)(number)
+/* clang-format on */
 #define TN_SCALAR_INIT_NONE                                                                        \
     {                                                                                              \
         0, 0,                                                                                      \
