@@ -125,7 +125,7 @@ static tn_tensor *slope(const char *op, tn_tensor *x)
 {
     tn_tensor *gradient = NULL;
     tn_tensor_set_requires_grad(x, true);
-    ok(tn_backward(tn_sum(one(op, x), NULL)));
+    ok(tn_backward(tn_sum(one(op, x))));
     there(gradient = tn_tensor_grad(x));
     return gradient;
 }
