@@ -50,6 +50,7 @@ typedef struct tn__plan_step {
     const struct tn__kernel_entry *entry;
     const char *plugin;
     const char *name;   /* of the node, or of the module and the operator */
+    const char *path;   /* of the module of the node; NULL: not known, or part of the name */
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
@@ -90,7 +91,7 @@ typedef struct tn__plan_slot {
 typedef struct tn__plan_state {
     struct tn__plan_state *next;
     tn_stream *stream;  /* on which it was used last */
-    tn__storage *arena; /* NULL: nothing is needed */
+    tn__storage *arena; /* NULL in training */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;
@@ -132,6 +133,8 @@ typedef struct tn__plan_binding {
     int64_t n_slots, slots_capacity, n_reads, reads_capacity, n_modules, modules_capacity;
     int64_t training_capacity;
     int64_t n_fresh;
+    int32_t *made; /* the FRESH roots whose memory a run makes, in memory of `arena` */
+    int64_t n_made;
     int64_t *moving; /* the operands whose memory changes from run to run, in memory of `arena` */
     int64_t n_moving;
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
@@ -191,6 +194,8 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
+/* tn_plan_new, without the name of the function in front of errors. */
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
 

@@ -329,7 +329,7 @@ static tn__plan_binding *make(tn__plan_train *t, tn_tensor *const *gradients)
     tn_scope_end(scope);
     if (status == TN_OK)
         return w.r.b;
-    tn_error_prefix("tn_module_compile: plan(): ");
+    tn_error_prefix("plan: ");
     tn__plan_binding_drop(w.r.b);
     return NULL;
 }

@@ -118,7 +118,7 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     e->graph = tn_module_trace_pack(module, input, &how);
     tn__call_bare(before);
     if (e->graph != NULL)
-        e->plan = tn_plan_new(e->graph, &options);
+        e->plan = tn__plan_make(e->graph, &options);
     return e->plan != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -133,7 +133,7 @@ static entry *make(const planned *p, tn_module *module, const tn_pack *input, tn
     e->n_in = n_in;
     if (fill(e, p, module, input, in) == TN_OK)
         return e;
-    tn_error_prefix("tn_module_compile: plan(): ");
+    tn_error_prefix("plan: ");
     entry_drop(e);
     return NULL;
 }
@@ -425,14 +425,14 @@ static tn_status call(tn__compiled *self, tn_module *module, const tn_pack *inpu
 
     if (is_eager(p, module))
         return TN_OK;
-    n_in = tn__values_count(input, "tn_module_compile: plan()");
+    n_in = tn__values_count(input, "plan: input");
     in = n_in >= 0 ? tn_malloc((size_t)(n_in + 1) * sizeof(tn_tensor *)) : NULL;
     if (in == NULL)
         return tn_error_last_code();
     tn__values_list(input, in);
     if (tn__unlikely(has_none(in, n_in))) { /* an absent tensor is a value, no input */
         own = tn__values_with(input, in);
-        n_in = own != NULL ? tn__values_count(own, "tn_module_compile: plan()") : -1;
+        n_in = own != NULL ? tn__values_count(own, "plan: input") : -1;
         if (n_in >= 0)
             tn__values_list(own, in);
     }

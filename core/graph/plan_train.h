@@ -68,6 +68,15 @@ tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, t
                                       int64_t n_in);
 void tn__plan_train_drop(tn__plan_train *train);
 
+/* ---- plan_train_saved.c ---- */
+/* Adds to `saved` the storages that the history of the outputs has saved. */
+tn_status tn__plan_train_note_saved(const tn__plan_train *train, const tn__plan_recorder *recorder,
+                                    tn__map *saved);
+/* Sets `saves` and `kept_by`: what a run keeps of the storages in `saved`. `memory` has those of
+ * the module's tensors. */
+tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory,
+                                    const tn__map *saved);
+
 /* ---- plan_check.c ---- */
 /* When the scope of a recording has ended: whether code of the program still has values that
  * forward has made, which no run would set. */

@@ -384,7 +384,7 @@ static tn_status run_step(struct run *run, tn_node *node)
         tn_tensor_keep(run->results[i]);
     tn_scope_end(scope);
     if (status != TN_OK)
-        return tn_error_prefix("node %s: ", node->name);
+        return tn__graph_node_failed(node->name, node->path);
     release_inputs(run, node);
     for (int32_t i = 0; i < node->n_out; i++)
         put(run, tn_node_item(node, i), run->results[i]);
@@ -423,7 +423,7 @@ static tn_status run_node(struct run *run, tn_node *node)
         if (node->kind == TN_NODE_CONSTANT && run->self == NULL)
             status = check_constant(node);
         if (status == TN_OK && (tensor = held_tensor(run, node)) == NULL)
-            status = tn_error_prefix("node %s: ", node->name);
+            status = tn__graph_node_failed(node->name, node->path);
         break;
     default: return run_step(run, node);
     }

@@ -460,10 +460,8 @@ static tn_status convolution_activation_infer(tn_infer *infer)
     tn_convolution_options plain = convolution_part(o);
     const tn_view *residual = infer->in[RESIDUAL];
     tn_meta *y = &infer->out[0];
-    char text[TN__TEXT], text_y[TN__TEXT];
     tn_infer part = *infer;
     tn_status status;
-    bool fits;
 
     if (!is_activation(o->activation))
         return tn_fail(TN_ERR_VALUE,
@@ -476,17 +474,10 @@ static tn_status convolution_activation_infer(tn_infer *infer)
         status = check_norm(infer, y->shape[1], o->eps);
     if (status == TN_OK)
         status = tn__common_same_dtype(infer->in[0], "x", residual, "residual");
-    if (status != TN_OK)
-        return status;
-    fits = residual == NULL || residual->ndim == y->ndim;
-    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
-        fits = residual->shape[d] == y->shape[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "residual: wrong shape, got %s; expected the shape of the result, %s",
-                       tn__common_text(text, tn__common_shape(residual)),
-                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
-    if (infer->in[3] != NULL)
+    if (status == TN_OK)
+        status = tn__common_same_shape(residual, "residual", (tn_ints){ y->shape, y->ndim },
+                                       "the result");
+    if (status == TN_OK && infer->in[3] != NULL)
         status = follow_strides(infer, NULL);
     if (status == TN_OK && residual != NULL)
         status = follow_strides(infer, residual);

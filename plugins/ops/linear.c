@@ -153,9 +153,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
     const tn_view *residual = infer->in[3];
     int which = follower_of(o->activation);
     tn_meta *y = &infer->out[0];
-    char text[TN__TEXT], text_y[TN__TEXT];
     tn_status status;
-    bool fits;
 
     if (which == FOLLOWERS)
         return tn_fail(TN_ERR_VALUE,
@@ -164,16 +162,11 @@ static tn_status linear_activation_infer(tn_infer *infer)
     status = shapes_infer(infer, false);
     if (status == TN_OK && residual != NULL)
         status = tn__matmul_same_dtype(infer->in[0], residual);
+    if (status == TN_OK)
+        status = tn__common_same_shape(residual, "residual", (tn_ints){ y->shape, y->ndim },
+                                       "the result");
     if (status != TN_OK)
         return status;
-    fits = residual == NULL || residual->ndim == y->ndim;
-    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
-        fits = residual->shape[d] == y->shape[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "residual: wrong shape, got %s; expected the shape of the result, %s",
-                       tn__common_text(text, tn__common_shape(residual)),
-                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
     if (keeps_before(which, residual != NULL))
         tn__common_plain(&infer->out[1], y->dtype, (tn_ints){ y->shape, y->ndim });
     else

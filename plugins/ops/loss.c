@@ -280,6 +280,9 @@ static tn_status cross_entropy_weighted_decompose(const tn_decompose *call)
     tn_tensor *x = tn_log_softmax(call->in[0], tn_tensor_ndim(call->in[0]) > 1 ? 1 : 0);
     if (x == NULL)
         return tn_error_last_code();
+    if (!is_share(tn_tensor_dtype(call->in[1])) && o->label_smoothing == 0)
+        return tn__common_given(call->out, tn_nll_loss_weighted(x, call->in[1], call->in[2],
+                                                                o->reduction, o->ignore_index));
     return tn__common_given(
         call->out, is_share(tn_tensor_dtype(call->in[1]))
                        ? by_share(x, call->in[1], call->in[2], o->label_smoothing, o->reduction)

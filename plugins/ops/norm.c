@@ -42,20 +42,6 @@ static tn_status check_within(const tn_view *part, const tn_view *x, const char 
                           tn__common_text(text_x, tn__common_shape(x)));
 }
 
-/* Fails unless `part` has the shape of x; the error calls it `name`. */
-static tn_status check_like(const tn_view *part, const tn_view *x, const char *name)
-{
-    char text[TN__TEXT], text_x[TN__TEXT];
-    bool fits = part->ndim == x->ndim;
-
-    for (int32_t i = 0; fits && i < x->ndim; i++)
-        fits = part->shape[i] == x->shape[i];
-    return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected the shape of x, %s",
-                          name, tn__common_text(text, tn__common_shape(part)),
-                          tn__common_text(text_x, tn__common_shape(x)));
-}
-
 static tn_status standardize_infer(tn_infer *infer)
 {
     const tn_standardize_options *o = infer->options;
@@ -152,7 +138,7 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
     tn_ints affine = affine_shape.count > 0 ? affine_shape : (tn_ints){ &nothing, 1 };
 
     if (status == TN_OK)
-        status = check_like(gy, x, "gy");
+        status = tn__common_same_shape(gy, "gy", tn__common_shape(x), "x");
     for (int k = 2; k < 4 && status == TN_OK; k++) {
         const tn_view *moment = in[k];
 
@@ -222,8 +208,8 @@ static tn_status standardize_relu_infer(tn_infer *infer)
 
     if (status == TN_OK)
         status = check_within(infer->in[2], x, "bias");
-    if (status == TN_OK && infer->in[3] != NULL)
-        status = check_like(infer->in[3], x, "residual");
+    if (status == TN_OK)
+        status = tn__common_same_shape(infer->in[3], "residual", tn__common_shape(x), "x");
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 0, tn_view_dtype(x));
@@ -264,7 +250,8 @@ static tn_status standardize_relu_derive(tn_derive *d)
 static tn_status standardize_relu_grad_infer(tn_infer *infer)
 {
     const tn_standardize_relu_grad_options *o = infer->options;
-    tn_status status = check_like(infer->in[1], infer->in[2], "y");
+    tn_status status = tn__common_same_shape(infer->in[1], "y", tn__common_shape(infer->in[2]),
+                                             "x");
 
     if (status == TN_OK)
         status = back_infer(infer, 1, o->dims, o->affine_shape);

@@ -168,9 +168,6 @@ static tn_status batch_norm_infer(tn_infer *infer)
 
 static tn_status batch_norm_relu_infer(tn_infer *infer)
 {
-    const tn_view *x = infer->in[0], *residual = infer->in[5];
-    char text[TN__TEXT], text_x[TN__TEXT];
-    bool fits = residual == NULL || residual->ndim == x->ndim;
     tn_infer plain = *infer;
     const tn_batch_norm_relu_options *o = infer->options;
     tn_status status = check_eps(o->eps);
@@ -180,13 +177,8 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     if (!o->training && TN_HAS(infer, tn_infer, only_read))
         infer->only_read = 1 << 1 | 1 << 2;
     plain.n_in = 5;
-    for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
-        fits = residual->shape[d] == x->shape[d];
-    return fits ? like_x(infer, image_infer(&plain))
-                : tn_fail(TN_ERR_RUNTIME,
-                          "residual: wrong shape, got %s; expected the shape of x, %s",
-                          tn__common_text(text, tn__common_shape(residual)),
-                          tn__common_text(text_x, tn__common_shape(x)));
+    status = tn__common_same_shape(infer->in[5], "residual", tn__common_shape(infer->in[0]), "x");
+    return status == TN_OK ? like_x(infer, image_infer(&plain)) : status;
 }
 
 static tn_status batch_norm_relu_decompose(const tn_decompose *call)

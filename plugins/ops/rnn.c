@@ -27,15 +27,6 @@ static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t in
     return TN_OK;
 }
 
-static bool same_shape(const tn_view *a, const tn_view *b)
-{
-    bool same = a->ndim == b->ndim;
-
-    for (int32_t d = 0; same && d < b->ndim; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
 /* Checks x [N, I] or [I], h [N, H] or [H], and weights with `gates` * H rows. `memory`: there is an
  * input c (LSTM). */
 static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
@@ -55,10 +46,8 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
             "N",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_h, tn__common_shape(h)));
-    if (memory && !same_shape(infer->in[2], h))
-        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected the shape of h, %s",
-                       tn__common_text(text, tn__common_shape(infer->in[2])),
-                       tn__common_text(text_h, tn__common_shape(h)));
+    if (memory && tn__common_same_shape(infer->in[2], "c", tn__common_shape(h), "h") != TN_OK)
+        return tn_error_last_code();
     hidden = h->shape[h->ndim - 1];
     return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
                ? tn_error_last_code()

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
-#   B/sdk/include/tenon/ops.h    option structs, defaults, wrappers
-#   B/plugins/ops/schema.h       the schema as data for the definitions, and the list of operators
-#   B/plugins/layers/schema.h    the list of the layers that call a single operator
-#   B/plugins/layers/schema.c    those layers
-#   B/docs/reference/operators.md          the reference page of the operators
-#   B/sdk/operators.json         for bindings
+#   B/sdk/include/tenon/ops.h            option structs, defaults, wrappers
+#   B/plugins/ops/schema.h               the schema as data for the definitions; all operators
+#   B/plugins/layers/from_operators.c    the layers that are lines `layer` of the schema
+#   B/plugins/layers/from_operators.h    the list of these layers
+#   B/docs/reference/operators.md        the reference page of the operators
+#   B/sdk/operators.json                 for bindings
+#   B/tools/wrappers.h                   the wrappers by operator, for C code of graphs
 # Run as perl generate.pl --srcdir S --outdir B. A malformed line is an error that names file and
 # line.
 use strict;
@@ -585,16 +586,16 @@ END
 my $layers_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that call a single operator (lines `layer` of the schema).
+ * The layers of the operators that have a line `layer` in their .ops file.
  * $notice */
-#ifndef TN_LAYERS_SCHEMA_H
-#define TN_LAYERS_SCHEMA_H
+#ifndef TN_LAYERS_FROM_OPERATORS_H
+#define TN_LAYERS_FROM_OPERATORS_H
 
 END
 my $layers_c = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that call a single operator (lines `layer` of the schema).
+ * The layers of the operators that have a line `layer` in their .ops file.
  * $notice */
 #include "layers.h"
 
@@ -846,14 +847,14 @@ $ops_h .= $macros . "#endif\n\nTN_END_DECLS\n#endif\n";
 $schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @list), " \\\n")
     . "\n\n#endif\n";
-$layers_h .= fold("/* X(name) for every layer */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ',
+$layers_h .= fold("/* X(name) for each */\n#define LAYERS_FROM_OPERATORS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @layers), " \\\n")
     . "\n\n#endif\n";
 
 write_file('sdk/include/tenon/ops.h', $ops_h);
 write_file('plugins/ops/schema.h', $schema_h);
-write_file('plugins/layers/schema.h', $layers_h);
-write_file('plugins/layers/schema.c', $layers_c);
+write_file('plugins/layers/from_operators.h', $layers_h);
+write_file('plugins/layers/from_operators.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
 write_file('tools/wrappers.h', $wrappers_h . "};\n\n#endif\n");
 # The types of options: the C type of the member, and the value that stands for None. (The first

@@ -210,7 +210,7 @@ START_TEST(hooks_of_the_module_run_and_those_below_are_refused)
     ck_assert_int_eq(outer, 2);
     tn_module_hook_forward(tn_module_find(p.net, "1"), count_hook, 0, &inner, NULL);
     ck_assert_ptr_null(infer(p.net, x));
-    ck_error(TN_ERR_NOT_IMPLEMENTED, "tn_module_compile: plan(): ", "hooks");
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "hooks");
     drop_pair(&p);
 }
 END_TEST
@@ -253,6 +253,30 @@ START_TEST(packs_keep_their_form)
 }
 END_TEST
 
+static tn_tensor *draws(tn_module *self, tn_tensor *x)
+{
+    (void)self;
+    return tn_bernoulli(x);
+}
+
+START_TEST(an_error_names_the_node_and_its_module)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(Linear(3, 3), Sequential())");
+    tn_module *child = tn_module_plain("Draws");
+
+    ck_ok(tn_module_set_forward(child, draws, NULL, NULL));
+    ck_ok(tn_module_add_child(tn_module_child_at(net, 1), "coin", child));
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_module_compile(net, "plan()"));
+    ck_assert_ptr_null(infer(net, numbers(1)));
+    ck_error(TN_ERR_NOT_IMPLEMENTED,
+             "plan: node bernoulli (1.coin): bernoulli: ", "a plan would repeat the same");
+    tn_module_drop(child);
+    tn_module_drop(net);
+}
+END_TEST
+
 START_TEST(what_has_no_plan_fails_with_the_reason)
 {
     TN_SCOPE;
@@ -265,7 +289,7 @@ START_TEST(what_has_no_plan_fails_with_the_reason)
     ck_ok(tn_module_compile(net, "plan(passes='nothing')"));
     ck_ok(tn_module_eval(net));
     ck_assert_ptr_null(infer(net, numbers(1)));
-    ck_error(TN_ERR_KEY, "tn_module_compile: plan(): ", "nothing");
+    ck_error(TN_ERR_KEY, "plan: ", "nothing");
     reads = tn_module_new("BatchNorm1d(3, track_running_stats=False)");
     ck_ok(tn_module_eval(reads));
     ck_ok(tn_module_compile(reads, "plan()"));
@@ -355,6 +379,7 @@ int main(void)
                                    hooks_of_the_module_run_and_those_below_are_refused,
                                    packs_keep_their_form,
                                    what_has_no_plan_fails_with_the_reason,
+                                   an_error_names_the_node_and_its_module,
                                    eight_threads_call_one_module,
                                    each_allocation_that_fails_is_an_error,
                                    NULL };

@@ -426,7 +426,7 @@ START_TEST(what_cannot_be_repeated_is_refused_with_the_reason)
         ck_assert_ptr_null(tn_module_call(net, x));
         ck_assert_msg(strstr(tn_error_text(), rows[i].reason) != NULL, "row %d: %s", (int)i,
                       tn_error_text());
-        ck_error(tn_error_code(), "plan()", rows[i].reason);
+        ck_error(tn_error_code(), "plan: ", rows[i].reason);
         /* the module is as it was */
         ck_assert_ptr_eq(tn_module_get(net, "scale"), scale);
         ck_assert_ptr_eq(tn_module_get(net, "state"), state);

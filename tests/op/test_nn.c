@@ -347,6 +347,27 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 }
 END_TEST
 
+START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
+{
+    TN_SCOPE;
+    tn_tensor *x = counted(TN_SHAPE(2, 3), 1, 0), *w = counted(TN_SHAPE(3, 3), 1, 0);
+    tn_tensor *row = counted(TN_SHAPE(3), 1, 0), *thin = counted(TN_SHAPE(2, 1), 1, 0), *out[3];
+
+    ck_assert(tn_linear_activation(x, w, TN_NONE, thin, "relu", &out[0], &out[1]) != TN_OK);
+    FAILED(TN_ERR_RUNTIME,
+           "residual: wrong shape, got [2, 1]; expected the shape of the result, [2, 3]");
+    ck_assert(tn_standardize_relu(x, TN_NONE, TN_NONE, thin, TN_SHAPE(1), &out[0], &out[1],
+                                  &out[2]) != TN_OK);
+    FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
+    ck_assert_ptr_null(tn_batch_norm_relu(x, row, row, TN_NONE, TN_NONE, thin));
+    FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
+    w = counted(TN_SHAPE(12, 3), 1, 0);
+    ck_assert(tn_lstm_cell(x, x, thin, w, w, TN_NONE, TN_NONE, &out[0], &out[1]) != TN_OK);
+    FAILED(TN_ERR_RUNTIME, "c: wrong shape, got [2, 1]; expected the shape of h, [2, 3]");
+    FINE();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("networks");
@@ -361,6 +382,7 @@ int main(void)
     tcase_add_test(tests, means_of_uneven_windows_of_halves_are_rounded_once);
     tcase_add_test(tests, the_gradient_of_an_infinite_half_of_glu_is_infinite);
     tcase_add_test(tests, what_does_not_fit_is_refused_with_the_numbers);
+    tcase_add_test(tests, an_input_of_another_shape_than_the_one_it_belongs_to_is_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations with options or parameters. Layers of operators with one input and without options
- * are generated from the schema (its lines `layer`). */
+ * Activations with options or parameters. A layer of one operator without options needs no code: a
+ * line `layer Name` in the block of the operator in sdk/operators/activation.ops makes it. */
 #include "layers.h"
 #include <math.h>
 
