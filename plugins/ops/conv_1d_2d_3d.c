@@ -141,6 +141,11 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         tn__window_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
         return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
+        if (tn_tensor_size(x, 2 + i) == 0) /* as PyTorch, which allows no batch or no channels */
+            return tn_fail(TN_ERR_RUNTIME,
+                           "x: wrong shape, got %s; expected at least 1 element "
+                           "in each dimension of an image",
+                           tn__common_text(text, tn_tensor_shape(in[0])));
         size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
                   dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
         if (size[i] < 1)

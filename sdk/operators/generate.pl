@@ -391,8 +391,8 @@ sub default_argument
 }
 
 # Returns the parameters of a wrapper in order, each with its declaration and name, and with its
-# default if it may be left out: inputs, options without a default, the outputs if there are several,
-# options with a default.
+# default if it may be left out: inputs, options without a default, the outputs if there are
+# several, options with a default.
 sub parameters
 {
     my ($op, $inplace) = @_;
@@ -536,8 +536,8 @@ my $ops_h = <<"END";
  * because an earlier call failed, the wrapper fails without a new error. TN_NONE stands for an
  * absent optional input. Arguments at the end that have a default may be left out, as in C++:
  * tn_sum(x), tn_sum(x, TN_INTS(1)), tn_sum(x, TN_INTS(1), true). In C a macro of the same name does
- * this; (tn_sum) is the function. The structs of options are for kernels and for tn_op_call(), where
- * TN_<NAME>_OPTIONS initializes them. [scoped] */
+ * this; (tn_sum) is the function. The structs of options are for kernels and for tn_op_call(),
+ * where TN_<NAME>_OPTIONS initializes them. [scoped] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 
@@ -661,9 +661,9 @@ y = tn_conv2d(x, weight, TN_NONE, TN_INTS(2));
 ```
 
 An operator with several results takes pointers to them before the options that have a default:
-`tn_topk(x, 5, &values, &indices)`. In C the value `None` is `INT64_MIN` for an int, `NAN` for a float,
-`NULL` for a string, `tn_none_ints()` for a list, `TN_DTYPE_AUTO` for a dtype and `tn_scalar_none()` for
-a scalar; an empty list is `tn_no_ints()`.
+`tn_topk(x, 5, &values, &indices)`. In C the value `None` is `INT64_MIN` for an int, `NAN` for a
+float, `NULL` for a string, `tn_none_ints()` for a list, `TN_DTYPE_AUTO` for a dtype and
+`tn_scalar_none()` for a scalar; an empty list is `tn_no_ints()`.
 
 If the flags of an operator include `inplace`, `tn_NAME_(...)` writes into its first input and
 returns it: `tn_add_(a, b)`. A kernel finds all options in the struct `tn_NAME_options`, to which
@@ -842,7 +842,7 @@ $macros .= <<"END";
 #define TN_OPS_JOIN_(name, n) name##n
 END
 $macros .= macro('TN_OPS_COUNT(...)', 'TN_OPS_COUNT_(__VA_ARGS__, ' . join(', ', @numbers) . ')')
-    . macro('TN_OPS_COUNT_(' . join(', ', map { "a$_" } grep { $_ } reverse @numbers) . ', n, ...)', 'n');
+    . macro('TN_OPS_COUNT_(' . join(', ', (map { "a$_" } 1 .. $most_arguments), 'n, ...)'), 'n');
 $ops_h .= $macros . "#endif\n\nTN_END_DECLS\n#endif\n";
 $schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @list), " \\\n")

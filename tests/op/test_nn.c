@@ -277,6 +277,35 @@ START_TEST(the_gradient_of_an_infinite_half_of_glu_is_infinite)
 }
 END_TEST
 
+static void has_shape(tn_tensor *x, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    const int64_t want[] = { n, c, h, w };
+
+    ck_assert_msg(x != NULL, "%s", tn_error_text());
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(tn_tensor_size(x, i), want[i]);
+}
+
+/* What PyTorch accepts of batches without images, and refuses of results without elements. */
+START_TEST(transposed_convolutions_have_a_result_of_at_least_one_element)
+{
+    TN_SCOPE;
+    tn_tensor *one = counted(TN_SHAPE(1, 3, 1, 1), 1, 0), *w = counted(TN_SHAPE(3, 5, 2, 2), 1, 0);
+
+    has_shape(tn_conv2d(counted(TN_SHAPE(0, 3, 4, 4), 1, 0), counted(TN_SHAPE(5, 3, 3, 3), 1, 0)),
+              0, 5, 2, 2);
+    has_shape(tn_conv_transpose2d(counted(TN_SHAPE(0, 3, 4, 4), 1, 0), w), 0, 5, 5, 5);
+    has_shape(tn_conv_transpose2d(one, w), 1, 5, 2, 2);
+    ck_assert_ptr_null(tn_conv_transpose2d(one, w, TN_NONE, TN_INTS(1), TN_INTS(1)));
+    FAILED(TN_ERR_RUNTIME, "result: wrong size, got 0 for x [1, 3, 1, 1]; expected at least 1");
+    ck_assert_ptr_null(tn_conv_transpose1d(tn_select(one, 3, 0), tn_select(w, 3, 0), TN_NONE,
+                                           TN_INTS(1), TN_INTS(2)));
+    FAILED(TN_ERR_RUNTIME, "result: wrong size, got -2 for x [1, 3, 1]; expected at least 1");
+    ck_assert_ptr_null(tn_conv_transpose2d(counted(TN_SHAPE(1, 3, 0, 4), 1, 0), w));
+    FAILED(TN_ERR_RUNTIME, "x: wrong shape, got [1, 3, 0, 4]; expected at least 1");
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 {
     TN_SCOPE;
@@ -381,6 +410,7 @@ int main(void)
     tcase_add_test(tests, means_of_halves_are_those_of_sums_that_halves_do_not_hold);
     tcase_add_test(tests, means_of_uneven_windows_of_halves_are_rounded_once);
     tcase_add_test(tests, the_gradient_of_an_infinite_half_of_glu_is_infinite);
+    tcase_add_test(tests, transposed_convolutions_have_a_result_of_at_least_one_element);
     tcase_add_test(tests, what_does_not_fit_is_refused_with_the_numbers);
     tcase_add_test(tests, an_input_of_another_shape_than_the_one_it_belongs_to_is_refused);
     suite_add_tcase(suite, tests);
