@@ -48,7 +48,7 @@ static void run(int way, int64_t n)
     tn_tensor *y;
 
     if (way == 0)
-        tn_add(tn_mul_scalar(tn_relu(tn_add(tn_mul(in[0], in[1]), in[2], NULL)), 0.5), in[3], NULL);
+        tn_add(tn_mul_scalar(tn_relu(tn_add(tn_mul(in[0], in[1]), in[2])), 0.5), in[3]);
     else if (way < 3)
         tn_plan_run(plans[way - 1], in, 4, &y, 1);
     else

@@ -73,7 +73,6 @@ static tn_tensor *n_of_m(const tn_prune_def *self, const void *data, tn_tensor *
                          tn_tensor *mask)
 {
     const struct n_of_m *s = data;
-    tn_topk_options topk = TN_TOPK_OPTIONS;
     tn_tensor *ranks, *old, *values, *index, *made, *moved;
     int64_t dim = 0;
 
@@ -84,8 +83,7 @@ static tn_tensor *n_of_m(const tn_prune_def *self, const void *data, tn_tensor *
     ranks = ranks_of(scores, mask);
     ranks = ranks != NULL ? groups_of(ranks, dim, s->m) : NULL;
     old = ranks != NULL ? groups_of(mask, dim, s->m) : NULL;
-    topk.largest = false;
-    if (old == NULL || tn_topk(ranks, s->m - s->n, &topk, &values, &index) != TN_OK)
+    if (old == NULL || tn_topk(ranks, s->m - s->n, &values, &index, -1, false) != TN_OK)
         return NULL;
     values = tn_tensor_full(tn_tensor_shape(index), 0, tn_tensor_dtype(mask),
                             tn_tensor_device(mask));

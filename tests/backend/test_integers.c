@@ -39,16 +39,13 @@ static int64_t expected_of(enum operation op, int64_t a, int64_t b)
 
 static tn_tensor *computed(enum operation op, tn_tensor *a, tn_tensor *b)
 {
-    tn_add_options triple = TN_ADD_OPTIONS;
-
-    triple.alpha = tn_scalar_int(3);
     switch (op) {
-    case ADD: return tn_add(a, b, NULL);
-    case SUB: return tn_sub(a, b, NULL);
+    case ADD: return tn_add(a, b);
+    case SUB: return tn_sub(a, b);
     case MUL: return tn_mul(a, b);
     case MAXIMUM: return tn_maximum(a, b);
     case MINIMUM: return tn_minimum(a, b);
-    case ADD_ALPHA: return tn_add(a, b, &triple);
+    case ADD_ALPHA: return tn_add(a, b, tn_scalar_int(3));
     case LT: return tn_lt(a, b);
     case LE: return tn_le(a, b);
     case GT: return tn_gt(a, b);
@@ -129,9 +126,10 @@ static void quotients_agree(bool wide)
     x = put(tn_default_device(), TN_I64, TN_SHAPE(n), a, DENSE);
     y = put(tn_default_device(), TN_I64, TN_SHAPE(n), b, EVERY_SECOND);
     options.rounding_mode = "trunc";
-    same("div trunc", tn_default_device(), TN_I64, tn_div(x, y, &options), trunc, 0, 0);
+    same("div trunc", tn_default_device(), TN_I64, tn_div(x, y, options.rounding_mode), trunc, 0,
+         0);
     options.rounding_mode = "floor";
-    same("div floor", tn_default_device(), TN_I64, tn_div(x, y, &options), down, 0, 0);
+    same("div floor", tn_default_device(), TN_I64, tn_div(x, y, options.rounding_mode), down, 0, 0);
     same("fmod", tn_default_device(), TN_I64, tn_fmod(x, y), rest, 0, 0);
     same("remainder", tn_default_device(), TN_I64, tn_remainder(x, y), modulo, 0, 0);
 }

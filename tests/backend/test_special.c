@@ -73,7 +73,7 @@ static double ref_logit(double x)
 
 static tn_tensor *logit(tn_tensor *x)
 {
-    return tn_logit(x, NULL);
+    return tn_logit(x);
 }
 
 struct row {

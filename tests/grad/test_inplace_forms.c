@@ -39,7 +39,7 @@ START_TEST(what_indices_choose_is_written_in_place)
     HAS(x, 11, 2, 23, 29, 5, 56);
     x = table();
     some[0] = INTS(1, 0, 1), some[1] = INTS(0, -1, 0);
-    tn_index_put_(x, VEC(0.5f, 0.25f, 2), some, 2, WITH(index_put, true));
+    tn_index_put_(x, VEC(0.5f, 0.25f, 2), some, 2, true);
     HAS(x, 1, 2, 3.25, 6.5, 5, 6);
     some[0] = INTS(1, 0);
     tn_index_put_(x, VEC(9, 8, 7), some, 1, NULL);
@@ -139,49 +139,48 @@ static tn_tensor *scatter_add_form(tn_tensor *y, tn_tensor *b)
 
 static tn_tensor *index_add_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_index_add_(y, INTS(1, 0), b, 0, WITH(index_add, 0, TN_SCALAR(-2)));
+    return tn_index_add_(y, INTS(1, 0), b, 0, 0, -2);
 }
 
 static tn_tensor *index_put_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 0) }, 1, NULL);
+    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 0) }, 1);
 }
 
 static tn_tensor *index_put_sum_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 1) }, 1, WITH(index_put, true));
+    return tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 1) }, 1, true);
 }
 
 static tn_tensor *tril_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_mul_(tn_tril_(y, NULL), b);
+    return tn_mul_(tn_tril_(y), b);
 }
 
 static tn_tensor *triu_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_mul_(tn_triu_(y, NULL), b);
+    return tn_mul_(tn_triu_(y), b);
 }
 
 static tn_tensor *cumsum_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_mul_(tn_cumsum_(y, 1, NULL), b);
+    return tn_mul_(tn_cumsum_(y, 1), b);
 }
 
 static tn_tensor *cumprod_form(tn_tensor *y, tn_tensor *b)
 {
     (void)b;
-    return tn_cumprod_(y, 1, NULL);
+    return tn_cumprod_(y, 1);
 }
 
 static tn_tensor *addmm_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b,
-                     WITH(addmm, TN_SCALAR(0.5), TN_SCALAR(2)));
+    return tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b, 0.5, 2);
 }
 
 static tn_tensor *addmm_view_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL);
+    return tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1));
 }
 
 static tn_tensor *lt_form(tn_tensor *y, tn_tensor *b)

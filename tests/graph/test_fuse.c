@@ -267,7 +267,7 @@ START_TEST(gradients_are_those_of_the_operators)
         tn_tensor *in[] = { tn_parameter(numbers(-2), true), numbers(1) }, *y;
 
         ck_ok(tn_graph_run(graph, in, 2, &y, 1));
-        ck_ok(tn_backward(tn_sum(tn_square(y), NULL)));
+        ck_ok(tn_backward(tn_sum(tn_square(y))));
         gradients[i] = tn_tensor_grad(in[0]);
         ck_ok(tn_graph_compile(graph, tn_default_device(), "fuse"));
     }

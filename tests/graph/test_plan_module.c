@@ -111,7 +111,7 @@ START_TEST(training_gradients_and_traces_run_eagerly)
 
     for (int i = 0; i < 2; i++) {
         y = tn_module_call(net, x); /* scale requires a gradient */
-        ck_ok(tn_backward(tn_sum(y, NULL)));
+        ck_ok(tn_backward(tn_sum(y)));
     }
     ck_assert_int_eq(calls, 2);
     ck_ok(tn_module_train(net, true));
@@ -149,7 +149,7 @@ START_TEST(a_change_of_the_module_makes_the_plan_again)
         tn_tensor *weight = tn_module_find_tensor(both[i], "0.weight");
 
         ck_ok(tn_grad_begin(false));
-        ck_made(tn_add_(weight, weight, NULL));
+        ck_made(tn_add_(weight, weight));
         tn_grad_end();
     }
     ck_equal(&p, x);
@@ -176,7 +176,7 @@ static tn_status double_hook(void *user, tn_module *module, const tn_pack *in, c
 
     (void)user, (void)module, (void)in;
     *outcome = TN_HOOK_REPLACED;
-    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, y, NULL)));
+    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, y)));
 }
 
 static tn_status count_hook(void *user, tn_module *module, const tn_pack *in, const tn_pack *out,
@@ -222,7 +222,7 @@ static tn_status two_tensors(tn_module *self, const tn_pack *in, tn_pack *out)
     (void)self;
     calls++;
     ck_ok(tn_pack_add(out, NULL, tn_value_tensor(tn_mul(x, y))));
-    return tn_pack_add(out, "sum", tn_value_tensor(tn_add(x, y, NULL)));
+    return tn_pack_add(out, "sum", tn_value_tensor(tn_add(x, y)));
 }
 
 START_TEST(packs_keep_their_form)
@@ -244,7 +244,7 @@ START_TEST(packs_keep_their_form)
         ck_assert_int_eq(tn_pack_count(out), 2);
         for (int64_t k = 0; k < 2; k++)
             ck_same(tn_pack_at(out, k).as.tensor,
-                    tn_pack_name(out, k) != NULL ? tn_add(x, y, NULL) : tn_mul(x, y));
+                    tn_pack_name(out, k) != NULL ? tn_add(x, y) : tn_mul(x, y));
         tn_pack_drop(in);
         tn_pack_drop(out);
     }

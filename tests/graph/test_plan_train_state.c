@@ -120,7 +120,7 @@ static tn_tensor *previous;
 static tn_tensor *keeps_previous(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(x, tn_module_get(self, "scale"));
-    tn_tensor *z = previous != NULL ? tn_add(y, previous, NULL) : y;
+    tn_tensor *z = previous != NULL ? tn_add(y, previous) : y;
 
     tn_tensor_drop(previous);
     previous = tn_tensor_keep(tn_detach(y));
@@ -178,7 +178,7 @@ START_TEST(gradients_switched_off_before_backward)
             tn_tensor *y = tn_module_call(net, numbers(1));
 
             switch_off(net, detach == 1);
-            ck_ok(tn_backward(tn_sum(y, NULL)));
+            ck_ok(tn_backward(tn_sum(y)));
         }
         same_gradients(p.net, p.eager);
         ck_pair(&p, numbers(2));
@@ -269,7 +269,7 @@ static tn_tensor *reads_result(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_module_call(tn_module_child_at(self, 0), x);
 
-    return y == NULL || (tn_module_is_training(self) && tn_item(tn_sum(y, NULL)) > 9) ? NULL : y;
+    return y == NULL || (tn_module_is_training(self) && tn_item(tn_sum(y)) > 9) ? NULL : y;
 }
 
 /* A call that is refused has not written into the statistics: an earlier call may still go back. */

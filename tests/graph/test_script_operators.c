@@ -104,8 +104,8 @@ static tn_tensor *net_forward(tn_module *self, tn_tensor *x)
     c = tn_mul(both[0], tn_module_get(self, "scale"));
     if (tn_op_call(op, &c, 1, &half, &both[0], 1) != TN_OK)
         return NULL;
-    c = tn_add(both[0], both[1], NULL);
-    d = tn_add(c, c, NULL);
+    c = tn_add(both[0], both[1]);
+    d = tn_add(c, c);
     if (tn_op_call_into(op, &d, 1, NULL, d) != TN_OK ||
         tn_op_call(tn_op_find("org.test.line", 0), &d, 1, NULL, &c, 1) != TN_OK)
         return NULL;
@@ -176,7 +176,7 @@ static int write_all(void)
     tn_module *net = net_with(net_forward), *other = net_with(opaque_forward);
     tn_state *state = tn_state_new();
     tn_tensor *y = tn_module_call(net, numbers(-2));
-    bool done = y != NULL && tn_backward(tn_sum(y, NULL)) == TN_OK &&
+    bool done = y != NULL && tn_backward(tn_sum(y)) == TN_OK &&
                 tn_state_set(state, "y", y) == TN_OK &&
                 tn_state_set(state, "g", tn_tensor_grad(tn_module_get(net, "scale"))) == TN_OK &&
                 tn_state_save(state, file("values.safetensors")) == TN_OK &&
@@ -288,7 +288,7 @@ static tn_module *check_script(const char *name, const tn_state *values)
     check_text(script);
     y = tn_module_call(script, numbers(-2));
     ck_same(y, tn_state_get(values, "y"));
-    ck_ok(tn_backward(tn_sum(y, NULL)));
+    ck_ok(tn_backward(tn_sum(y)));
     ck_assert_int_eq(tn_allclose(tn_tensor_grad(tn_module_get(script, "scale")),
                                  tn_state_get(values, "g"), 1e-6, 1e-6),
                      1);
@@ -497,7 +497,7 @@ START_TEST(names_of_the_text_come_first)
     tn_tensor *out[2];
     ck_ok(tn_graph_run(graph, &x, 1, out, 2));
     ck_same(out[1], tn_mul(x, x));
-    ck_same(out[0], tn_square(tn_add(out[1], x, NULL)));
+    ck_same(out[0], tn_square(tn_add(out[1], x)));
     ck_made(tn_graph_find(graph, "mul_1"));
     ck_assert_str_eq(tn_node_path(tn_graph_find(graph, "any")), "sub");
     text = printed(graph, "text");

@@ -71,7 +71,7 @@ static void *call_often(void *user)
         TN_SCOPE;
         tn_tensor *x = leaf_of(i % 3), *gradient = NULL, *sum, *y;
 
-        sum = tn_sum(tn_exp(tn_module_call(shared->p.net, x)), NULL);
+        sum = tn_sum(tn_exp(tn_module_call(shared->p.net, x)));
         if (sum == NULL || tn_grad(&sum, NULL, 1, &x, &gradient, 1, NULL) != TN_OK ||
             !tn_equal(gradient, shared->gradients[i % 3]) || tn_grad_begin(false) != TN_OK)
             return user;
@@ -94,7 +94,7 @@ START_TEST(eight_threads_call_one_script)
         tn_tensor *x = leaf_of(k), *sum;
 
         shared.results[k] = eager(shared.p.eager, x);
-        sum = tn_sum(tn_exp(tn_module_call(shared.p.eager, x)), NULL);
+        sum = tn_sum(tn_exp(tn_module_call(shared.p.eager, x)));
         ck_ok(tn_grad(&sum, NULL, 1, &x, &shared.gradients[k], 1, NULL));
     }
     for (int i = 0; i < 8; i++)
@@ -123,7 +123,7 @@ static bool compile_and_call(void *user)
 
     tn_random_seed(7);
     y = well ? tn_module_call(script, images()) : NULL;
-    well = y != NULL && tn_backward(tn_mean(tn_square(y), NULL)) == TN_OK &&
+    well = y != NULL && tn_backward(tn_mean(tn_square(y))) == TN_OK &&
            tn_module_eval(script) == TN_OK && tn_grad_begin(false) == TN_OK;
     if (well) {
         z = tn_module_call(script, images());

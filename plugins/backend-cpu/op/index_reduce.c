@@ -74,7 +74,7 @@ struct runs {
 
 /* A walk over the elements of the index. */
 struct job {
-    const char *op; /* the operator's name */
+    const char *op;                /* the operator's name */
     struct tn__index_span indexed; /* x: the result, other: src */
     tn__index_run_function *run;
     tn__ew_loop *rows; /* combines a row with a row, for a run of one index; NULL: use `run` */
