@@ -219,8 +219,39 @@ START_TEST(few_rows_are_the_sums_and_bits_do_not_depend_on_threads)
 }
 END_TEST
 
+/* A matrix with contiguous rows is read in place or packed, as the distance of its rows is. */
+START_TEST(matrices_read_in_place_and_packed_give_the_same_bits)
+{
+    static const int64_t rows[] = { 6, 100, 301 };
+
+    for (int i = 0; i < 3; i++)
+        for (int wide = 0; wide < 2; wide++)
+            for (int upright = 0; upright < 2; upright++) {
+                TN_SCOPE;
+                const tn_dtype dtype = wide ? TN_F64 : TN_F32;
+                const int64_t s[3] = { rows[i], 700, wide ? 512 : 1024 };
+                double *a, *b, *bias = room(s[2]);
+                tn_tensor *x = tn_select(matrix(dtype, 1, s[0], s[1], upright, 0, &a), 0, 0), *y;
+                tn_tensor *w = tn_select(matrix(dtype, 1, s[1], s[2], false, 16, &b), 0, 0), *shift;
+
+                tn_tensor *dense = put(cpu(), dtype, TN_SHAPE(s[1], s[2]), b, DENSE);
+
+                ck_assert_int_ne(tn_tensor_strides(w).at[0], s[2]);
+                numbers(bias, s[2], -1, 1, dtype);
+                shift = put(cpu(), dtype, TN_SHAPE(s[2]), bias, DENSE);
+                y = tn_matmul(x, w);
+                if (rows[i] < 10)
+                    near_the_sums("in place", dtype, y, a, b, NULL, s, 1, true);
+                ck_assert(tn_equal(y, tn_matmul(x, dense)));
+                y = tn_linear(x, tn_transpose(w, 0, 1), shift);
+                ck_assert(tn_equal(y, tn_linear(x, tn_transpose(dense, 0, 1), shift)));
+            }
+}
+END_TEST
+
 RUN_SUITE("matmul", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
           products_are_the_sums_with_the_baseline_instructions,
           rounds_add_up_and_bits_do_not_depend_on_threads,
           many_matrices_and_many_columns_are_computed_in_parts,
-          few_rows_are_the_sums_and_bits_do_not_depend_on_threads)
+          few_rows_are_the_sums_and_bits_do_not_depend_on_threads,
+          matrices_read_in_place_and_packed_give_the_same_bits)
