@@ -12,7 +12,7 @@
 #include "simd/simd.h"
 
 enum {
-    BLOCK = 512, /* elements of a buffer */
+    BLOCK = 1024, /* elements of a buffer */
     MOST_NODES = 64,
     MOST_BUFFERS = 8,
     GRAIN = 32768 /* elements that the calling thread computes alone */
