@@ -46,6 +46,7 @@ typedef struct planned {
         const char *passes;
         int64_t bindings;
         bool train;
+        const char *compilers;
     } options;
     tn__keep *keep;
     pthread_mutex_t lock;
@@ -56,7 +57,9 @@ typedef struct planned {
 static const tn_option table[] = {
     TN_OPTION_STRING(struct options, passes, "''", "passes over the traced graph"),
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
-    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"), TN_OPTION_END
+    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
+    TN_OPTION_STRING(struct options, compilers, "''", "compilers of regions, not in training"),
+    TN_OPTION_END
 };
 
 static void entry_drop(entry *e)
@@ -92,13 +95,24 @@ static bool fits(const entry *e, const tn_pack *input, tn_tensor *const *in, int
     return same;
 }
 
+static tn_status change_graph(entry *e, const planned *p)
+{
+    const tn_device *device = e->n_in > 0 ? e->devices[0] : tn_default_device();
+    tn_status status = TN_OK;
+
+    if (p->options.passes[0] != '\0')
+        status = tn_graph_pass(e->graph, p->options.passes);
+    if (status == TN_OK && p->options.compilers[0] != '\0')
+        status = tn_graph_compile(e->graph, device, p->options.compilers);
+    return status;
+}
+
 /* Traces the module, and makes a plan. */
 static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pack *input,
                       tn_tensor *const *in)
 {
     tn_tracing_options how = TN_TRACING_OPTIONS;
-    const char *passes = p->options.passes[0] != '\0' ? p->options.passes : NULL;
-    tn_plan_options options = { sizeof options, 1, passes };
+    tn_plan_options options = { sizeof options, 1, NULL };
     tn_status status = tn__plan_parts_add(&e->parts, module);
     tn_module *before;
 
@@ -117,7 +131,7 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     before = tn__call_bare(module); /* its hooks run around the plan */
     e->graph = tn_module_trace_pack(module, input, &how);
     tn__call_bare(before);
-    if (e->graph != NULL)
+    if (e->graph != NULL && change_graph(e, p) == TN_OK)
         e->plan = tn__plan_make(e->graph, &options);
     return e->plan != NULL ? TN_OK : tn_error_last_code();
 }

@@ -57,7 +57,7 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # heads of these files and of simd/elementwise.c say why.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
 	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/integers.c %D%/simd/norm.c \
-	%D%/simd/optimizer.c %D%/simd/pool_max.c %D%/simd/random.c \
+	%D%/simd/optimizer.c %D%/simd/pairs.c %D%/simd/pool_max.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/special.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c
 

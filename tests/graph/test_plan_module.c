@@ -253,6 +253,31 @@ START_TEST(packs_keep_their_form)
 }
 END_TEST
 
+START_TEST(compilers_take_regions_of_a_plan)
+{
+    TN_SCOPE;
+    struct pair p = make_pair("plan(compilers='fuse')");
+    tn_module *net = tn_module_new("Sequential(Linear(3, 4), SiLU(), Tanh(), Sigmoid())");
+    tn_module *copy = tn_module_copy(net);
+    char text[1024];
+
+    ck_equal(&p, numbered(TN_SHAPE(2, 3, 8, 8), 1));
+    drop_pair(&p);
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_module_eval(copy));
+    ck_ok(tn_module_compile(net, "plan(compilers='fuse')"));
+    for (int i = 0; i < 2; i++)
+        ck_same(infer(net, numbers(1)), infer(copy, numbers(1)));
+    ck_assert_int_ge(tn_module_compile_print(net, true, text, sizeof text), 0);
+    ck_assert_msg(strstr(text, ": fuse -> float32[2, 4]") != NULL, "%s", text);
+    ck_ok(tn_module_compile(net, "plan(compilers='nothing')"));
+    ck_assert_ptr_null(infer(net, numbers(1)));
+    ck_error(TN_ERR_KEY, "plan: ", "nothing");
+    tn_module_drop(net);
+    tn_module_drop(copy);
+}
+END_TEST
+
 static tn_tensor *draws(tn_module *self, tn_tensor *x)
 {
     (void)self;
@@ -380,6 +405,7 @@ int main(void)
                                    packs_keep_their_form,
                                    what_has_no_plan_fails_with_the_reason,
                                    an_error_names_the_node_and_its_module,
+                                   compilers_take_regions_of_a_plan,
                                    eight_threads_call_one_module,
                                    each_allocation_that_fails_is_an_error,
                                    NULL };

@@ -12,7 +12,7 @@
 #include "simd/simd.h"
 
 enum {
-    BLOCK = 512, /* elements of a buffer */
+    BLOCK = 1024, /* elements of a buffer */
     MOST_NODES = 64,
     MOST_BUFFERS = 8,
     GRAIN = 32768 /* elements that the calling thread computes alone */
@@ -230,6 +230,9 @@ struct place {
 
 struct step {
     tn__ew_loop *loop;
+    tn__pair_loop *pair; /* computes this step and the next one; NULL: none */
+    int32_t other;       /* then: the operand of the next one that is not the result of this one */
+    enum tn__ew op;
     double numbers[3];
     int32_t to; /* the buffer; the last step writes the result */
     struct place from[2];
@@ -277,6 +280,7 @@ static void add_step(struct allocation *a, struct program *p, int64_t number)
 
     takes(a->region, number, &operation);
     memcpy(step->numbers, operation.numbers, sizeof step->numbers);
+    step->op = operation.op;
     step->loop = tn__loop_of(operation.op, dtype == TN_F32 ? TN__F32 : TN__F64);
     for (int32_t k = 0; k < node->n_in; k++) {
         int32_t value = node->in[k];
@@ -290,6 +294,39 @@ static void add_step(struct allocation *a, struct program *p, int64_t number)
     if (node->n_in == 1)
         step->from[1] = step->from[0];
     step->to = a->buffer[node->out[0]] = take_buffer(a, p);
+}
+
+static int pair_index(enum tn__ew op)
+{
+    switch (op) {
+    case TN__EW_mul: return TN__PAIR_mul;
+    case TN__EW_add: return TN__PAIR_add;
+    case TN__EW_sub: return TN__PAIR_sub;
+    case TN__EW_mul_scalar: return TN__PAIR_mul_scalar;
+    case TN__EW_add_scalar: return TN__PAIR_add_scalar;
+    case TN__EW_relu: return TN__PAIR_relu;
+    default: return -1;
+    }
+}
+
+/* Finds steps that run together with the next one. */
+static void find_pairs(struct program *p)
+{
+    for (int32_t s = 0; s + 1 < p->n_steps && p->item == 4; s++) {
+        struct step *step = &p->steps[s];
+        const struct step *next = step + 1;
+        int first = pair_index(step->op), second = pair_index(next->op);
+        bool left = next->from[0].buffer == step->to, right = next->from[1].buffer == step->to;
+        bool binary = second <= TN__PAIR_sub;
+
+        if (first < 0 || second < 0 || (binary && left == right) || (!binary && !left))
+            continue;
+        if (second == TN__PAIR_sub && right)
+            second = TN__PAIR_sub_from;
+        step->pair = tn__simd.pairs->of[first][second];
+        step->other = binary ? left : -1;
+        s += step->pair != NULL;
+    }
 }
 
 static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_program *out)
@@ -312,6 +349,7 @@ static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_
     p->n_in = (int32_t)part->n_in;
     for (int64_t i = 0; i < part->n_nodes; i++)
         add_step(&a, p, i);
+    find_pairs(p);
     tn_free(a.left);
     out->program = p;
     return TN_OK;
@@ -351,37 +389,77 @@ static void gather(void *user, int64_t n, char *const *at, const int64_t *stride
     g->to += n * g->item;
 }
 
-static void run_block(const struct job *job, int64_t begin, int64_t count, char *memory)
+/* The memory of one block. */
+struct block {
+    const struct job *job;
+    char *memory; /* buffers, then those of gathered inputs */
+    int64_t begin, count;
+};
+
+/* Returns where an operand is, and its stride. */
+static const char *operand_at(const struct block *b, struct place place, int64_t *stride)
 {
-    const struct program *p = job->program;
-    const int64_t size = BLOCK * p->item;
-    char *gathered = memory + p->n_buffers * size;
+    const struct program *p = b->job->program;
+    const struct source *source = &b->job->sources[place.input];
+    int64_t number = place.input < 0 ? place.buffer : p->n_buffers + place.input;
+
+    *stride = p->item;
+    if (place.input < 0 || source->gathered)
+        return b->memory + number * BLOCK * p->item;
+    *stride = source->stride;
+    return source->at + b->begin * source->stride;
+}
+
+static char *result_at(const struct block *b, int32_t s)
+{
+    const struct program *p = b->job->program;
+
+    return s + 1 < p->n_steps ? b->memory + p->steps[s].to * BLOCK * p->item
+                              : b->job->to + b->begin * p->item;
+}
+
+/* Runs a step and the next one in one loop, if no operand is a single element. */
+static bool run_pair(const struct block *b, int32_t s)
+{
+    const struct step *step = &b->job->program->steps[s], *next = step + 1;
+    int64_t stride[3] = { 0 };
+    const char *x = operand_at(b, step->from[0], &stride[0]);
+    const char *y = operand_at(b, step->from[1], &stride[1]), *z = NULL;
+
+    stride[2] = stride[0];
+    if (step->other >= 0)
+        z = operand_at(b, next->from[step->other], &stride[2]);
+    if (stride[0] == 0 || stride[1] == 0 || stride[2] == 0)
+        return false;
+    step->pair(b->count, (float *)(void *)result_at(b, s + 1), (const float *)(const void *)x,
+               (const float *)(const void *)y, (const float *)(const void *)z,
+               (float)step->numbers[0], (float)next->numbers[0]);
+    return true;
+}
+
+static void run_block(const struct block *b)
+{
+    const struct program *p = b->job->program;
 
     for (int32_t i = 0; i < p->n_in; i++)
-        if (job->sources[i].gathered) {
-            struct gathering g = { gathered + i * size, p->item };
+        if (b->job->sources[i].gathered) {
+            struct gathering g = { b->memory + (p->n_buffers + i) * BLOCK * p->item, p->item };
 
-            tn__span_walk(&job->sources[i].span, begin, begin + count, gather, &g);
+            tn__span_walk(&b->job->sources[i].span, b->begin, b->begin + b->count, gather, &g);
         }
     for (int32_t s = 0; s < p->n_steps; s++) {
         const struct step *step = &p->steps[s];
         const char *from[2];
-        int64_t stride[2] = { p->item, p->item };
+        int64_t stride[2];
 
-        for (int32_t k = 0; k < 2; k++) {
-            const struct source *source = &job->sources[step->from[k].input];
-
-            if (step->from[k].input < 0) {
-                from[k] = memory + step->from[k].buffer * size;
-            } else if (source->gathered) {
-                from[k] = gathered + step->from[k].input * size;
-            } else {
-                from[k] = source->at + begin * source->stride;
-                stride[k] = source->stride;
-            }
+        if (step->pair != NULL && run_pair(b, s)) {
+            s++;
+            continue;
         }
-        step->loop(count, s + 1 < p->n_steps ? memory + step->to * size : job->to + begin * p->item,
-                   p->item, from[0], stride[0], from[1], stride[1], step->numbers);
+        for (int32_t k = 0; k < 2; k++)
+            from[k] = operand_at(b, step->from[k], &stride[k]);
+        step->loop(b->count, result_at(b, s), p->item, from[0], stride[0], from[1], stride[1],
+                   step->numbers);
     }
 }
 
@@ -393,8 +471,11 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 
     if (!memory)
         return TN_ERR_MEMORY;
-    for (int64_t i = begin; i < end; i += BLOCK)
-        run_block(job, i, end - i < BLOCK ? end - i : BLOCK, memory);
+    for (int64_t i = begin; i < end; i += BLOCK) {
+        const struct block block = { job, memory, i, end - i < BLOCK ? end - i : BLOCK };
+
+        run_block(&block);
+    }
     tn__scratch_give(memory);
     return TN_OK;
 }

@@ -17,8 +17,8 @@
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pool_max, set) X(random, set)   \
-    X(reduction, set) X(rnn, set) X(softmax, set) X(special, set) X(winograd, set)
+    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pairs, set) X(pool_max, set)    \
+    X(random, set) X(reduction, set) X(rnn, set) X(softmax, set) X(special, set) X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
@@ -126,6 +126,27 @@ static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
         loop = tn__simd.integers->ew[op][TN__INTEGERS_I64];
     return loop ? loop : tn__scalar_loops[op][ct];
 }
+
+/* ---- pairs.c: two elementwise operations in one loop ----------------------------------------- */
+
+/* sub_from is only the second of a pair: its other operand minus the result of the first. */
+enum tn__pair {
+    TN__PAIR_mul,
+    TN__PAIR_add,
+    TN__PAIR_sub,
+    TN__PAIR_mul_scalar,
+    TN__PAIR_add_scalar,
+    TN__PAIR_relu,
+    TN__PAIR_sub_from,
+    TN__PAIR_COUNT
+};
+/* y = second(first(a, b), c) for contiguous elements; y may be equal to an operand. p and q are the
+ * numbers of the operations. */
+typedef void tn__pair_loop(int64_t n, float *y, const float *a, const float *b, const float *c,
+                           float p, float q);
+struct tn__simd_pairs {
+    tn__pair_loop *of[TN__PAIR_COUNT][TN__PAIR_COUNT]; /* NULL: none */
+};
 
 /* ---- fft.c: Fourier transforms, with fused multiply-adds if the instruction set has them --------
  */
