@@ -19,7 +19,11 @@ libcore_la_SOURCES += \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
 	%D%/plan_print.c \
+	%D%/plan_other.c \
 	%D%/plan_run.c \
+	%D%/whole.c \
+	%D%/whole.h \
+	%D%/whole_merge.c \
 	%D%/plan_check.c \
 	%D%/plan_steps.c \
 	%D%/plan_parts.c \

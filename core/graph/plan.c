@@ -297,7 +297,7 @@ static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const 
 
     if (state == NULL)
         return tn_error_last_code();
-    status = tn__plan_run(b, state, in, out);
+    status = tn__plan_run(b, state, in, out, NULL);
     pthread_mutex_lock(&plan->lock);
     state->next = b->states;
     b->states = state;
@@ -360,6 +360,17 @@ static bool is_value(const tn__plan_binding *b, int64_t i)
     return root->same == i && root->place == TN__PLAN_ARENA && root->first <= root->last;
 }
 
+void tn__plan_stats_of(const tn__plan_binding *b, tn_plan_stats *out)
+{
+    *out = (tn_plan_stats){ .steps = b->n_steps,
+                            .bytes = (int64_t)b->bytes,
+                            .bytes_least = (int64_t)b->bytes_least,
+                            .bytes_apart = (int64_t)b->bytes_apart,
+                            .bytes_prepared = (int64_t)b->bytes_prepared };
+    for (int64_t i = 0; i < b->n_roots; i++)
+        out->values += is_value(b, i);
+}
+
 tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
 {
     tn__plan_binding *b;
@@ -370,13 +381,7 @@ tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
     b = used_last(plan);
     if (b == NULL)
         return tn_error_last_code();
-    *out = (tn_plan_stats){ .steps = b->n_steps,
-                            .bytes = (int64_t)b->bytes,
-                            .bytes_least = (int64_t)b->bytes_least,
-                            .bytes_apart = (int64_t)b->bytes_apart,
-                            .bytes_prepared = (int64_t)b->bytes_prepared };
-    for (int64_t i = 0; i < b->n_roots; i++)
-        out->values += is_value(b, i);
+    tn__plan_stats_of(b, out);
     pthread_mutex_lock(&plan->lock);
     for (const tn__plan_binding *each = plan->bindings; each != NULL; each = each->next)
         out->bindings++;
