@@ -354,9 +354,9 @@ static tn_status fill(tn_step *step, tn_module *module, tn_module *loss)
         return tn_error_last_code();
     status = tn_module_set_call(step->root, forward, step, NULL);
     if (status == TN_OK)
-        status = tn_module_add_child(step->root, "module", tn_module_keep(module));
+        status = tn_module_add_child(step->root, "module", module);
     if (status == TN_OK && loss != NULL)
-        status = tn_module_add_child(step->root, "loss", tn_module_keep(loss));
+        status = tn_module_add_child(step->root, "loss", loss);
     return status;
 }
 
