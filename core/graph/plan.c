@@ -132,6 +132,10 @@ static tn__plan_binding *bind(tn_plan *plan, tn_tensor *const *in)
     if (binding != NULL)
         forget(plan, binding);
     binding = tn__plan_record(plan->graph, in);
+    if (binding != NULL && plan->records && tn__plan_recordable(binding) != TN_OK) {
+        tn__plan_binding_drop(binding);
+        return NULL;
+    }
     if (binding != NULL)
         tn__plan_binding_drop(add(plan, binding));
     return binding;
@@ -186,12 +190,18 @@ static tn_status check_new(const tn_graph *graph, const tn_plan_options *options
 
 tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options)
 {
+    return tn__plan_new(graph, options, false);
+}
+
+tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, bool records)
+{
     tn_plan *plan;
     tn_status status = check_new(graph, options);
 
     if (status != TN_OK || (plan = tn_calloc(1, sizeof *plan)) == NULL)
         return NULL;
     pthread_mutex_init(&plan->lock, NULL);
+    plan->records = records;
     plan->most = options != NULL && options->bindings > 0 ? options->bindings : BINDINGS;
     plan->graph = tn_graph_copy(graph);
     status = plan->graph != NULL
@@ -279,13 +289,15 @@ static tn__plan_state *take_state(tn_plan *plan, tn__plan_binding *b, tn_stream 
 
     pthread_mutex_lock(&plan->lock);
     for (tn__plan_state **at = &b->states; *at != NULL && state == NULL; at = &(*at)->next)
-        if ((*at)->stream == stream) {
+        if ((plan->records ? (*at)->launched : (*at)->stream) == stream) {
             state = *at;
             *at = state->next;
             break;
         }
     pthread_mutex_unlock(&plan->lock);
-    return state != NULL ? state : tn__plan_state_new(b, stream);
+    if (state != NULL)
+        return state;
+    return plan->records ? tn__plan_state_recorded(b, stream) : tn__plan_state_new(b, stream);
 }
 
 static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const *in,
@@ -297,7 +309,8 @@ static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const 
 
     if (state == NULL)
         return tn_error_last_code();
-    status = tn__plan_run(b, state, in, out, NULL);
+    status = plan->records ? tn__plan_launch(b, state, in, out)
+                           : tn__plan_run(b, state, in, out, NULL);
     pthread_mutex_lock(&plan->lock);
     state->next = b->states;
     b->states = state;

@@ -97,7 +97,12 @@ typedef struct tn__plan_slot {
 /* The memory and the calls of one run at a time. */
 typedef struct tn__plan_state {
     struct tn__plan_state *next;
-    tn_stream *stream;  /* on which it was used last */
+    tn_stream *stream; /* on which it was used last */
+    /* For recorded runs: `stream` is a stream of its own, on which the kernels were recorded with
+     * inputs and results in fixed places; it was launched last on `launched`. */
+    tn_stream *launched;
+    tn_device_graph *recorded;
+    tn_tensor **fixed;  /* the inputs; owned */
     tn__storage *arena; /* NULL: nothing is needed */
     struct tn__plan_ready {
         tn_call call;
@@ -160,6 +165,7 @@ typedef struct tn__plan_binding {
 struct tn_plan {
     tn_graph *graph; /* a copy of its own */
     uint32_t most;
+    bool records; /* runs are recorded by the device, and launched */
     pthread_mutex_t lock;
     tn__plan_binding *bindings; /* the one used last comes first */
 };
@@ -199,6 +205,9 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
+/* tn_plan_new. With `records`, the device records the kernels of a run once, and later runs launch
+ * the record: fails where that cannot be. */
+tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
 
@@ -261,6 +270,22 @@ const char *tn__plan_step_name(const tn__plan_step *step);
 /* Runs the steps. The caller owns out[i]. `given` is NULL if no step draws. */
 tn_status tn__plan_run(const tn__plan_binding *binding, tn__plan_state *state, tn_tensor *const *in,
                        tn_tensor **out, const tn__plan_given *given);
+
+/* The parts of a run: makes the memory of new results, runs the steps, makes the results. */
+tn_status tn__plan_make_fresh(const tn__plan_binding *binding, tn__plan_state *state);
+tn_status tn__plan_run_steps(const tn__plan_binding *binding, tn__plan_state *state,
+                             tn_tensor *const *in);
+tn_status tn__plan_make_results(const tn__plan_binding *binding, const tn__plan_state *state,
+                                tn_tensor *const *in, tn_tensor **out);
+
+/* ---- plan_launch.c ---- */
+/* Fails, with the kernel, if the device cannot record the steps. */
+tn_status tn__plan_recordable(const tn__plan_binding *binding);
+/* Returns a state for recorded runs on this stream; NULL and an error. */
+tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *binding, tn_stream *stream);
+/* Launches the record of a state. The caller owns out[i]. */
+tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state,
+                          tn_tensor *const *in, tn_tensor **out);
 
 /* ---- plan_other.c ---- */
 /* Runs a step that has no kernel. */

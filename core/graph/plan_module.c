@@ -45,7 +45,7 @@ typedef struct planned {
     struct options {
         const char *passes;
         int64_t bindings;
-        bool train;
+        bool train, device_graph;
     } options;
     tn__keep *keep;
     pthread_mutex_t lock;
@@ -56,7 +56,10 @@ typedef struct planned {
 static const tn_option table[] = {
     TN_OPTION_STRING(struct options, passes, "''", "passes over the traced graph"),
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
-    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"), TN_OPTION_END
+    TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
+    TN_OPTION_BOOL(struct options, device_graph, "False",
+                   "the device records the kernels of evaluation, and launches the record"),
+    TN_OPTION_END
 };
 
 static void entry_drop(entry *e)
@@ -118,7 +121,7 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     e->graph = tn_module_trace_pack(module, input, &how);
     tn__call_bare(before);
     if (e->graph != NULL)
-        e->plan = tn_plan_new(e->graph, &options);
+        e->plan = tn__plan_new(e->graph, &options, p->options.device_graph);
     return e->plan != NULL ? TN_OK : tn_error_last_code();
 }
 

@@ -95,6 +95,10 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
 {
     if (state == NULL)
         return;
+    tn_device_graph_drop(state->recorded); /* waits for the launches */
+    for (int64_t i = 0; state->fixed != NULL && i < b->n_in; i++)
+        if (state->fixed[i] != NULL)
+            tn_tensor_drop(state->fixed[i]);
     if (state->fresh != NULL)
         drop_fresh(b, state);
     if (state->arena != NULL)
@@ -106,6 +110,9 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
     tn_free(state->blocks);
     tn_free(state->bases);
     tn_free(state->options);
+    tn_free(state->fixed);
+    if (state->launched != NULL)
+        tn_stream_drop(state->stream);
     tn_free(state);
 }
 
@@ -124,8 +131,7 @@ tn__storage *tn__plan_storage_of(const tn__plan_binding *b, const tn__plan_state
     }
 }
 
-/* Makes the memory of the results. */
-static tn_status make_fresh(const tn__plan_binding *b, tn__plan_state *state)
+tn_status tn__plan_make_fresh(const tn__plan_binding *b, tn__plan_state *state)
 {
     for (int64_t i = 0; i < b->n_roots; i++) {
         const tn__plan_root *root = &b->roots[i];
@@ -189,8 +195,8 @@ static tn_tensor *make_result(const tn__plan_binding *b, const tn__plan_state *s
     return tensor;
 }
 
-static tn_status make_results(const tn__plan_binding *b, const tn__plan_state *state,
-                              tn_tensor *const *in, tn_tensor **out)
+tn_status tn__plan_make_results(const tn__plan_binding *b, const tn__plan_state *state,
+                                tn_tensor *const *in, tn_tensor **out)
 {
     for (int64_t i = 0; i < b->n_out; i++) {
         out[i] = make_result(b, state, i, in, out);
@@ -411,11 +417,22 @@ static tn_status mark_use(const tn__plan_binding *b, const tn__plan_state *state
     return status;
 }
 
+tn_status tn__plan_run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in)
+{
+    tn_status status;
+
+    set_places(b, state, in);
+    tn__stream_lock(state->stream);
+    status = run_steps(b, state, in, NULL);
+    tn__stream_unlock(state->stream);
+    return status;
+}
+
 tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
                        tn_tensor **out, const tn__plan_given *given)
 {
     tn_stream *stream = state->stream;
-    tn_status status = make_fresh(b, state);
+    tn_status status = tn__plan_make_fresh(b, state);
 
     if (status == TN_OK && stream->lock != NULL) {
         status = tn__capture_refuse(stream, "tn_plan_run",
@@ -425,16 +442,13 @@ tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tens
             status = mark_use(b, state, in);
     }
     if (status == TN_OK) {
-        set_places(b, state, in);
         if (given != NULL)
             put_draws(b, state, given);
-        tn__stream_lock(stream);
-        status = run_steps(b, state, in, NULL);
-        tn__stream_unlock(stream);
+        status = tn__plan_run_steps(b, state, in);
         note_writes(b);
     }
     if (status == TN_OK)
-        status = make_results(b, state, in, out);
+        status = tn__plan_make_results(b, state, in, out);
     drop_fresh(b, state);
     return status;
 }
@@ -462,7 +476,7 @@ tn_status tn__plan_run_given(const tn__plan_binding *b, tn__plan_state *state, t
     if (status == TN_OK)
         status = begin_rest(b, state, given);
     if (status == TN_OK)
-        status = make_results(b, state, in, out);
+        status = tn__plan_make_results(b, state, in, out);
     clear_blocks(b, state, given, status);
     if (status != TN_OK)
         for (int64_t i = 0; i < b->n_out; i++) {
