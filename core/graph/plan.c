@@ -132,10 +132,6 @@ static tn__plan_binding *bind(tn_plan *plan, tn_tensor *const *in)
     if (binding != NULL)
         forget(plan, binding);
     binding = tn__plan_record(plan->graph, in);
-    if (binding != NULL && plan->records && tn__plan_recordable(binding) != TN_OK) {
-        tn__plan_binding_drop(binding);
-        return NULL;
-    }
     if (binding != NULL)
         tn__plan_binding_drop(add(plan, binding));
     return binding;

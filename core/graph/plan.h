@@ -206,7 +206,7 @@ void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
 /* tn_plan_new. With `records`, the device records the kernels of a run once, and later runs launch
- * the record: fails where that cannot be. */
+ * the record; a run fails where that cannot be. */
 tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
@@ -279,9 +279,8 @@ tn_status tn__plan_make_results(const tn__plan_binding *binding, const tn__plan_
                                 tn_tensor *const *in, tn_tensor **out);
 
 /* ---- plan_launch.c ---- */
-/* Fails, with the kernel, if the device cannot record the steps. */
-tn_status tn__plan_recordable(const tn__plan_binding *binding);
-/* Returns a state for recorded runs on this stream; NULL and an error. */
+/* Returns a state for recorded runs on this stream; NULL and an error, with the kernel, if the
+ * device cannot record the steps. */
 tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *binding, tn_stream *stream);
 /* Launches the record of a state. The caller owns out[i]. */
 tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state,

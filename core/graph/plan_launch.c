@@ -6,7 +6,8 @@
 #include "core/tensor/capture.h"
 #include "core/tensor/device.h"
 
-tn_status tn__plan_recordable(const tn__plan_binding *b)
+/* Fails, with the kernel, if the device cannot record the steps. */
+static tn_status check(const tn__plan_binding *b)
 {
     if (tn__backend(b->device)->capture_begin == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -51,9 +52,11 @@ static tn_status record(const tn__plan_binding *b, tn__plan_state *state)
 
 tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *b, tn_stream *stream)
 {
-    tn_stream *own = tn_stream_new(b->device, NULL);
+    tn_status status = check(b);
+    tn_stream *own = status == TN_OK ? tn_stream_new(b->device, NULL) : NULL;
     tn__plan_state *state = NULL;
-    tn_status status = own != NULL ? tn_stream_begin(own) : tn_error_last_code();
+
+    status = own != NULL ? tn_stream_begin(own) : tn_error_last_code();
 
     if (own == NULL)
         return NULL;
