@@ -80,6 +80,7 @@ static tn_status begin(bench_task *task)
 
 static void end(bench_task *task)
 {
+    tn_step_drop(task->whole);
     tn_optimizer_drop(task->optimizer);
     tn_plan_drop(task->plan);
     tn_module_drop(task->module);

@@ -17,9 +17,11 @@ typedef struct bench_task {
     tn_tensor *cache[BENCH_CACHE];
     tn_optimizer *optimizer; /* NULL in inference */
     /* Passes for a plan that runs in place of the module (tn_plan_new), "none" for no passes; NULL:
-     * no plan. In training, the module is compiled instead, without passes. */
+     * no plan. In training, the module is compiled instead, without passes; "step" for plans of
+     * whole steps. */
     const char *compiled;
     tn_plan *plan;
+    tn_step *whole; /* NULL: none */
 } bench_task;
 
 typedef struct bench_program {

@@ -6,7 +6,7 @@
 
 _Thread_local bool tn__walk_retains TN__TLS_NEAR;
 
-static tn_tensor *ones_like(const tn_tensor *tensor)
+tn_tensor *tn__grad_ones(const tn_tensor *tensor)
 {
     const tn_op *fill = tn__op_needed(TN__NEED_fill);
     tn_fill_options options = TN_FILL_OPTIONS;
@@ -41,7 +41,7 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
                     (long long)root->numel);
             return NULL;
         }
-        return ones_like(root);
+        return tn__grad_ones(root);
     }
     same = cotangent->view.ndim == root->view.ndim;
     for (int32_t d = 0; same && d < root->view.ndim; d++)

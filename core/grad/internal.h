@@ -48,6 +48,13 @@ tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count);
 tn_status tn__grad_history(tn_tensor *const *outputs, tn_tensor *const *cotangents,
                            int64_t n_outputs, tn_tensor *const *inputs, tn_tensor **gradients,
                            int64_t n_inputs);
+/* Adds a gradient to that of a leaf, as backward does. */
+tn_status tn__grad_add_to_leaf(tn_tensor *leaf, tn_tensor *gradient);
+/* Whether hooks are registered for the gradient of a leaf. */
+bool tn__grad_has_hooks(const tn_tensor *leaf);
+/* Returns a tensor like `like`, filled with ones: the gradient that backward begins with. [owned]
+ */
+tn_tensor *tn__grad_ones(const tn_tensor *like);
 /* core/tensor calls this function when the last reference to a tensor is dropped. */
 void tn__grad_free(struct tn__autograd *autograd);
 

@@ -311,6 +311,20 @@ tn_tensor *tn_tensor_grad(const tn_tensor *tensor)
     return gradient != NULL ? gradient : TN_NONE;
 }
 
+tn_status tn__grad_add_to_leaf(tn_tensor *leaf, tn_tensor *gradient)
+{
+    tn__slot *slot = slot_of(leaf);
+
+    return slot != NULL ? tn__grad_slot_add(slot, gradient, false) : TN_ERR_MEMORY;
+}
+
+bool tn__grad_has_hooks(const tn_tensor *leaf)
+{
+    const tn__node *node = leaf->autograd != NULL ? leaf->autograd->leaf : NULL;
+
+    return node != NULL && atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL;
+}
+
 static bool same_shape(const tn_tensor *a, const tn_tensor *b)
 {
     return a->view.ndim == b->view.ndim &&

@@ -19,7 +19,12 @@ libcore_la_SOURCES += \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
 	%D%/plan_print.c \
+	%D%/plan_launch.c \
+	%D%/plan_other.c \
 	%D%/plan_run.c \
+	%D%/whole.c \
+	%D%/whole.h \
+	%D%/whole_merge.c \
 	%D%/plan_check.c \
 	%D%/plan_steps.c \
 	%D%/plan_parts.c \
@@ -35,6 +40,8 @@ libcore_la_SOURCES += \
 	%D%/region_replace.c \
 	%D%/region_run.c \
 	%D%/run.c \
+	%D%/run.h \
+	%D%/run_part.c \
 	%D%/script.c \
 	%D%/script_convert.c \
 	%D%/symbols.c \

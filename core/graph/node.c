@@ -292,6 +292,7 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
     node->n_exprs = from->n_exprs;
     node->writes = from->writes;
     node->no_grad = from->no_grad;
+    node->part = from->part;
     node->slot = from->slot;
     if (from->callee != NULL)
         node->callee = tn__graph_callee_keep(from->callee);

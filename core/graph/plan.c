@@ -184,7 +184,7 @@ static tn_status check_new(const tn_graph *graph, const tn_plan_options *options
     return TN_OK;
 }
 
-tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options)
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records)
 {
     tn_plan *plan = tn_calloc(1, sizeof *plan);
     tn_status status;
@@ -192,6 +192,7 @@ tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options)
     if (plan == NULL)
         return NULL;
     pthread_mutex_init(&plan->lock, NULL);
+    plan->records = records;
     plan->most = options != NULL && options->bindings > 0 ? options->bindings : BINDINGS;
     plan->graph = tn_graph_copy(graph);
     status = plan->graph != NULL
@@ -211,7 +212,7 @@ tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options)
 
     if (check_new(graph, options) != TN_OK)
         return NULL;
-    plan = tn__plan_make(graph, options);
+    plan = tn__plan_make(graph, options, false);
     if (plan == NULL)
         tn_error_prefix("tn_plan_new: ");
     return plan;
@@ -290,13 +291,15 @@ static tn__plan_state *take_state(tn_plan *plan, tn__plan_binding *b, tn_stream 
 
     pthread_mutex_lock(&plan->lock);
     for (tn__plan_state **at = &b->states; *at != NULL && state == NULL; at = &(*at)->next)
-        if ((*at)->stream == stream) {
+        if ((plan->records ? (*at)->launched : (*at)->stream) == stream) {
             state = *at;
             *at = state->next;
             break;
         }
     pthread_mutex_unlock(&plan->lock);
-    return state != NULL ? state : tn__plan_state_new(b, stream);
+    if (state != NULL)
+        return state;
+    return plan->records ? tn__plan_state_recorded(b, stream) : tn__plan_state_new(b, stream);
 }
 
 static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const *in,
@@ -308,7 +311,8 @@ static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const 
 
     if (state == NULL)
         return tn_error_last_code();
-    status = tn__plan_run(b, state, in, out);
+    status = plan->records ? tn__plan_launch(b, state, in, out)
+                           : tn__plan_run(b, state, in, out, NULL);
     pthread_mutex_lock(&plan->lock);
     state->next = b->states;
     b->states = state;
@@ -371,6 +375,17 @@ static bool is_value(const tn__plan_binding *b, int64_t i)
     return root->same == i && root->place == TN__PLAN_ARENA && root->first <= root->last;
 }
 
+void tn__plan_stats_of(const tn__plan_binding *b, tn_plan_stats *out)
+{
+    *out = (tn_plan_stats){ .steps = b->n_steps,
+                            .bytes = (int64_t)b->bytes,
+                            .bytes_least = (int64_t)b->bytes_least,
+                            .bytes_apart = (int64_t)b->bytes_apart,
+                            .bytes_prepared = (int64_t)b->bytes_prepared };
+    for (int64_t i = 0; i < b->n_roots; i++)
+        out->values += is_value(b, i);
+}
+
 tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
 {
     tn__plan_binding *b;
@@ -381,13 +396,7 @@ tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
     b = used_last(plan);
     if (b == NULL)
         return tn_error_last_code();
-    *out = (tn_plan_stats){ .steps = b->n_steps,
-                            .bytes = (int64_t)b->bytes,
-                            .bytes_least = (int64_t)b->bytes_least,
-                            .bytes_apart = (int64_t)b->bytes_apart,
-                            .bytes_prepared = (int64_t)b->bytes_prepared };
-    for (int64_t i = 0; i < b->n_roots; i++)
-        out->values += is_value(b, i);
+    tn__plan_stats_of(b, out);
     pthread_mutex_lock(&plan->lock);
     for (const tn__plan_binding *each = plan->bindings; each != NULL; each = each->next)
         out->bindings++;

@@ -10,6 +10,7 @@
 #include "core/base/map.h"
 #include "core/graph/private.h"
 #include "core/tensor/trace.h"
+#include "core/train/internal.h"
 
 /* Where the memory of a root is. */
 typedef enum tn__plan_place {
@@ -45,6 +46,12 @@ typedef struct tn__plan_operand {
     tn_view view;    /* shape and strides belong to the binding */
 } tn__plan_operand;
 
+/* The update of parameters in a plan of whole steps, in memory of the binding. */
+typedef struct tn__plan_update {
+    tn_optimizer *optimizer; /* the step of the program holds it */
+    int64_t *index;          /* which parameters; the operands are their gradients */
+} tn__plan_update;
+
 typedef struct tn__plan_step {
     const tn_op *op;
     const struct tn__kernel_entry *entry;
@@ -54,10 +61,11 @@ typedef struct tn__plan_step {
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
-    const int64_t *symbols; /* for it; of the arena of the binding, or NULL */
-    tn_call call;           /* without views */
-    int64_t first;          /* its operands: inputs, outputs, workspace */
-    uint64_t draws;         /* > 0: where its options are in tn__plan_state.options, plus 1 */
+    const int64_t *symbols;        /* for it; of the arena of the binding, or NULL */
+    const tn__plan_update *update; /* in place of a kernel: calls the rule of an optimizer */
+    tn_call call;                  /* without views */
+    int64_t first;                 /* its operands: inputs, outputs, workspace */
+    uint64_t draws; /* > 0: where its options are in tn__plan_state.options, plus 1 */
     bool workspace;
     struct tn__prepared_data *prepared; /* owned */
 } tn__plan_step;
@@ -90,8 +98,13 @@ typedef struct tn__plan_slot {
 /* The memory and the calls of one run at a time. */
 typedef struct tn__plan_state {
     struct tn__plan_state *next;
-    tn_stream *stream;  /* on which it was used last */
-    tn__storage *arena; /* NULL in training */
+    tn_stream *stream; /* on which it was used last */
+    /* For recorded runs: `stream` is a stream of its own, on which the kernels were recorded with
+     * inputs and results in fixed places; it was launched last on `launched`. */
+    tn_stream *launched;
+    tn_device_graph *recorded;
+    tn_tensor **fixed;  /* the inputs; owned */
+    tn__storage *arena; /* NULL: nothing is needed */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;
@@ -155,6 +168,7 @@ typedef struct tn__plan_binding {
 struct tn_plan {
     tn_graph *graph; /* a copy of its own */
     uint32_t most;
+    bool records; /* runs are recorded by the device, and launched */
     pthread_mutex_t lock;
     tn__plan_binding *bindings; /* the one used last comes first */
 };
@@ -194,10 +208,15 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
-/* tn_plan_new, without the name of the function in front of errors. */
-tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options);
+/* tn_plan_new, without the name of the function in front of errors. With `records`, the device
+ * records the kernels of a run once, and later runs launch the record; a run fails where that cannot
+ * be. */
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
+
+/* Describes a binding; `bindings` is 0. */
+void tn__plan_stats_of(const tn__plan_binding *binding, tn_plan_stats *out);
 
 /* ---- plan_record.c ---- */
 /* Notes where a tensor is. */
@@ -211,6 +230,8 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *binding);
 void tn__plan_binding_drop(tn__plan_binding *binding);
 
 /* ---- plan_memory.c ---- */
+/* Lists the tensors that steps write, and finds place for the options of steps that draw. */
+tn_status tn__plan_note_steps(tn__plan_binding *binding);
 /* For training: lets results take over the memory of operands, and finds out at which steps blocks
  * begin and end. */
 tn_status tn__plan_live(tn__plan_binding *binding);
@@ -231,7 +252,7 @@ static inline int64_t tn__plan_operands_of(const tn__plan_step *step)
 void tn__plan_print_steps(tn__text *text, const tn__plan_binding *binding);
 
 /* ---- plan_run.c ---- */
-/* What a run of a training plan has besides its inputs. */
+/* What a run of a training plan has besides its inputs; that of a whole step has only the draws. */
 typedef struct tn__plan_given {
     tn__storage **kept;   /* for KEPT roots */
     bool spend;           /* and drops them after their last step */
@@ -245,10 +266,36 @@ tn_status tn__plan_run_given(const tn__plan_binding *binding, tn__plan_state *st
                              tn_tensor *const *in, tn_tensor **out, const tn__plan_given *given);
 tn__plan_state *tn__plan_state_new(const tn__plan_binding *binding, tn_stream *stream);
 void tn__plan_state_drop(const tn__plan_binding *binding, tn__plan_state *state);
+/* Returns the storage that a root has in a run. */
+tn__storage *tn__plan_storage_of(const tn__plan_binding *binding, const tn__plan_state *state,
+                                 const tn__plan_root *root, tn_tensor *const *in);
 /* The name of what a step runs: a kernel, a compiler, "cond" or "loop". */
 const char *tn__plan_step_name(const tn__plan_step *step);
-/* Runs the steps. The caller owns out[i]. */
+/* Runs the steps. The caller owns out[i]. `given` is NULL if no step draws. */
 tn_status tn__plan_run(const tn__plan_binding *binding, tn__plan_state *state, tn_tensor *const *in,
-                       tn_tensor **out);
+                       tn_tensor **out, const tn__plan_given *given);
+
+/* The parts of a run: makes the memory of new results, runs the steps, makes the results. */
+tn_status tn__plan_make_fresh(const tn__plan_binding *binding, tn__plan_state *state);
+tn_status tn__plan_run_steps(const tn__plan_binding *binding, tn__plan_state *state,
+                             tn_tensor *const *in);
+tn_status tn__plan_make_results(const tn__plan_binding *binding, const tn__plan_state *state,
+                                tn_tensor *const *in, tn_tensor **out);
+
+/* ---- plan_launch.c ---- */
+/* Returns a state for recorded runs on this stream; NULL and an error, with the kernel, if the
+ * device cannot record the steps. */
+tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *binding, tn_stream *stream);
+/* Launches the record of a state. The caller owns out[i]. */
+tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state,
+                          tn_tensor *const *in, tn_tensor **out);
+
+/* ---- plan_other.c ---- */
+/* Runs a step that has no kernel. */
+tn_status tn__plan_run_other(const tn__plan_binding *binding, const tn__plan_state *state,
+                             int64_t step, tn_tensor *const *in);
+/* Runs a kernel for observers, which get tensors. */
+tn_status tn__plan_run_observed(const tn__plan_binding *binding, const tn__plan_state *state,
+                                int64_t step, tn_tensor *const *in);
 
 #endif

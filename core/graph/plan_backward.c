@@ -165,13 +165,60 @@ static tn_status add_tensors(struct walk *w)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
+/* Gives the tensors their gradients, or takes those that they have got meanwhile. */
+static tn_status exchange(struct walk *w, tn_tensor **before)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < w->n_sources && status == TN_OK; i++) {
+        before[i] = tn_tensor_keep(tn_tensor_grad(w->sources[i]));
+        status = tn_tensor_set_grad(w->sources[i], TN_NONE);
+        if (status == TN_OK && tn__tensor_ok(w->gradients[i]))
+            status = tn__grad_add_to_leaf(w->sources[i], w->gradients[i]);
+    }
+    return status;
+}
+
+static tn_status take_back(struct walk *w, tn_tensor **before, tn_status status)
+{
+    for (int64_t i = 0; i < w->n_sources && before[i] != NULL; i++) {
+        tn_tensor *gradient = tn_tensor_grad(w->sources[i]);
+
+        if (tn__tensor_ok(gradient))
+            gradient = tn_tensor_to_scope(tn_tensor_keep(gradient));
+        if (gradient == NULL)
+            status = tn_error_last_code();
+        w->gradients[i] = gradient;
+        (void)tn_tensor_set_grad(w->sources[i], before[i]);
+        if (tn__tensor_ok(before[i]))
+            tn_tensor_drop(before[i]);
+    }
+    return status;
+}
+
+/* Lets code of the program change the gradients, as between backward and the step of an optimizer.
+ */
+static tn_status run_after(struct walk *w)
+{
+    tn_tensor **before = tn_calloc((size_t)w->n_sources + 1, sizeof(tn_tensor *));
+    tn_status status = before != NULL ? exchange(w, before) : TN_ERR_MEMORY;
+
+    if (status == TN_OK)
+        status = tn__error_status_of(w->train->after(w->train->user), "the function `gradients`");
+    if (before != NULL)
+        status = take_back(w, before, status);
+    tn_free(before);
+    return status;
+}
+
 static tn_status run_walk(tn__plan_recorder *r, void *user)
 {
     struct walk *w = user;
+    tn_status status = tn__grad_history(w->roots, w->cotangents, w->n_roots, w->sources,
+                                        w->gradients, w->n_sources);
 
     (void)r;
-    return tn__grad_history(w->roots, w->cotangents, w->n_roots, w->sources, w->gradients,
-                            w->n_sources);
+    return status == TN_OK && w->train->after != NULL ? run_after(w) : status;
 }
 
 static tn_status see_gradient(struct walk *w, int64_t i)
@@ -329,7 +376,7 @@ static tn__plan_binding *make(tn__plan_train *t, tn_tensor *const *gradients)
     tn_scope_end(scope);
     if (status == TN_OK)
         return w.r.b;
-    tn_error_prefix("plan: ");
+    tn_error_prefix(TN__PLAN_TRAIN_WHO);
     tn__plan_binding_drop(w.r.b);
     return NULL;
 }

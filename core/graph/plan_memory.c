@@ -304,17 +304,8 @@ static void measure(tn__plan_binding *b)
     b->bytes_least = b->bytes;
 }
 
-tn_status tn__plan_live(tn__plan_binding *b)
+tn_status tn__plan_note_steps(tn__plan_binding *b)
 {
-    tn_status status;
-
-    for (int32_t i = 0; i < b->n_steps; i++)
-        replace(b, i);
-    status = make_lists(b, &b->uses, b->n_roots, b->n_operands, root_of_operand);
-    if (status == TN_OK)
-        status = make_lists(b, &b->begins, b->n_steps, b->n_roots, begin_of_root);
-    if (status == TN_OK)
-        status = make_lists(b, &b->ends, b->n_steps, b->n_roots, end_of_root);
     b->written = tn__arena_alloc(b->arena, (size_t)(b->n_roots + 1) * sizeof *b->written);
     if (b->written == NULL)
         return TN_ERR_MEMORY;
@@ -331,6 +322,22 @@ tn_status tn__plan_live(tn__plan_binding *b)
         b->draws_bytes += tn__options_copy_bytes(def->options, step->call.options,
                                                  def->options_size);
     }
+    return TN_OK;
+}
+
+tn_status tn__plan_live(tn__plan_binding *b)
+{
+    tn_status status;
+
+    for (int32_t i = 0; i < b->n_steps; i++)
+        replace(b, i);
+    status = make_lists(b, &b->uses, b->n_roots, b->n_operands, root_of_operand);
+    if (status == TN_OK)
+        status = make_lists(b, &b->begins, b->n_steps, b->n_roots, begin_of_root);
+    if (status == TN_OK)
+        status = make_lists(b, &b->ends, b->n_steps, b->n_roots, end_of_root);
+    if (status == TN_OK)
+        status = tn__plan_note_steps(b);
     if (status == TN_OK)
         measure(b);
     return status;

@@ -45,7 +45,7 @@ typedef struct planned {
     struct options {
         const char *passes;
         int64_t bindings;
-        bool train;
+        bool train, device_graph;
         const char *compilers;
     } options;
     tn__keep *keep;
@@ -59,6 +59,8 @@ static const tn_option table[] = {
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
     TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
     TN_OPTION_STRING(struct options, compilers, "''", "compilers of regions, not in training"),
+    TN_OPTION_BOOL(struct options, device_graph, "False",
+                   "the device records the kernels of evaluation, and launches the record"),
     TN_OPTION_END
 };
 
@@ -132,7 +134,7 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     e->graph = tn_module_trace_pack(module, input, &how);
     tn__call_bare(before);
     if (e->graph != NULL && change_graph(e, p) == TN_OK)
-        e->plan = tn__plan_make(e->graph, &options);
+        e->plan = tn__plan_make(e->graph, &options, p->options.device_graph);
     return e->plan != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -220,59 +222,17 @@ static entry *take(planned *p, tn_module *module, const tn_pack *input, tn_tenso
 
 /* ---- plans of training ----------------------------------------------------------------------- */
 
-static bool fits_training(const tn__plan_train *t, const tn_pack *input, tn_tensor *const *in,
-                          int64_t n_in)
-{
-    uint64_t mark = tn_error_mark();
-    bool same = t->n_in == n_in && t->grad == tn__grad_on();
-
-    for (int64_t i = 0; i < n_in && same; i++) {
-        const tn__plan_train_input *old = &t->inputs[i];
-        const tn_view *view = &in[i]->view;
-
-        same = view->ndim == old->meta.ndim && in[i]->dtype == old->meta.dtype &&
-               in[i]->device == old->device && in[i] == in[old->same] &&
-               old->requires_grad == (t->grad && tn__requires_grad(in[i]));
-        for (int64_t k = 0; k < i && same && old->same == i; k++)
-            same = in[k] != in[i];
-        for (int32_t d = 0; d < view->ndim && same; d++)
-            same = view->shape[d] == old->meta.shape[d] && view->strides[d] == old->meta.strides[d];
-    }
-    same = same && tn__values_match(t->form, input, "plan") == TN_OK;
-    tn_error_restore(mark);
-    return same;
-}
-
-/* Whether the values that code of the module has read, and modules and tensors outside of it, are
- * as they were. */
-static bool others_hold(const tn__plan_train *t)
-{
-    const tn__plan_binding *b = t->forward;
-    bool well = true;
-
-    for (int64_t i = 0; i < b->n_reads && well; i++)
-        well = tn__graph_guard_holds(&b->reads[i]);
-    for (int64_t i = 0; i < b->n_slots && well; i++)
-        well = tn__plan_slot_holds(&b->slots[i]);
-    for (int64_t i = 0; i < t->n_others && well; i++)
-        well = tn__plan_parts_hold(&t->others[i], t->others[i].modules[0].module, true);
-    for (int64_t i = 0; i < b->n_modules && well; i++)
-        well = b->modules[i]->training == b->training[i] &&
-               (tn__hook_kinds(b->modules[i]) & TN__HOOKS_AROUND) == 0;
-    return well;
-}
-
 static tn__plan_train *find_training(planned *p, tn_module *module, const tn_pack *input,
                                      tn_tensor *const *in, int64_t n_in, tn__plan_train **old)
 {
     for (tn__plan_train **at = &p->training; *at != NULL;) {
         tn__plan_train *t = *at;
 
-        if (!tn__plan_parts_hold(&t->parts, module, true) || !others_hold(t)) {
+        if (!tn__plan_train_holds(t, module)) {
             *at = t->next;
             t->next = *old;
             *old = t;
-        } else if (fits_training(t, input, in, n_in)) {
+        } else if (tn__plan_train_fits(t, input, in, n_in)) {
             *at = t->next;
             t->next = p->training;
             p->training = t;
@@ -322,8 +282,13 @@ static tn__plan_train *take_training(planned *p, tn_module *module, const tn_pac
     t = find_training(p, module, input, in, n_in, &old);
     pthread_mutex_unlock(&p->lock);
     drop_all(old);
-    if (t != NULL || (new = tn__plan_train_record(module, input, in, n_in)) == NULL)
+    if (t != NULL)
         return t;
+    new = tn__plan_train_record(module, input, in, n_in, NULL, NULL);
+    if (new == NULL) {
+        tn_error_prefix(TN__PLAN_TRAIN_WHO);
+        return NULL;
+    }
     old = NULL;
     pthread_mutex_lock(&p->lock);
     t = find_training(p, module, input, in, n_in, &old); /* of another thread meanwhile */

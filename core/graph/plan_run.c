@@ -60,14 +60,14 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         state->views = tn_malloc((size_t)(b->n_operands + 1) * sizeof *state->views);
         state->places = tn_malloc((size_t)(b->n_operands + 1) * sizeof(const tn_view *));
         state->fresh = tn_calloc((size_t)b->n_fresh + 1, sizeof(tn__storage *));
+        state->options = tn_malloc(b->draws_bytes + 1);
         well = state->ready != NULL && state->views != NULL && state->places != NULL &&
-               state->fresh != NULL;
+               state->fresh != NULL && state->options != NULL;
     }
     if (well && b->trains) {
         state->blocks = tn_calloc((size_t)b->n_roots + 1, sizeof(tn__storage *));
         state->bases = tn_calloc((size_t)b->n_roots + 1, sizeof *state->bases);
-        state->options = tn_malloc(b->draws_bytes + 1);
-        well = state->blocks != NULL && state->bases != NULL && state->options != NULL;
+        well = state->blocks != NULL && state->bases != NULL;
     }
     if (well && !b->trains) /* of 0 bytes, too: values may have no elements */
         well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
@@ -95,6 +95,10 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
 {
     if (state == NULL)
         return;
+    tn_device_graph_drop(state->recorded); /* waits for the launches */
+    for (int64_t i = 0; state->fixed != NULL && i < b->n_in; i++)
+        if (state->fixed[i] != NULL)
+            tn_tensor_drop(state->fixed[i]);
     if (state->fresh != NULL)
         drop_fresh(b, state);
     if (state->arena != NULL)
@@ -106,14 +110,16 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
     tn_free(state->blocks);
     tn_free(state->bases);
     tn_free(state->options);
+    tn_free(state->fixed);
+    if (state->launched != NULL)
+        tn_stream_drop(state->stream);
     tn_free(state);
 }
 
 /* ---- inputs and results ---------------------------------------------------------------------- */
 
-/* Returns the storage that a root has in this run. */
-static tn__storage *storage_of(const tn__plan_binding *b, const tn__plan_state *state,
-                               const tn__plan_root *root, tn_tensor *const *in)
+tn__storage *tn__plan_storage_of(const tn__plan_binding *b, const tn__plan_state *state,
+                                 const tn__plan_root *root, tn_tensor *const *in)
 {
     switch (root->place) {
     case TN__PLAN_ARENA: return state->arena;
@@ -125,8 +131,7 @@ static tn__storage *storage_of(const tn__plan_binding *b, const tn__plan_state *
     }
 }
 
-/* Makes the memory of the results. */
-static tn_status make_fresh(const tn__plan_binding *b, tn__plan_state *state)
+tn_status tn__plan_make_fresh(const tn__plan_binding *b, tn__plan_state *state)
 {
     for (int64_t i = 0; i < b->n_made; i++) {
         const tn__plan_root *root = &b->roots[b->made[i]];
@@ -181,14 +186,14 @@ static tn_tensor *make_result(const tn__plan_binding *b, const tn__plan_state *s
         meta.offset += (int64_t)(in[root->index]->view.byte_offset - root->shift -
                                  in[root->index]->storage->offset) /
                        (int64_t)tn_dtype_size(meta.dtype);
-    tensor = tn__tensor_over(storage_of(b, state, root, in), &meta);
+    tensor = tn__tensor_over(tn__plan_storage_of(b, state, root, in), &meta);
     if (tensor != NULL)
         tensor->blind = result->blind;
     return tensor;
 }
 
-static tn_status make_results(const tn__plan_binding *b, const tn__plan_state *state,
-                              tn_tensor *const *in, tn_tensor **out)
+tn_status tn__plan_make_results(const tn__plan_binding *b, const tn__plan_state *state,
+                                tn_tensor *const *in, tn_tensor **out)
 {
     for (int64_t i = 0; i < b->n_out; i++) {
         out[i] = make_result(b, state, i, in, out);
@@ -210,6 +215,8 @@ const char *tn__plan_step_name(const tn__plan_step *step)
 {
     if (step->control != NULL)
         return tn_node_target(step->control);
+    if (step->update != NULL)
+        return tn_optimizer_type(step->update->optimizer);
     return step->region != NULL ? step->region->def->name : step->call.kernel->name;
 }
 
@@ -219,108 +226,6 @@ static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
 
     status = tn__device_result(b->device, status, tn__plan_step_name(step));
     return status != TN_OK ? tn__graph_node_failed(step->name, step->path) : TN_OK;
-}
-
-static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_stream *stream)
-{
-    return tn__region_call(step->region, call->in, call->out, call->workspace, stream);
-}
-
-/* Makes tensors over the memory of a step's operands, which the caller owns. */
-static tn_status make_tensors(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                              tn_tensor *const *in, tn_tensor **tensors)
-{
-    const tn__plan_step *step = &b->steps[at];
-    int64_t count = step->call.n_in + step->call.n_out;
-    tn_status status = TN_OK;
-
-    for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        const tn__plan_operand *operand = &b->operands[step->first + i];
-        const tn_view *view = &state->views[step->first + i];
-        tn__storage *storage;
-        tn_meta meta;
-
-        tensors[i] = TN_NONE;
-        if (operand->root < 0)
-            continue;
-        storage = storage_of(b, state, tn__plan_root_of(b, operand->root), in);
-        meta = (tn_meta){ .dtype = tn_view_dtype(view),
-                          .ndim = view->ndim,
-                          .flags = TN_META_STRIDED };
-        meta.offset = (int64_t)((view->byte_offset - storage->offset) / tn_dtype_size(meta.dtype));
-        for (int32_t d = 0; d < view->ndim; d++) {
-            meta.shape[d] = view->shape[d];
-            meta.strides[d] = view->strides[d];
-        }
-        tensors[i] = tn__tensor_over(storage, &meta);
-        if (tensors[i] == NULL)
-            status = tn_error_last_code();
-    }
-    return status;
-}
-
-/* Observers get tensors. */
-static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                              tn_tensor *const *in)
-{
-    const tn__plan_step *step = &b->steps[at];
-    int64_t count = step->call.n_in + step->call.n_out;
-    tn_tensor **tensors = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
-    tn_status status = tensors != NULL ? make_tensors(b, state, at, in, tensors) : TN_ERR_MEMORY;
-
-    if (status == TN_OK)
-        status = tn__observer_run(step->op, &state->ready[at].call, b->device, tensors,
-                                  tensors + step->call.n_in);
-    for (int64_t i = 0; tensors != NULL && i < count; i++)
-        tn_tensor_drop(tensors[i]);
-    tn_free(tensors);
-    return status;
-}
-
-static tn_status copy_results(const tn__plan_step *step, tn_tensor *const *results,
-                              tn_tensor *const *to)
-{
-    tn_status status = TN_OK;
-
-    for (int64_t i = 0; i < step->call.n_out && status == TN_OK; i++) {
-        bool same = results[i]->dtype == to[i]->dtype && results[i]->view.ndim == to[i]->view.ndim;
-
-        for (int32_t d = 0; same && d < to[i]->view.ndim; d++)
-            same = results[i]->view.shape[d] == to[i]->view.shape[d];
-        status = same ? tn__copy(to[i], results[i])
-                      : tn_fail(TN_ERR_VALUE,
-                                "result %lld: another dtype or shape than when the plan was made",
-                                (long long)i);
-    }
-    return status;
-}
-
-/* Runs a node with blocks by the interpreter, and copies its results to their places. */
-static tn_status run_control(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                             tn_tensor *const *in)
-{
-    const tn__plan_step *step = &b->steps[at];
-    int64_t n_in = step->call.n_in, n_out = step->call.n_out;
-    tn_tensor **tensors = tn_calloc((size_t)(n_in + 2 * n_out) + 1, sizeof(tn_tensor *));
-    uint64_t scope = tn_scope_begin();
-    bool autocast = tn__autocast_pause(); /* as tn__run_graph */
-    tn_status status = tn_grad_begin(false);
-
-    if (status == TN_OK)
-        status = tensors != NULL ? make_tensors(b, state, at, in, tensors) : TN_ERR_MEMORY;
-    tn__stream_unlock(state->stream); /* the operators of the blocks lock it */
-    if (status == TN_OK)
-        status = tn__blocks_run(step->control, step->symbols, tensors, tensors + n_in + n_out);
-    if (status == TN_OK)
-        status = copy_results(step, tensors + n_in + n_out, tensors + n_in);
-    tn__stream_lock(state->stream);
-    tn_grad_end();
-    tn__autocast_resume(autocast);
-    tn_scope_end(scope);
-    for (int64_t i = 0; tensors != NULL && i < n_in + n_out; i++)
-        tn_tensor_drop(tensors[i]);
-    tn_free(tensors);
-    return status;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -457,19 +362,6 @@ static void note_writes(const tn__plan_binding *b)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Runs a step that is no kernel, or any step for observers. */
-static TN_ATTR(noinline) tn_status run_other(const tn__plan_binding *b, tn__plan_state *state,
-                                             int64_t i, tn_tensor *const *in, bool observed)
-{
-    const tn_call *call = &state->ready[i].call;
-
-    if (b->steps[i].control != NULL)
-        return run_control(b, state, i, in);
-    if (call->kernel == NULL)
-        return run_region(&b->steps[i], call, state->stream);
-    return observed ? run_observed(b, state, i, in) : call->kernel->run(call);
-}
-
 static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
                            const tn__plan_given *given)
 {
@@ -481,19 +373,23 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
         const struct tn__plan_ready *ready = &state->ready[i];
         const tn_kernel_def *kernel = ready->call.kernel;
 
-        if (given != NULL && tn__unlikely(begin_blocks(b, state, i) != TN_OK)) {
+        if (b->trains && tn__unlikely(begin_blocks(b, state, i) != TN_OK)) {
             status = tn_error_last_code();
             break;
         }
         tn__error_plugin(ready->plugin);
-        status = tn__likely(kernel != NULL && !observed) ? kernel->run(&ready->call)
-                                                         : run_other(b, state, i, in, observed);
+        if (tn__likely(kernel != NULL && !observed))
+            status = kernel->run(&ready->call);
+        else if (kernel == NULL)
+            status = tn__plan_run_other(b, state, i, in);
+        else
+            status = tn__plan_run_observed(b, state, i, in);
         if (tn__unlikely(status != TN_OK)) {
             status = failed(b, i, status);
             break;
         }
         tn__error_plugin_back("");
-        if (given != NULL)
+        if (b->trains)
             end_blocks(b, state, i, given);
     }
     tn__error_plugin_back(before);
@@ -512,18 +408,29 @@ static tn_status mark_use(const tn__plan_binding *b, const tn__plan_state *state
 
         if (root->same != i || root->first > root->last)
             continue;
-        storage = storage_of(b, state, root, in);
+        storage = tn__plan_storage_of(b, state, root, in);
         if (storage != NULL && storage->device == b->device)
             status = tn__storage_use(storage, state->stream);
     }
     return status;
 }
 
+tn_status tn__plan_run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in)
+{
+    tn_status status;
+
+    set_places(b, state, in);
+    tn__stream_lock(state->stream);
+    status = run_steps(b, state, in, NULL);
+    tn__stream_unlock(state->stream);
+    return status;
+}
+
 tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
-                       tn_tensor **out)
+                       tn_tensor **out, const tn__plan_given *given)
 {
     tn_stream *stream = state->stream;
-    tn_status status = make_fresh(b, state);
+    tn_status status = tn__plan_make_fresh(b, state);
 
     if (status == TN_OK && stream->lock != NULL) {
         status = tn__capture_refuse(stream, "tn_plan_run",
@@ -533,13 +440,13 @@ tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tens
             status = mark_use(b, state, in);
     }
     if (status == TN_OK) {
-        set_places(b, state, in);
-        tn__stream_lock(stream);
-        status = run_steps(b, state, in, NULL);
-        tn__stream_unlock(stream);
+        if (given != NULL)
+            put_draws(b, state, given);
+        status = tn__plan_run_steps(b, state, in);
+        note_writes(b);
     }
     if (status == TN_OK)
-        status = make_results(b, state, in, out);
+        status = tn__plan_make_results(b, state, in, out);
     drop_fresh(b, state);
     return status;
 }
@@ -567,7 +474,7 @@ tn_status tn__plan_run_given(const tn__plan_binding *b, tn__plan_state *state, t
     if (status == TN_OK)
         status = begin_rest(b, state, given);
     if (status == TN_OK)
-        status = make_results(b, state, in, out);
+        status = tn__plan_make_results(b, state, in, out);
     clear_blocks(b, state, given, status);
     if (status != TN_OK)
         for (int64_t i = 0; i < b->n_out; i++) {

@@ -5,7 +5,58 @@
 #include "core/graph/plan_train.h"
 
 #include "core/grad/internal.h"
+#include "core/module/hooks.h"
 #include "core/tensor/thread.h"
+
+/* ---- what a plan is for ------------------------------------------------------------------------
+ */
+
+bool tn__plan_train_fits(const tn__plan_train *t, const tn_pack *input, tn_tensor *const *in,
+                         int64_t n_in)
+{
+    uint64_t mark = tn_error_mark();
+    bool same = t->n_in == n_in && t->grad == tn__grad_on();
+
+    for (int64_t i = 0; i < n_in && same; i++) {
+        const tn__plan_train_input *old = &t->inputs[i];
+        const tn_view *view = &in[i]->view;
+
+        same = view->ndim == old->meta.ndim && in[i]->dtype == old->meta.dtype &&
+               in[i]->device == old->device && in[i] == in[old->same] &&
+               old->requires_grad == (t->grad && tn__requires_grad(in[i]));
+        for (int64_t k = 0; k < i && same && old->same == i; k++)
+            same = in[k] != in[i];
+        for (int32_t d = 0; d < view->ndim && same; d++)
+            same = view->shape[d] == old->meta.shape[d] && view->strides[d] == old->meta.strides[d];
+    }
+    same = same && tn__values_match(t->form, input, "plan") == TN_OK;
+    tn_error_restore(mark);
+    return same;
+}
+
+/* Whether the values that code of the module has read, and modules and tensors outside of it, are
+ * as they were. */
+static bool others_hold(const tn__plan_train *t)
+{
+    const tn__plan_binding *b = t->forward;
+    bool well = true;
+
+    for (int64_t i = 0; i < b->n_reads && well; i++)
+        well = tn__graph_guard_holds(&b->reads[i]);
+    for (int64_t i = 0; i < b->n_slots && well; i++)
+        well = tn__plan_slot_holds(&b->slots[i]);
+    for (int64_t i = 0; i < t->n_others && well; i++)
+        well = tn__plan_parts_hold(&t->others[i], t->others[i].modules[0].module, true);
+    for (int64_t i = 0; i < b->n_modules && well; i++)
+        well = b->modules[i]->training == b->training[i] &&
+               (tn__hook_kinds(b->modules[i]) & TN__HOOKS_AROUND) == 0;
+    return well;
+}
+
+bool tn__plan_train_holds(const tn__plan_train *t, tn_module *module)
+{
+    return tn__plan_parts_hold(&t->parts, module, true) && others_hold(t);
+}
 
 /* ---- states ---------------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 
 #include "core/graph/plan_parts.h"
 
+#define TN__PLAN_TRAIN_WHO "plan: "
+
 /* An input that a plan is for. */
 typedef struct tn__plan_train_input {
     tn_meta meta;
@@ -31,6 +33,10 @@ static inline int64_t tn__plan_train_saved(const tn__plan_train_saves *saves)
 /* A plan for the calls with some inputs, in one state of the module. */
 typedef struct tn__plan_train {
     _Atomic int32_t refs;
+    /* Called when gradients are recorded, which are in .grad of the tensors of the module
+     * meanwhile; NULL: nothing. */
+    tn_status (*after)(void *user);
+    void *user;
     struct tn__plan_train *next;
     pthread_mutex_t lock; /* for `backwards` and the states of bindings */
     pthread_mutex_t recording;
@@ -63,9 +69,9 @@ typedef struct tn__plan_train {
 
 /* ---- plan_train_record.c ---- */
 /* Records a call. The inputs are those of the pack, in order. If the call works only eagerly, the
- * plan has the reason, and no more. */
+ * plan has the reason, and no more. `after` may be NULL. */
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
-                                      int64_t n_in);
+                                      int64_t n_in, tn_status (*after)(void *user), void *user);
 void tn__plan_train_drop(tn__plan_train *train);
 
 /* ---- plan_train_saved.c ---- */
@@ -83,6 +89,11 @@ tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory
 tn_status tn__plan_escapes(const tn__plan_train *train, bool *escapes);
 
 /* ---- plan_train.c ---- */
+/* Whether the plan is for these inputs. */
+bool tn__plan_train_fits(const tn__plan_train *train, const tn_pack *input, tn_tensor *const *in,
+                         int64_t n_in);
+/* Whether the module, and what forward uses besides it, are as they were. */
+bool tn__plan_train_holds(const tn__plan_train *train, tn_module *module);
 /* Runs a plan: adds its results to `output`. */
 tn_status tn__plan_train_call(tn__plan_train *train, tn_tensor *const *in, tn_pack *output);
 /* Takes a state of a binding for the current stream, or makes one; gives it back. */

@@ -9,8 +9,6 @@
 #include "core/grad/internal.h"
 #include "core/module/hooks.h"
 
-#define WHO "plan: "
-
 /* A recording of a call. */
 struct call {
     uint64_t mark; /* of errors */
@@ -242,7 +240,9 @@ static tn_status eager_unless(struct call *c, tn_status status)
 
     if (status == TN_OK || status == TN_ERR_MEMORY)
         return status;
-    status = eager(c->train, strncmp(text, WHO, strlen(WHO)) == 0 ? text + strlen(WHO) : text);
+    if (strncmp(text, TN__PLAN_TRAIN_WHO, strlen(TN__PLAN_TRAIN_WHO)) == 0)
+        text += strlen(TN__PLAN_TRAIN_WHO);
+    status = eager(c->train, text);
     if (status == TN_OK)
         tn_error_restore(c->mark);
     return status;
@@ -433,13 +433,15 @@ static tn__plan_train *train_new(int64_t n_in)
 }
 
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
-                                      int64_t n_in)
+                                      int64_t n_in, tn_status (*after)(void *user), void *user)
 {
     struct call c = { .module = module, .train = train_new(n_in), .mark = tn_error_mark() };
     tn_status status;
 
     if (c.train == NULL)
         return NULL;
+    c.train->after = after;
+    c.train->user = user;
     c.r.b = c.train->forward;
     status = record(&c, input, in);
     if (c.train->forward->device != NULL)
@@ -450,7 +452,6 @@ tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, t
     tn__map_free(&c.saved);
     if (status == TN_OK)
         return c.train;
-    tn_error_prefix(WHO);
     tn__plan_train_drop(c.train);
     return NULL;
 }

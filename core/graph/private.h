@@ -90,6 +90,7 @@ struct tn_node {
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
     bool no_grad;    /* runs without recording gradients */
+    int64_t part;    /* values of the same part are computed again by backward; 0: kept */
     bool generated;  /* while a text is read: made by a decomposition, and the name is free */
     char *target;    /* path of a slot, constant or module in the root module; NULL: the name */
     char *path;      /* the module that called the operator, relative to the root; NULL: unknown */

@@ -129,3 +129,24 @@ int64_t tn_graph_dead_code(tn_graph *graph)
     }
     return removed;
 }
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+tn_status tn_node_set_part(tn_node *node, int64_t part)
+{
+    tn_status status = tn__graph_node_check(NULL, node, "tn_node_set_part: node");
+
+    if (status != TN_OK)
+        return status;
+    if (part != 0 && (node->writes != 0 || tn__graph_is_leaf(node) || node->kind == TN_NODE_OUTPUT))
+        return tn_fail(
+            TN_ERR_VALUE, "tn_node_set_part: node %s: %s; expected one that only computes values",
+            node->name, node->writes != 0 ? "it writes into a tensor" : "it computes nothing");
+    node->part = part;
+    return TN_OK;
+}
+
+int64_t tn_node_part(const tn_node *node)
+{
+    return tn__graph_node_asked(node, "tn_node_part: node") ? node->part : 0;
+}

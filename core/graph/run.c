@@ -1,31 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs a graph node by node. Each node is a call of its own. */
-#include "core/graph/private.h"
+#include "core/graph/run.h"
 #include "core/tensor/mode.h"
-
-/* The value of a node during a run. */
-struct value {
-    tn_tensor *tensor; /* owned reference */
-    int64_t left;      /* number of uses that are still to come */
-};
-
-struct run {
-    tn_graph *graph;
-    tn_module
-        *self; /* where slots and modules are found by their paths; NULL: those of the graph */
-    tn_node_handler handler;
-    bool autocast; /* whether autocast was on when the run began */
-    void *user;
-    tn_tensor *const *in;
-    struct value *values; /* by the id of the node */
-    tn_tensor **operands; /* space for the inputs of any node */
-    tn_tensor **results;
-    int64_t taken; /* number of inputs used so far */
-    int64_t symbols[TN__SYMBOLS];
-    bool bound; /* `symbols` has the values of this run */
-    bool block; /* the graph is a block: its symbols are those of the graph around it */
-};
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
 
@@ -69,7 +46,7 @@ static tn_status check_guard(const tn__guard *guard, const char *name, const cha
 
 /* Fails if a gradient would be recorded in a graph that a pass made for inference, because such a
  * graph lacks what gradients need. */
-static tn_status check_inference(const struct run *run)
+static tn_status check_inference(const tn__run *run)
 {
     bool wanted = false;
 
@@ -122,7 +99,7 @@ tn_status tn__run_check_guards(const tn_graph *graph)
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
-static tn_status take_input(struct run *run, const tn_node *node, tn_tensor **out)
+static tn_status take_input(tn__run *run, const tn_node *node, tn_tensor **out)
 {
     tn_status status = TN_OK;
     char what[128];
@@ -141,7 +118,7 @@ static tn_status take_input(struct run *run, const tn_node *node, tn_tensor **ou
 
 /* Collects the inputs of a node. An input that no node has made yet is an error of the program that
  * built the graph. */
-static tn_status gather(const struct run *run, const tn_node *node)
+static tn_status gather(const tn__run *run, const tn_node *node)
 {
     for (int64_t i = 0; i < node->n_in; i++) {
         run->operands[i] = TN_NONE;
@@ -158,7 +135,7 @@ static tn_status gather(const struct run *run, const tn_node *node)
     return TN_OK;
 }
 
-static tn_status run_op(const struct run *run, const tn_node *node, tn_tensor *const *in,
+static tn_status run_op(const tn__run *run, const tn_node *node, tn_tensor *const *in,
                         tn_tensor **out)
 {
     const void *options = node->options;
@@ -196,7 +173,7 @@ static tn_status take_results(const tn_node *node, const tn_pack *pack, tn_tenso
     return status;
 }
 
-static tn_status run_call(const struct run *run, const tn_node *node, tn_tensor *const *in,
+static tn_status run_call(const tn__run *run, const tn_node *node, tn_tensor *const *in,
                           tn_tensor **out)
 {
     tn_module *module = node->callee->module;
@@ -224,7 +201,7 @@ static tn_status run_call(const struct run *run, const tn_node *node, tn_tensor 
     return status;
 }
 
-static tn_status run_module(const struct run *run, const tn_node *node, tn_tensor *const *in,
+static tn_status run_module(const tn__run *run, const tn_node *node, tn_tensor *const *in,
                             tn_tensor **out)
 {
     tn_status status = run_call(run, node, in, out);
@@ -233,8 +210,7 @@ static tn_status run_module(const struct run *run, const tn_node *node, tn_tenso
     return status;
 }
 
-static tn_status run_kind(const struct run *run, tn_node *node, tn_tensor *const *in,
-                          tn_tensor **out)
+static tn_status run_kind(const tn__run *run, tn_node *node, tn_tensor *const *in, tn_tensor **out)
 {
     tn_status status;
 
@@ -252,8 +228,7 @@ static tn_status run_kind(const struct run *run, tn_node *node, tn_tensor *const
 }
 
 /* Runs a node. The scope owns the results. */
-static tn_status run_plain(const struct run *run, tn_node *node, tn_tensor *const *in,
-                           tn_tensor **out)
+static tn_status run_plain(const tn__run *run, tn_node *node, tn_tensor *const *in, tn_tensor **out)
 {
     tn_status status = node->no_grad ? tn_grad_begin(false) : TN_OK;
 
@@ -265,12 +240,12 @@ static tn_status run_plain(const struct run *run, tn_node *node, tn_tensor *cons
 }
 
 /* The run of this thread whose handler is called, for tn_node_run. */
-static _Thread_local const struct run *handled TN__TLS_NEAR;
+static _Thread_local const tn__run *handled TN__TLS_NEAR;
 
 /* Lets the handler run the node, and checks what it returned. */
-static tn_status run_handled(const struct run *run, tn_node *node)
+static tn_status run_handled(const tn__run *run, tn_node *node)
 {
-    const struct run *outer = handled;
+    const tn__run *outer = handled;
     tn_status status;
 
     for (int32_t i = 0; i < node->n_out; i++)
@@ -294,7 +269,7 @@ static tn_status wrong_node_count(const tn_node *node, const char *what, int64_t
 tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
                       int64_t n_out)
 {
-    struct run run = { .graph = NULL };
+    tn__run run = { .graph = NULL };
     tn_status status = tn__graph_node_check(NULL, node, "tn_node_run: node");
 
     if (!tn__given(out != NULL || n_out <= 0, "tn_node_run: out"))
@@ -325,9 +300,9 @@ tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tens
     return status;
 }
 
-static void put(struct run *run, const tn_node *node, tn_tensor *tensor)
+static void put(tn__run *run, const tn_node *node, tn_tensor *tensor)
 {
-    struct value *value = &run->values[node->id];
+    tn__run_value *value = &run->values[node->id];
 
     if (node->n_uses == 0) {
         tn_tensor_drop(tensor);
@@ -337,25 +312,19 @@ static void put(struct run *run, const tn_node *node, tn_tensor *tensor)
     value->left = node->n_uses;
 }
 
-/* Drops the inputs that no later node uses. */
-static void release_inputs(struct run *run, const tn_node *node)
+void tn__run_release(tn__run *run, const tn_node *node)
 {
-    for (int64_t i = 0; i < node->n_in; i++) {
-        struct value *value;
+    tn__run_value *value = &run->values[node->id];
 
-        if (tn__graph_is_none(node->in[i]))
-            continue;
-        value = &run->values[node->in[i]->id];
-        if (--value->left == 0) {
-            tn_tensor_drop(value->tensor);
-            value->tensor = NULL;
-        }
+    if (--value->left == 0) {
+        tn_tensor_drop(value->tensor);
+        value->tensor = NULL;
     }
 }
 
 /* A node of a block must not write into memory of the graph around it. The checks of the graph do
  * not see operators that return their input for some options, such as reshape. */
-static tn_status check_writes(const struct run *run, const tn_node *node)
+static tn_status check_writes(const tn__run *run, const tn_node *node)
 {
     for (int64_t i = 0; i < node->n_in; i++)
         for (int64_t k = 0;
@@ -368,7 +337,7 @@ static tn_status check_writes(const struct run *run, const tn_node *node)
     return TN_OK;
 }
 
-static tn_status run_step(struct run *run, tn_node *node)
+static tn_status run_step(tn__run *run, tn_node *node)
 {
     tn_status status = gather(run, node);
     uint64_t scope;
@@ -385,14 +354,16 @@ static tn_status run_step(struct run *run, tn_node *node)
     tn_scope_end(scope);
     if (status != TN_OK)
         return tn__graph_node_failed(node->name, node->path);
-    release_inputs(run, node);
+    for (int64_t i = 0; i < node->n_in; i++)
+        if (!tn__graph_is_none(node->in[i]))
+            tn__run_release(run, node->in[i]);
     for (int32_t i = 0; i < node->n_out; i++)
         put(run, tn_node_item(node, i), run->results[i]);
     return TN_OK;
 }
 
 /* Returns the tensor of a slot or constant. */
-static tn_tensor *held_tensor(const struct run *run, const tn_node *node)
+static tn_tensor *held_tensor(const tn__run *run, const tn_node *node)
 {
     tn_tensor *tensor;
     char path[32 + 3 * TN__NAME_LONGEST];
@@ -409,7 +380,7 @@ static tn_tensor *held_tensor(const struct run *run, const tn_node *node)
     return tn__tensor_ok(tensor) ? tensor : NULL;
 }
 
-static tn_status run_node(struct run *run, tn_node *node)
+tn_status tn__run_node(tn__run *run, tn_node *node)
 {
     tn_tensor *tensor = NULL;
     tn_status status = TN_OK;
@@ -435,7 +406,7 @@ static tn_status run_node(struct run *run, tn_node *node)
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* Passes the outputs to the scope of the caller. */
-static tn_status give_outputs(struct run *run, tn_tensor **out)
+static tn_status give_outputs(tn__run *run, tn_tensor **out)
 {
     const tn_node *node = run->graph->output;
     tn_status status = gather(run, node);
@@ -450,11 +421,10 @@ static tn_status give_outputs(struct run *run, tn_tensor **out)
     return status;
 }
 
-static tn_status run_all(struct run *run, tn_tensor **out)
+tn_status tn__run_begin(tn__run *run)
 {
-    tn_graph *graph = run->graph;
+    const tn_graph *graph = run->graph;
     int64_t most_in = 1, most_out = 1;
-    tn_status status = TN_ERR_MEMORY;
 
     for (tn_node *node = graph->first; node != NULL; node = node->next) {
         most_in = node->n_in > most_in ? node->n_in : most_in;
@@ -463,7 +433,25 @@ static tn_status run_all(struct run *run, tn_tensor **out)
     run->values = tn_calloc((size_t)graph->next_id + 1, sizeof *run->values);
     run->operands = tn_malloc((size_t)most_in * sizeof *run->operands);
     run->results = tn_malloc((size_t)most_out * sizeof *run->results);
-    if (run->values != NULL && run->operands != NULL && run->results != NULL)
+    return run->values != NULL && run->operands != NULL && run->results != NULL ? TN_OK
+                                                                                : TN_ERR_MEMORY;
+}
+
+void tn__run_end(tn__run *run)
+{
+    for (int64_t i = 0; run->values != NULL && i < run->graph->next_id; i++)
+        tn_tensor_drop(run->values[i].tensor);
+    tn_free(run->values);
+    tn_free(run->operands);
+    tn_free(run->results);
+}
+
+static tn_status run_all(tn__run *run, tn_tensor **out)
+{
+    tn_graph *graph = run->graph;
+    tn_status status = tn__run_begin(run);
+
+    if (status == TN_OK)
         status = check_inference(run);
     if (status == TN_OK)
         status = check_slots(graph);
@@ -472,14 +460,12 @@ static tn_status run_all(struct run *run, tn_tensor **out)
         run->bound = true;
     }
     for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next)
-        status = run_node(run, node);
+        status = tn__likely(node->part == 0) || run->handler != NULL || run->block || !tn__grad_on()
+                     ? tn__run_node(run, node)
+                     : tn__run_part(run, &node);
     if (status == TN_OK)
         status = give_outputs(run, out);
-    for (int64_t i = 0; run->values != NULL && i < graph->next_id; i++)
-        tn_tensor_drop(run->values[i].tensor);
-    tn_free(run->values);
-    tn_free(run->operands);
-    tn_free(run->results);
+    tn__run_end(run);
     return status;
 }
 
@@ -492,7 +478,7 @@ static tn_status wrong_count(const char *what, int64_t got, int64_t expected)
 tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
                         tn_tensor *const *in, tn_tensor **out)
 {
-    struct run run = { .graph = graph, .self = self, .handler = handler, .user = user, .in = in };
+    tn__run run = { .graph = graph, .self = self, .handler = handler, .user = user, .in = in };
     tn_status status;
 
     run.autocast = tn__autocast_pause(); /* the dtypes are those that the graph was built with */
@@ -504,7 +490,7 @@ tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handle
 tn_status tn__run_block(tn_graph *block, const int64_t *symbols, tn_tensor *const *in,
                         tn_tensor **out)
 {
-    struct run run = { .graph = block, .in = in, .block = true, .bound = symbols != NULL };
+    tn__run run = { .graph = block, .in = in, .block = true, .bound = symbols != NULL };
 
     if (symbols != NULL)
         memcpy(run.symbols, symbols, sizeof run.symbols);

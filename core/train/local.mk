@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/internal.h \
 	%D%/private.h \
 	%D%/averaging.c \
 	%D%/optimizer.c \

@@ -4,8 +4,8 @@
 #ifndef TN_CORE_TRAIN_PRIVATE_H
 #define TN_CORE_TRAIN_PRIVATE_H
 
-#include "core/module/internal.h"
 #include "core/plugin/check_thread.h"
+#include "core/train/internal.h"
 
 typedef struct tn__param_state {
     char *name;
@@ -67,7 +67,6 @@ struct tn_optimizer {
     tn__step_hooks hooks;
 };
 
-tn_optimizer *tn__optimizer_keep(tn_optimizer *optimizer);
 /* Returns the parameter with that index; NULL and sets the error if the index is out of range. */
 tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index);
 /* Appends a group. Its options are those of `spec` or, if `spec` is NULL, the optimizer's defaults,
@@ -88,6 +87,8 @@ void tn__optimizer_state_clear(tn__param *param);
 /* Runs the hooks of one kind; for those that get a state also `state` and `prefix`. */
 tn_status tn__step_hooks_run(tn_optimizer *optimizer, tn__step_kind kind, tn_state *state,
                              const char *prefix);
+/* Whether hooks of this kind would run. */
+bool tn__step_hooks_any(const tn_optimizer *optimizer, tn__step_kind kind);
 void tn__step_hooks_free(tn__step_hooks *hooks);
 
 #endif

@@ -51,6 +51,7 @@ struct batch {
     tn_tensor **parameters, **gradients;
     int64_t *index;
     int64_t count, room;
+    const struct given *given; /* NULL: .grad has the gradients */
 };
 
 static bool takes_closure(const tn_optimizer *optimizer)
@@ -58,11 +59,38 @@ static bool takes_closure(const tn_optimizer *optimizer)
     return (optimizer->def->flags & TN_OPTIMIZER_CLOSURE) != 0;
 }
 
+/* The gradients of a plan of whole steps. */
+struct given {
+    const int64_t *index;
+    tn_tensor *const *gradients;
+    int64_t count;
+};
+
+static tn_status batch_fill_given(tn_optimizer *optimizer, int64_t group, struct batch *batch)
+{
+    const struct given *given = batch->given;
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < given->count && status == TN_OK; i++) {
+        tn__param *param = &optimizer->params[given->index[i]];
+
+        if (param->group != group)
+            continue;
+        status = follow(param);
+        batch->parameters[batch->count] = param->tensor;
+        batch->gradients[batch->count] = given->gradients[i];
+        batch->index[batch->count++] = given->index[i];
+    }
+    return status;
+}
+
 static tn_status batch_fill(tn_optimizer *optimizer, int64_t group, struct batch *batch)
 {
     tn_status status = TN_OK;
 
     batch->count = 0;
+    if (batch->given != NULL)
+        return batch_fill_given(optimizer, group, batch);
     for (int64_t i = 0; i < batch->room && status == TN_OK; i++) {
         tn__param *param = &optimizer->params[i];
         tn_tensor *gradient = param->group == group ? gradient_of(param) : NULL;
@@ -161,7 +189,8 @@ static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch
     return status;
 }
 
-static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluation)
+static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluation,
+                             const struct given *given)
 {
     size_t room = (size_t)optimizer->count;
     tn_tensor **tensors = tn_malloc(2 * room * sizeof(tn_tensor *) + room * sizeof(int64_t));
@@ -174,6 +203,7 @@ static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluat
     batch.gradients = tensors + room;
     batch.index = (int64_t *)(void *)(tensors + 2 * room);
     batch.room = (int64_t)room;
+    batch.given = given;
     for (int64_t i = 0; i < optimizer->n_groups && status == TN_OK; i++)
         status = step_group(optimizer, i, &batch, evaluation);
     tn_free(tensors);
@@ -182,7 +212,8 @@ static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluat
 
 /* Performs a step without recording. If the rule does not call the closure itself, the closure is
  * called first. */
-static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluation)
+static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluation,
+                            const struct given *given)
 {
     const char *before;
     bool autocast;
@@ -200,7 +231,7 @@ static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluati
     before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
     tn_grad_begin(false);
     autocast = tn__autocast_pause();
-    status = step_groups(optimizer, evaluation);
+    status = step_groups(optimizer, evaluation, given);
     tn__autocast_resume(autocast);
     tn_grad_end();
     tn__error_plugin(before);
@@ -217,7 +248,7 @@ static tn_status step(tn_optimizer *optimizer, struct evaluation *evaluation)
     tn__range_begin(&range, TN_RANGE_STEP, optimizer->def->name, 0);
     status = tn__step_hooks_run(optimizer, TN__STEP_PRE, NULL, NULL);
     if (status == TN_OK)
-        status = step_plain(optimizer, evaluation);
+        status = step_plain(optimizer, evaluation, NULL);
     if (status == TN_OK)
         status = tn__step_hooks_run(optimizer, TN__STEP_POST, NULL, NULL);
     tn__range_end(&range, status);
@@ -260,6 +291,44 @@ tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)
         return NULL;
     }
     return tn_tensor_to_scope(evaluation.first);
+}
+
+/* ---- plans of whole steps -------------------------------------------------------------------- */
+
+tn_status tn__step_takes_gradients(const tn_optimizer *optimizer)
+{
+    if (takes_closure(optimizer))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "optimizer %s: it evaluates the loss itself; expected one that takes a step "
+                       "after backward",
+                       optimizer->def->name);
+    if (tn__step_hooks_any(optimizer, TN__STEP_PRE))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "optimizer %s: hooks run before its step, and gradients are not in .grad; "
+                       "expected none",
+                       optimizer->def->name);
+    return TN_OK;
+}
+
+bool tn__step_is_elementwise(const tn_optimizer *optimizer)
+{
+    return (optimizer->def->flags & TN_OPTIMIZER_ELEMENTWISE) != 0;
+}
+
+tn_status tn__step_update(tn_optimizer *optimizer, const int64_t *index,
+                          tn_tensor *const *gradients, int64_t count)
+{
+    const struct given given = { index, gradients, count };
+    struct evaluation evaluation = { .optimizer = optimizer };
+    tn__range range;
+
+    tn__range_begin(&range, TN_RANGE_STEP, optimizer->def->name, 0);
+    return tn__range_end(&range, step_plain(optimizer, &evaluation, &given));
+}
+
+tn_status tn__step_hooks_after(tn_optimizer *optimizer)
+{
+    return tn__step_hooks_run(optimizer, TN__STEP_POST, NULL, NULL);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */

@@ -274,6 +274,16 @@ static void run_drop(struct run *run)
         tn_free(run->at);
 }
 
+bool tn__step_hooks_any(const tn_optimizer *optimizer, tn__step_kind kind)
+{
+    bool any;
+
+    tn__hook_handles_lock();
+    any = global.rows[kind].count + optimizer->hooks.rows[kind].count > 0;
+    tn__hook_handles_unlock();
+    return any;
+}
+
 tn_status tn__step_hooks_run(tn_optimizer *optimizer, tn__step_kind kind, tn_state *state,
                              const char *prefix)
 {

@@ -6,8 +6,8 @@
 
 #include <tenon/plugin.h>
 
-extern TN_HIDDEN const tn_pass_def pass_constants, pass_conv_bn, pass_cse, pass_dead,
-    pass_decompose, pass_dropout, pass_epilogue, pass_linear_bn;
+extern TN_HIDDEN const tn_pass_def pass_checkpoint, pass_constants, pass_conv_bn, pass_cse,
+    pass_dead, pass_decompose, pass_dropout, pass_epilogue, pass_linear_bn;
 
 /* Reports "2 nodes removed". */
 TN_HIDDEN tn_status passes_report(const tn_pass_args *args, int64_t count, const char *what);

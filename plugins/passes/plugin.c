@@ -44,8 +44,8 @@ bool passes_is_op(const tn_node *node, const char *name)
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {
-    &pass_constants, &pass_conv_bn, &pass_cse,      &pass_dead,
-    &pass_decompose, &pass_dropout, &pass_epilogue, &pass_linear_bn,
+    &pass_checkpoint, &pass_constants, &pass_conv_bn,  &pass_cse,       &pass_dead,
+    &pass_decompose,  &pass_dropout,   &pass_epilogue, &pass_linear_bn,
 };
 
 static const tn_plugin passes = {

@@ -197,6 +197,105 @@ START_TEST(a_kept_call_is_recorded)
 }
 END_TEST
 
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static tn_tensor *batch_on(const tn_device *device, int from)
+{
+    double values[12];
+
+    for (int i = 0; i < 12; i++)
+        values[i] = (double)((i * 5 + from) % 7) / 4 - 0.5;
+    return put(device, TN_F32, TN_SHAPE(4, 3), values, DENSE);
+}
+
+/* Calls a module eagerly, and as a plan that the device records. */
+static bool launches_a_plan(const tn_device *device)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(Linear(3, 8), ReLU(), Linear(8, 4))"), *planned;
+    bool records = true;
+
+    there(net);
+    ok(tn_module_eval(net));
+    ok(tn_module_to(net, device, TN_F32));
+    planned = tn_module_copy(net);
+    ok(tn_module_compile(planned, "plan(device_graph=True)"));
+    ok(tn_grad_begin(false));
+    for (int i = 0; i < 4 && records; i++) {
+        tn_tensor *x = batch_on(device, i), *y = tn_module_call(net, x), *z, *later;
+        uint64_t kernels = device == tn_device_find("strict") ? counted(0) : 0;
+
+        there(y);
+        z = tn_module_call(planned, x);
+        records = z != NULL || tn_error_code() != TN_ERR_NOT_IMPLEMENTED;
+        if (!records) {
+            ck_assert_msg(strstr(tn_error_text(), "device_graph: ") != NULL, "%s", tn_error_text());
+            break;
+        }
+        ck_assert_msg(z != NULL, "%s", tn_error_text());
+        later = tn_module_call(planned, batch_on(device, i + 3)); /* z keeps its values */
+        there(later);
+        ck_assert(tn_equal(z, y));
+        ck_assert(!tn_equal(later, y));
+        if (device == tn_device_find("strict")) /* all work is done now */
+            ck_assert_uint_gt(counted(0), kernels + 2);
+        if (i == 2) /* the record reads the weights where they are */
+            for (int k = 0; k < 2; k++)
+                there(tn_mul_scalar_(tn_module_find_parameter(k == 0 ? net : planned, "0.weight"),
+                                     0.5));
+    }
+    tn_grad_end();
+    tn_error_clear();
+    tn_module_drop(net);
+    tn_module_drop(planned);
+    return records;
+}
+
+START_TEST(a_plan_is_recorded_once_and_launched)
+{
+    EACH_DEVICE(device)
+    {
+        bool records = launches_a_plan(device);
+        const char *type = tn_device_type(device);
+
+        ck_assert_msg(records == (strcmp(type, "strict") == 0 || strcmp(type, "cuda") == 0),
+                      "%s: %d", type, records);
+    }
+    ck_assert_uint_eq(counted(1), 0);
+}
+END_TEST
+
+static tn_status never_run(const tn_call *call)
+{
+    (void)call;
+    return tn_fail(TN_ERR_RUNTIME, "it ran");
+}
+
+START_TEST(a_plan_with_a_kernel_that_cannot_be_recorded_is_refused)
+{
+    static const tn_kernel_def unsafe = { TN_HEAD(tn_kernel_def), .op = "hardtanh",
+                                          .device = "strict",     .name = "waiting_hardtanh",
+                                          .revision = 1,          .dtypes = TN_BIT(TN_F32),
+                                          .run = never_run };
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(ReLU(), Hardtanh())");
+    tn_tensor *x = batch_on(strict(), 1);
+
+    there(net);
+    ok(tn_register(&unsafe));
+    ok(tn_module_eval(net));
+    ok(tn_module_compile(net, "plan(device_graph=True)"));
+    ck_assert_ptr_null(tn_module_call(net, x));
+    ck_assert_msg(strstr(tn_error_text(), "waiting_hardtanh: the device cannot record it; expected "
+                                          "kernels with TN_KERNEL_CAPTURE_SAFE") != NULL,
+                  "%s", tn_error_text());
+    tn_error_clear();
+    tn_module_drop(net);
+}
+END_TEST
+
 RUN_SUITE("capture", kernels_are_recorded_and_run_at_each_launch,
           what_waits_in_a_kernel_is_refused_by_the_kernels_name,
-          a_step_of_training_is_recorded_and_repeated, a_kept_call_is_recorded)
+          a_step_of_training_is_recorded_and_repeated, a_kept_call_is_recorded,
+          a_plan_is_recorded_once_and_launched,
+          a_plan_with_a_kernel_that_cannot_be_recorded_is_refused)

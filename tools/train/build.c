@@ -284,16 +284,18 @@ static tn_status build_amp(run *r)
     return r->scaler != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* Lets calls of the model run plans. In autocast they would run eagerly. */
+/* Lets steps, or calls of the model, run plans. In autocast they would run eagerly. */
 static tn_status build_plans(run *r)
 {
-    if (!setting_on(r->set, SET_COMPILE))
+    bool step = setting_on(r->set, SET_COMPILE_STEP);
+
+    if (!step && !setting_on(r->set, SET_COMPILE))
         return TN_OK;
     if (setting_on(r->set, SET_AMP))
         return tn_fail(TN_ERR_VALUE,
                        "--compile: calls in mixed precision have no plans, got --amp; "
                        "expected one of them");
-    return tn_module_compile(r->model, "plan(train=True)");
+    return step ? step_compile(r) : tn_module_compile(r->model, "plan(train=True)");
 }
 
 /* Finds out whether the optimizer evaluates the loss itself, which needs one batch for each step

@@ -59,6 +59,8 @@ static const setting_row rows[SETTINGS] = {
                   "mixed precision: bfloat16 on the cpu, float16 with scaled gradients elsewhere" },
     [SET_COMPILE] = { "compile", NULL, SETTING_FLAG, SETTING_KEPT, NULL, 0,
                       "steps run plans, which are made of the first one, with the same results" },
+    [SET_COMPILE_STEP] = { "compile-step", NULL, SETTING_FLAG, SETTING_KEPT, NULL, 0,
+                           "the same, with loss and optimizer in the plan, which has one memory" },
     [SET_SEED] = { "seed", "S", SETTING_COUNT, SETTING_SAME, "1", 0,
                    "of weights, order, splits and augmentation" },
     [SET_DEVICE] = { "device", "NAME", SETTING_TEXT, SETTING_KEPT, NULL, 0,

@@ -30,6 +30,7 @@ typedef enum setting {
     SET_EMA,
     SET_AMP,
     SET_COMPILE,
+    SET_COMPILE_STEP,
     SET_SEED,
     SET_DEVICE,
     SET_WORKERS,

@@ -55,18 +55,12 @@ static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
            tn_tensor_ndim(output) == 2 && tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
 }
 
-static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
-                         tn_tensor **loss)
+/* Computes the loss of a result of the model. *output becomes that result as the loss gets it. */
+static tn_status compute_loss(const run *r, tn_tensor *target, tn_tensor **output, tn_tensor **loss)
 {
-    tn_tensor *input = tn_pack_tensor(batch, 0), *target = tn_pack_tensor(batch, 1);
     tn_tensor *given[2];
     tn_status status;
 
-    if (target == NULL)
-        return tn_error_last_code();
-    status = tn_module_call_many(module, &input, 1, output, 1);
-    if (status != TN_OK)
-        return input_failed(input);
     *output = work_scores(*output, target);
     if (*output == NULL)
         return tn_error_last_code();
@@ -83,6 +77,18 @@ static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **
         return tn_fail(TN_ERR_VALUE, "--loss: the result has %lld elements; expected one number",
                        (long long)tn_tensor_numel(*loss));
     return status;
+}
+
+static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
+                         tn_tensor **loss)
+{
+    tn_tensor *input = tn_pack_tensor(batch, 0), *target = tn_pack_tensor(batch, 1);
+    tn_status status;
+
+    if (target == NULL)
+        return tn_error_last_code();
+    status = tn_module_call_many(module, &input, 1, output, 1);
+    return status == TN_OK ? compute_loss(r, target, output, loss) : input_failed(input);
 }
 
 tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
@@ -186,6 +192,69 @@ static tn_status backward(run *r, tn_tensor *loss, int64_t share)
     return part != NULL ? tn_backward(part) : tn_error_last_code();
 }
 
+static tn_status clip(const run *r)
+{
+    return setting_text(r->set, SET_CLIP_NORM) == NULL
+               ? TN_OK
+               : tn_clip_grad_norm(r->learning, r->n_learning,
+                                   setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
+}
+
+/* ---- whole steps ----------------------------------------------------------------------------- */
+
+/* The loss of a whole step: a module that gets the result of the model and the target. */
+static tn_status call_loss(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    tn_tensor *result = tn_pack_tensor(input, 0), *target = tn_pack_tensor(input, 1), *loss = NULL;
+    tn_status status = result != NULL && target != NULL
+                           ? compute_loss(tn_module_user(self), target, &result, &loss)
+                           : tn_error_last_code();
+
+    return status == TN_OK ? tn_pack_add(output, NULL, tn_value_tensor(loss)) : status;
+}
+
+static tn_status clip_whole(void *user)
+{
+    return clip(user);
+}
+
+tn_status step_compile(run *r)
+{
+    tn_step_options options = TN_STEP_OPTIONS;
+    tn_status status;
+
+    if (setting_count(r->set, SET_ACCUMULATE) > 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "--compile-step: a step has one batch, got --accumulate %lld; expected "
+                       "--compile, or one of them",
+                       (long long)setting_count(r->set, SET_ACCUMULATE));
+    r->loss = tn_module_plain("Loss");
+    status = r->loss != NULL ? tn_module_set_call(r->loss, call_loss, r, NULL)
+                             : tn_error_last_code();
+    if (status == TN_OK)
+        status = tn_module_add_child(r->loss, "criterion", r->criterion);
+    if (status != TN_OK)
+        return status;
+    options.gradients = setting_text(r->set, SET_CLIP_NORM) != NULL ? clip_whole : NULL;
+    options.user = r;
+    r->whole = tn_step_new(r->model, r->loss, r->optimizer, &options);
+    return r->whole != NULL ? TN_OK : tn_error_prefix("--compile-step: ");
+}
+
+/* Takes a step with a batch. */
+static tn_status run_whole(const run *r, tn_pack *batch, tn_tensor **output, tn_tensor **loss)
+{
+    tn_tensor *in[] = { tn_pack_tensor(batch, 0), tn_pack_tensor(batch, 1) }, *out[2];
+    tn_status status = in[0] != NULL && in[1] != NULL ? tn_step_run(r->whole, in, 2, out, 2)
+                                                      : tn_error_last_code();
+
+    if (status != TN_OK)
+        return status;
+    *loss = out[0];
+    *output = work_scores(out[1], in[1]);
+    return *output != NULL ? TN_OK : tn_error_last_code();
+}
+
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
 {
     TN_SCOPE;
@@ -199,8 +268,9 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
     if (status == TN_OK && r->pending == 0)
         status = tn_optimizer_zero_grad(r->optimizer);
     if (status == TN_OK)
-        status = step_forward(r, r->model, batch, &output, &result);
-    if (status == TN_OK)
+        status = r->whole != NULL ? run_whole(r, batch, &output, &result)
+                                  : step_forward(r, r->model, batch, &output, &result);
+    if (status == TN_OK && r->whole == NULL)
         status = backward(r, result, share);
     if (status != TN_OK)
         return status;
@@ -213,14 +283,6 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
     r->counted += samples;
     r->pending++;
     return count_right(r, batch, output, samples);
-}
-
-static tn_status clip(const run *r)
-{
-    return setting_text(r->set, SET_CLIP_NORM) == NULL
-               ? TN_OK
-               : tn_clip_grad_norm(r->learning, r->n_learning,
-                                   setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
 }
 
 /* What the closure of a step needs. */
@@ -261,13 +323,13 @@ tn_status step_take(run *r, tn_pack *batch)
 
     if (r->scaler != NULL)
         status = tn_grad_scaler_unscale_(r->scaler, r->optimizer);
-    if (status == TN_OK)
+    if (status == TN_OK && r->whole == NULL)
         status = clip(r);
     if (status == TN_OK && r->evaluates)
         status = step_evaluating(r, batch);
-    else if (status == TN_OK && r->scaler == NULL)
+    else if (status == TN_OK && r->scaler == NULL && r->whole == NULL)
         status = tn_optimizer_step(r->optimizer);
-    else if (status == TN_OK)
+    else if (status == TN_OK && r->scaler != NULL)
         status = tn_grad_scaler_step(r->scaler, r->optimizer, &taken);
     if (status == TN_OK && r->scaler != NULL)
         status = tn_grad_scaler_update(r->scaler);

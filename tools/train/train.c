@@ -13,6 +13,8 @@ static void run_free(run *r)
     tn_checkpoint_drop(r->checkpoint);
     tn_loader_drop(r->loader);
     tn_scheduler_drop(r->scheduler);
+    tn_step_drop(r->whole);
+    tn_module_drop(r->loss);
     tn_grad_scaler_drop(r->scaler);
     tn_optimizer_drop(r->optimizer);
     tn_module_drop(r->average);

@@ -33,6 +33,8 @@ typedef struct run {
     tn_optimizer *optimizer;
     bool evaluates; /* the optimizer computes the loss in its step, any number of times */
     tn_scheduler *scheduler;
+    tn_step *whole;         /* with --compile-step: runs whole steps; NULL: without */
+    tn_module *loss;        /* of `whole` */
     const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
     tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
     tn_loader *loader;
@@ -83,6 +85,8 @@ tn_status head_replace(run *r);
 
 /* ---- step.c ---- */
 
+/* Makes what --compile-step needs. */
+tn_status step_compile(run *r);
 /* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
 /* Takes a step with the gradients of the pending batches. `batch` is the last of them: an optimizer

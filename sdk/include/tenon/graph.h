@@ -470,5 +470,15 @@ TN_API tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn
  * has none. [borrowed] [null-through] */
 TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 
+/* ---- parts that are computed again ----------------------------------------------------------- */
+
+/* Puts a node into a part whose values backward computes again (tn_checkpoint_call) in place of
+ * keeping them; 0: into none. Nodes of one part that follow one another are run as one function
+ * where gradients are recorded, if no handler runs them. Copies of the graph have the parts; texts
+ * have not. Refused for nodes that write into tensors, which must happen once. [null-through] */
+TN_API tn_status tn_node_set_part(tn_node *node, int64_t part);
+/* Returns the part of a node; 0: none, or `node` is NULL. */
+TN_API int64_t tn_node_part(const tn_node *node);
+
 TN_END_DECLS
 #endif

@@ -9,7 +9,7 @@
 #define TENON_TRAIN_H
 
 #include <tenon/convert.h>
-#include <tenon/state.h>
+#include <tenon/graph.h>
 
 TN_BEGIN_DECLS
 
@@ -296,6 +296,50 @@ TN_API int64_t tn_average_count(tn_module *average);
  * called. [null-ok: device, user] [null-through] */
 TN_API tn_status tn_module_update_statistics(tn_module *module, tn_tensor *(*next)(void *user),
                                              void *user, const tn_device *device);
+
+/* ---- whole steps ----------------------------------------------------------------------------- */
+
+/* A step of training as one plan: forward, loss, backward and the update of the parameters run with
+ * one memory for all values between, without history and without .grad. The losses and parameters
+ * have the bits of eager steps: tn_optimizer_zero_grad, the calls, tn_backward, tn_optimizer_step.
+ * Only one thread at a time may run a step, and no other may use the optimizer meanwhile. */
+typedef struct tn_step tn_step;
+
+typedef struct tn_step_options {
+    uint32_t size;     /* sizeof(tn_step_options) */
+    uint32_t bindings; /* most plans that are kept, for other inputs; 0: 8 */
+    /* Called when a plan is made, between backward and the update: .grad of the parameters are
+     * tensors without values then, and what changes them is recorded, as tn_clip_grad_norm without
+     * `norm`. Failing makes the run fail. May be NULL. */
+    tn_status (*gradients)(void *user);
+    void *user; /* must live as long as the step */
+} tn_step_options;
+#define TN_STEP_OPTIONS                                                                            \
+    {                                                                                              \
+        (uint32_t)sizeof(tn_step_options), 8, NULL, NULL                                           \
+    }
+
+/* Returns a step of the module with the optimizer. `loss` is a module, such as CrossEntropyLoss(),
+ * that is called with the first result of the module and the target; NULL: the first result of the
+ * module is the loss. Fails if the optimizer evaluates the loss itself, or has hooks before its
+ * step. The step keeps all three. [owned] [null-ok: loss, options] [null-through] */
+TN_API tn_step *tn_step_new(tn_module *module, tn_module *loss, tn_optimizer *optimizer,
+                            const tn_step_options *options);
+/* Takes a step. `in` has the inputs of the module, TN_NONE for None, and with a loss the target
+ * after them. Stores the loss, which has no history, and then the first results of the module in
+ * `out`. The first run for inputs of other dtypes, shapes, strides or devices makes a plan, and so
+ * does a run after a change of the module, its modes or the parameters of the optimizer; learning
+ * rates and other options of the optimizer may change at any time. Fails, with the reason, if there
+ * can be no plan (docs/guides/graphs.md); a run that fails may have changed parameters and buffers.
+ * [scoped] [array: in n_in, out n_out] */
+TN_API tn_status tn_step_run(tn_step *step, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                             int64_t n_out);
+/* Like tn_plan_describe and tn_plan_print, for the plan that was used last. Fail before the first
+ * run. [null-ok: out] */
+TN_API tn_status tn_step_describe(tn_step *step, tn_plan_stats *out);
+TN_API int64_t tn_step_print(tn_step *step, char *out, size_t size);
+/* Frees a step. [null-ok: step] */
+TN_API void tn_step_drop(tn_step *step);
 
 TN_END_DECLS
 #endif
