@@ -290,7 +290,7 @@ static tn_tensor *exponential(int which, tn_tensor *x, bool inplace)
     }
 }
 
-/* Returns the gradient of 3 f(x) and the result; `taken`: tensors that the call allocated. */
+/* Returns a copy of the gradient of 3 f(x), and the result; `taken`: tensors that the call allocated. */
 static tn_tensor *slope_of(int which, tn_tensor *x, bool inplace, tn_tensor **y, int64_t *taken)
 {
     int64_t before;
@@ -301,7 +301,7 @@ static tn_tensor *slope_of(int which, tn_tensor *x, bool inplace, tn_tensor **y,
     *taken = requests() - before;
     tn_tensor_set_grad(x, TN_NONE);
     ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(*y, 3))), TN_OK);
-    return tn_tensor_grad(x);
+    return tn_copy(tn_tensor_grad(x));
 }
 
 START_TEST(exponential_units_in_place_save_their_result)
