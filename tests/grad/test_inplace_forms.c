@@ -324,6 +324,109 @@ START_TEST(gradients_of_activations_in_place_are_those_of_pytorch_at_the_bounds)
 }
 END_TEST
 
+/* ---- elu, selu, celu: the gradient by the result, as in PyTorch ---- */
+
+enum { ELU, SELU, CELU, ELU_ZERO, ELU_NEGATIVE, ELU_INFINITE, CELU_NEGATIVE, EXPONENTIALS };
+static const struct exponential {
+    double positive, negative, inner; /* x > 0 ? positive x : negative (e^(inner x) - 1) */
+    bool kept;                        /* the result does not suffice */
+} exponentials[EXPONENTIALS] = {
+    { 1, 1.5, 1, false },
+    { 1.0507009873554804934193349852946,
+      1.0507009873554804934193349852946 * 1.6732632423543772848170429916717, 1, false },
+    { 1, 0.75, 1 / 0.75, false },
+    { 1, 0, 1, false },
+    { 1, -2, 1, true },
+    { 1, INFINITY, 1, true },
+    { 1, -2, -0.5, true }
+};
+
+static tn_tensor *exponential(int which, tn_tensor *x, bool inplace)
+{
+    double alpha = exponentials[which].negative;
+
+    switch (which) {
+    case SELU: return inplace ? tn_selu_(x) : tn_selu(x);
+    case CELU:
+    case CELU_NEGATIVE: return inplace ? tn_celu_(x, alpha) : tn_celu(x, alpha);
+    default: return inplace ? tn_elu_(x, alpha) : tn_elu(x, alpha);
+    }
+}
+
+/* Returns a copy of the gradient of 3 f(x), and the result; `taken`: tensors that the call allocated. */
+static tn_tensor *slope_of(int which, tn_tensor *x, bool inplace, tn_tensor **y, int64_t *taken)
+{
+    int64_t before;
+
+    *y = tn_mul_scalar(x, 1);
+    before = requests();
+    *y = exponential(which, *y, inplace);
+    *taken = requests() - before;
+    tn_tensor_set_grad(x, TN_NONE);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(*y, 3))), TN_OK);
+    return tn_copy(tn_tensor_grad(x));
+}
+
+START_TEST(exponential_units_in_place_save_their_result)
+{
+    static const tn_dtype dtypes[] = { TN_F64, TN_F32, TN_F16, TN_BF16 };
+    static const double close[] = { 1e-14, 1e-6, 1e-2, 6e-2 };
+
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < EXPONENTIALS; i++) {
+            TN_SCOPE;
+            const struct exponential *e = &exponentials[i];
+            int64_t taken, ignored;
+            tn_tensor *x = with_grad(
+                          tn_cast(tn_tensor_from(points, TN_F64, TN_SHAPE(POINTS)), dtypes[d])),
+                      *y, *want = slope_of(i, x, false, &y, &ignored),
+                      *got = slope_of(i, x, true, &y, &taken);
+
+            ck_assert_msg((taken > 0) == e->kept, "unit %d, %s: %d tensors were made", i,
+                          tn_dtype_name(dtypes[d]), (int)taken);
+            for (int k = 0; k < POINTS; k++) {
+                double by_x = at(want, k), by_y = at(got, k), value = at(y, k);
+
+                if (e->kept)
+                    ck_assert(by_y == by_x || (isnan(by_y) && isnan(by_x)));
+                else if (d == 0) /* these bits are those of PyTorch's formula */
+                    ck_assert_msg(
+                        by_y == 3 * (value <= 0 ? (value + e->negative) * e->inner : e->positive),
+                        "unit %d: gradient at %g is %.17g", i, points[k], by_y);
+                ck_assert_msg(e->kept || fabs(by_y - by_x) <= close[d] * 5,
+                              "unit %d, %s: gradient at %g is %g, not %g", i,
+                              tn_dtype_name(dtypes[d]), points[k], by_y, by_x);
+            }
+            FINE();
+        }
+}
+END_TEST
+
+START_TEST(exponential_units_in_place_have_the_gradients_of_pytorch)
+{
+    static const double want[3][6] = { { 0.22404180765538761, 2.7293879687068503, 4.5, 3, 3, 0 },
+                                       { 0.2625918362407944, 3.1990234591335156, 5.27429802254213,
+                                         3.1521029620664414, 3.1521029620664414, 0 },
+                                       { 0.05494691666620266, 1.540251357097776, 3, 3, 3, 0 } };
+    const double from[] = { -3, -0.5, 0, 0.25, INFINITY, -INFINITY };
+
+    for (int i = ELU; i <= CELU; i++) {
+        TN_SCOPE;
+        tn_tensor *x = with_grad(tn_tensor_from(from, TN_F64, TN_SHAPE(6))), *y;
+        int64_t ignored;
+        tn_tensor *got = slope_of(i, x, true, &y, &ignored);
+
+        for (int k = 0; k < 6; k++)
+            ck_assert_double_eq_tol(at(got, k), want[i][k], 1e-15);
+        y = tn_mul_scalar(x, 1);
+        exponential(i, y, true);
+        tn_add_scalar_(y, 1); /* the result was saved: it may not change */
+        ck_assert_int_eq(tn_backward(tn_sum(y)), TN_ERR_RUNTIME);
+        FAILED(TN_ERR_RUNTIME, "is at version 2; expected version 1");
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("in-place forms");
