@@ -439,6 +439,8 @@ int main(void)
     tcase_add_test(tests, derivatives_in_place_agree_with_central_differences);
     tcase_add_test(tests, activations_in_place_save_the_result_if_that_suffices);
     tcase_add_test(tests, gradients_of_activations_in_place_are_those_of_pytorch_at_the_bounds);
+    tcase_add_test(tests, exponential_units_in_place_save_their_result);
+    tcase_add_test(tests, exponential_units_in_place_have_the_gradients_of_pytorch);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
