@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops that copy elements unchanged (fill, reverse, gather), signs, and bitwise operations on bytes. */
+ * Loops that copy elements unchanged (fill, reverse, gather), signs, and bitwise
+ * operations on bytes. */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -8,7 +9,7 @@
 /* A vector of 64 bytes, unaligned. The compiler divides it for narrower instruction sets. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* ---- fill, reverse, gather, signs ------------------------------------------------------------------- */
+/* ---- fill, reverse, gather, signs ------------------------------------------------------------ */
 
 #define TEMPLATE "simd/copy_template.h"
 #include "base/for_sizes.h"

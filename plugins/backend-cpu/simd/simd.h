@@ -16,9 +16,10 @@
 
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
-    X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
-    X(rnn, set) X(softmax, set) X(special, set) X(winograd, set)
+    X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set)                   \
+    X(functions, set) X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pool, set)    \
+    X(random, set) X(reduction, set) X(rnn, set) X(softmax, set) X(special, set)                   \
+    X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
