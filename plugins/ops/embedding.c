@@ -128,7 +128,12 @@ static tn_status embedding_bag_infer(tn_infer *infer)
             "padding_idx: out of range, got %lld; expected the index of one of the %lld rows of "
             "weight",
             (long long)o->padding_idx, (long long)weight->shape[0]);
-    return tn__common_open(infer);
+    tn__common_plain(&infer->out[0], tn_view_dtype(weight),
+                     TN_SHAPE(offsets == NULL
+                                  ? index->shape[0]
+                                  : offsets->shape[0] - (o->include_last_offset ? 1 : 0),
+                              weight->shape[1]));
+    return TN_OK;
 }
 
 /* Returns a bool tensor: true where an index counts, false where it is padding_idx. */

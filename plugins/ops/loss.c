@@ -293,9 +293,14 @@ static tn_status cross_entropy_weighted_decompose(const tn_decompose *call)
 static tn_status nll_loss_weighted_infer(tn_infer *infer)
 {
     const tn_nll_loss_weighted_options *o = infer->options;
-    tn_status status = check(infer, o->reduction);
+    tn_status status = check_word(o->reduction);
 
-    return status == TN_OK ? weighted_classes(infer, false) : status;
+    if (status == TN_OK)
+        status = weighted_classes(infer, false);
+    tn__common_plain(&infer->out[0], infer->dtype,
+                     strcmp(o->reduction, "none") == 0 ? tn__common_shape(infer->in[1])
+                                                       : (tn_ints){ NULL, 0 });
+    return status;
 }
 
 static tn_status nll_loss_weighted_decompose(const tn_decompose *call)

@@ -104,11 +104,29 @@ static tn_tensor *positions(tn_tensor *rows, tn_tensor *values, bool right)
     return at;
 }
 
+/* Returns a wider dtype of the same order, for which devices have kernels; AUTO if there is none.
+ */
+static tn_dtype wider(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F16:
+    case TN_BF16: return TN_F32;
+    case TN_U8:
+    case TN_I8:
+    case TN_I16: return TN_I32;
+    default: return TN_DTYPE_AUTO;
+    }
+}
+
 static tn_status searchsorted_decompose(const tn_decompose *call)
 {
     const tn_searchsorted_options *o = call->options;
     tn_tensor *rows = call->in[0], *values = call->in[1], *y;
+    tn_dtype wide = wider(tn_tensor_dtype(rows));
 
+    if (wide != TN_DTYPE_AUTO)
+        return tn__common_given(
+            call->out, tn_searchsorted(tn_cast(rows, wide), tn_cast(values, wide), call->in[2], o));
     if (call->in[2] != TN_NONE)
         rows = tn_gather(rows, call->in[2], -1);
     if (rows == NULL)

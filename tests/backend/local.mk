@@ -24,7 +24,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
 	%D%/test_conv_activation %D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
-	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
+	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_index_rows %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random %D%/test_shared_memory \
 	%D%/test_reduction %D%/test_reduction_prod %D%/test_rnn %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
@@ -158,6 +158,11 @@ EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_reduction_prod_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_reduction_prod_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_reduction_prod_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_index_rows_SOURCES = %D%/test_index_rows.c $(TN_BACKEND_SHARED)
+%C%_test_index_rows_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_index_rows_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_index_rows_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_integers_SOURCES = %D%/test_integers.c $(TN_BACKEND_SHARED)
 %C%_test_integers_CPPFLAGS = $(TN_TEST_CPPFLAGS)

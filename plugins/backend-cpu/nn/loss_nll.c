@@ -53,12 +53,14 @@ static tn_status bad_target(const tn_call *call, int64_t target, int64_t n, int6
                    call->op, (long long)n, (long long)target, (long long)classes - 1);
 }
 
-/* Returns one element; float32 is read without a call of a conversion function. */
+/* Returns one element; float32 and float64 are read without a call of a conversion function. */
 static inline double number_at(const tn_view *view, int64_t offset)
 {
     const char *at = tn__view_at(view);
     if (view->dtype.code == 2 && view->dtype.bits == 32)
         return ((const float *)(const void *)at)[offset];
+    if (view->dtype.code == 2 && view->dtype.bits == 64)
+        return ((const double *)(const void *)at)[offset];
     return get(view, offset);
 }
 

@@ -56,12 +56,12 @@ static tn_status run_signbit(const tn_call *call)
  * and NaN are x and 0. */
 static inline float split_f32(float x, int32_t *exponent)
 {
-    bool tiny = x > -0x1p-126f && x < 0x1p-126f;
+    bool tiny = (x > -0x1p-126f) & (x < 0x1p-126f);
     float in = tiny ? x * 0x1p25f : x, mantissa;
     uint32_t bits;
     memcpy(&bits, &in, sizeof bits);
     int32_t field = (int32_t)(bits >> 23 & 0xff);
-    bool odd = x == 0 || field == 0xff;
+    bool odd = (x == 0) | (field == 0xff);
     bits = (bits & 0x807fffffu) | 0x3f000000u;
     memcpy(&mantissa, &bits, sizeof bits);
     *exponent = odd ? 0 : field - 126 - (tiny ? 25 : 0);
@@ -70,12 +70,12 @@ static inline float split_f32(float x, int32_t *exponent)
 
 static inline double split_f64(double x, int32_t *exponent)
 {
-    bool tiny = x > -0x1p-1022 && x < 0x1p-1022;
+    bool tiny = (x > -0x1p-1022) & (x < 0x1p-1022);
     double in = tiny ? x * 0x1p54 : x, mantissa;
     uint64_t bits;
     memcpy(&bits, &in, sizeof bits);
-    int32_t field = (int32_t)(bits >> 52 & 0x7ff);
-    bool odd = x == 0 || field == 0x7ff;
+    int32_t field = (int32_t)(bits >> 52) & 0x7ff;
+    bool odd = (x == 0) | (field == 0x7ff);
     bits = (bits & 0x800fffffffffffffu) | 0x3fe0000000000000u;
     memcpy(&mantissa, &bits, sizeof bits);
     *exponent = odd ? 0 : field - 1022 - (tiny ? 54 : 0);

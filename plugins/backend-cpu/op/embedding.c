@@ -57,6 +57,16 @@ static tn_status bag_of(const struct job *job, int64_t bag, double *all, void *s
 {
     const tn_view *y = job->call->out[0];
     char *to = tn__view_at(y) + bag * y->strides[0] * tn__view_item(y);
+    if (job->length <= TOGETHER && !job->load) { /* the sum in the type itself is the result */
+        const double numbers[3] = { 1 / (double)job->length };
+        int64_t item = tn__view_item(y);
+        memset(to, 0, (size_t)(job->wide * item));
+        tn_status status = add_rows(job, bag, 0, job->length, to, room);
+        if (job->mean)
+            tn__loop_of(TN__EW_mul_scalar, job->ct)(job->wide, to, item, to, item, to, item,
+                                                    numbers);
+        return status;
+    }
     for (int64_t j = 0; j < job->wide; j++)
         all[j] = 0;
     for (int64_t at = 0; at < job->length; at += TOGETHER) {
@@ -69,7 +79,7 @@ static tn_status bag_of(const struct job *job, int64_t bag, double *all, void *s
             all[j] += job->ct == TN__F32 ? (double)((float *)sum)[j] : ((double *)sum)[j];
     }
     for (int64_t j = 0; job->mean && j < job->wide; j++)
-        all[j] /= (double)job->length;
+        all[j] *= 1 / (double)job->length;
     tn__dtype_store(TN__F64, tn_view_dtype(y))(job->wide, all, to, tn__view_item(y));
     return TN_OK;
 }

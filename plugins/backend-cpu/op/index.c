@@ -68,6 +68,8 @@ static void rows(const struct job *job, int64_t n, char *x, int64_t sx, char *ot
     } else if (job->add) {
         for (int64_t i = 0; i < n; i++)
             add_one(job, x + i * sx, other + i * so);
+    } else if (!job->gather && so == 0 && sx == job->item && tn__copy_index(job->item) >= 0) {
+        tn__simd.copy->fill[tn__copy_index(job->item)](n, x, other);
     } else if (sx == job->item && so == job->item) {
         if (job->gather)
             memcpy(other, x, (size_t)(n * job->item));

@@ -9,8 +9,7 @@
 /* A vector of 64 bytes, unaligned. The compiler divides it for narrower instruction sets. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* ---- fill, reverse, gather, signs
- * ------------------------------------------------------------------- */
+/* ---- fill, reverse, gather, signs ------------------------------------------------------------ */
 
 #define TEMPLATE "simd/copy_template.h"
 #include "base/for_sizes.h"

@@ -58,12 +58,20 @@ typedef seen_f64 odd_f64(double a, double b);
     }
 KEYED(exp, tn__size_key(a), TN__EXP_LIMIT)
 KEYED(log, tn__log_key(a), TN__LOG_LIMIT)
+KEYED(exp2, tn__size_key(a), 0x42fa0000u) /* 125 */
 KEYED(circle, tn__size_key(a), TN__CIRCLE_LIMIT)
 KEYED(erfc, tn__size_key(a), TN__ERFC_LIMIT)
 TESTED(always, f32, float, tn__fits_always)
 TESTED(angle, f32, float, tn__angle_fits)
 TESTED(rest, f32, float, tn__rest_fits)
 TESTED(power, f32, float, tn__power_fits)
+
+/* 2^x for |x| <= 125, by the series of e^r: r is ln 2 times the distance from the next integer. */
+TN__INTO_LOOPS float exp2_within(float x)
+{
+    float shifted = x + 0x1.8p23f;
+    return tn__near_exp_of_f32((x - (shifted - 0x1.8p23f)) * 0.69314718056f, shifted);
+}
 
 /* The two versions of functions of one number; the operand b is not used. */
 #define WAY(name, expr)                                                                            \
@@ -77,6 +85,7 @@ TESTED(power, f32, float, tn__power_fits)
     WAY(name##_far, far_expr)
 /* clang-format off */
 WAYS(exp, tn__near_exp_f32(a), tn__exp_f32(a))
+WAYS(exp2, exp2_within(a), tn__exp2_f32(a))
 WAYS(log, tn__near_log_f32(a), tn__log_f32(a))
 WAYS(log2, tn__near_log2_f32(a), tn__log2_f32(a))
 WAYS(log10, tn__near_log10_f32(a), tn__log10_f32(a))
@@ -99,6 +108,7 @@ static inline float remainder_far(float a, float b)
 }
 /* clang-format off */
 GUARDED(exp, f32, exp, exp_near, exp_far)
+GUARDED(exp2, f32, exp2, exp2_near, exp2_far)
 GUARDED(log, f32, log, log_near, log_far)
 GUARDED(log2, f32, log, log2_near, log2_far)
 GUARDED(log10, f32, log, log10_near, log10_far)
@@ -126,7 +136,6 @@ GUARDED(pow, f32, power, tn__near_pow_f32, power_far)
 UNARY(expm1, tn__expm1_f32(a))
 UNARY(log1p, tn__log1p_f32(a))
 UNARY(atanh, tn__wide_atanh(a))
-UNARY(exp2, tn__exp2_f32(a))
 BINARY(hypot, tn__wide_hypot(a, b))
 UNARY(tanh, tn__near_tanh_f32(a))
 UNARY(erf, tn__near_erf_f32(a))

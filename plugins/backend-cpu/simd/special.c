@@ -48,7 +48,12 @@ BINARY(nextafter, tn__of_bits_f64(next_f64(tn__bits_f64(a), tn__bits_f64(b))))
 TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
 {
     float low = x < p ? p : x, in = low > q ? q : low;
-    return tn__log_f32(in / (1 - in));
+    float odds = in / (1 - in);
+    int tiny = odds < 0x1p-126f;
+    float y = tn__near_log_f32(tiny ? odds * 0x1p25f : odds) - (tiny ? 17.328679514f : 0);
+    y = odds > TN__LARGEST_F32 ? odds : y;
+    y = odds == 0 ? -__builtin_inff() : y;
+    return odds >= 0 ? y : __builtin_nanf("");
 }
 TN__INTO_LOOPS double log_odds_f64(double x, double p, double q)
 {
@@ -226,25 +231,28 @@ TN__INTO_LOOPS double cotangent_of_pi(double f)
  * sign, and at the negative integers, where there is no sign. */
 static void digamma_group(const double *x, double *y)
 {
-    double t[GROUP], steps[GROUP] = { 0 };
-    bool left = false;
+    double t[GROUP], squares[GROUP], steps[GROUP] = { 0 }, series[GROUP] = { 0 }, least = 1;
     for (int j = 0; j < GROUP; j++) {
-        left |= x[j] < 0.5;
+        least = x[j] < least ? x[j] : least;
         t[j] = x[j] < 0.5 ? 1 - x[j] : x[j];
+        squares[j] = 1 / ((t[j] + STEPS) * (t[j] + STEPS));
     }
     for (int k = 0; k < STEPS; k += 2)
         for (int j = 0; j < GROUP; j++) {
             double a = t[j] + k, b = t[j] + (k + 1);
             steps[j] += (a + b) / (a * b);
         }
+    for (int i = BERNOULLI; i >= 1; i--) {
+        const double term = bernoulli[i - 1] / (2.0 * i);
+        for (int j = 0; j < GROUP; j++)
+            series[j] = TN__MA64(series[j], squares[j], term);
+    }
     for (int j = 0; j < GROUP; j++) {
-        double z = t[j] + STEPS, inverse = 1 / z, square = inverse * inverse, series = 0;
-        for (int i = BERNOULLI; i >= 1; i--)
-            series = TN__MA64(series, square, bernoulli[i - 1] / (2.0 * i));
-        double all = tn__log64(z) - 0.5 * inverse - series * square - steps[j];
+        double z = t[j] + STEPS, inverse = 1 / z;
+        double all = tn__near_log64(z) - 0.5 * inverse - series[j] * squares[j] - steps[j];
         y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
     }
-    if (!left)
+    if (least >= 0.5)
         return;
     for (int j = 0; j < GROUP; j++) {
         double f = fraction(x[j]), mirrored = y[j] - PI * cotangent_of_pi(f);
@@ -258,22 +266,31 @@ static void digamma_group(const double *x, double *y)
  * of x (x + 1) ... (x + LEAST - 1). In float64 the difference would lose digits near 1 and 2. */
 static void lgamma_group(const double *x, double *y)
 {
-    bool left = false;
+    double t[GROUP], product[GROUP], inverse[GROUP], series[GROUP] = { 0 };
+    double least = 1;
     for (int j = 0; j < GROUP; j++) {
-        double t = x[j] < 0.5 ? 1 - x[j] : x[j], base = t < LEAST ? t : 1, product = base;
-        double z = t < LEAST ? t + LEAST : t, inverse = 1 / z, square = inverse * inverse;
-        double series = 0;
-        for (int k = 1; k < LEAST; k++)
-            product *= base + k;
-        for (int i = BERNOULLI; i >= 1; i--)
-            series = TN__MA64(series, square, bernoulli[i - 1] / (2.0 * i * (2.0 * i - 1)));
-        double all = (z - 0.5) * tn__log64(z) - z + 0.91893853320467274178 + series * inverse;
-        all -= t < LEAST ? tn__log64(product) : 0;
-        all = (t == 1) | (t == 2) ? 0 : all;
-        y[j] = t > TN__LARGEST_F64 ? t : all;
-        left |= x[j] < 0.5;
+        least = x[j] < least ? x[j] : least;
+        t[j] = x[j] < 0.5 ? 1 - x[j] : x[j];
+        product[j] = 1;
+        inverse[j] = 1 / (t[j] < LEAST ? t[j] + LEAST : t[j]);
     }
-    if (!left)
+    for (int k = 0; k < LEAST; k++)
+        for (int j = 0; j < GROUP; j++)
+            product[j] *= t[j] < LEAST ? t[j] + k : 1;
+    for (int i = BERNOULLI; i >= 1; i--) {
+        const double term = bernoulli[i - 1] / (2.0 * i * (2.0 * i - 1));
+        for (int j = 0; j < GROUP; j++)
+            series[j] = TN__MA64(series[j], inverse[j] * inverse[j], term);
+    }
+    for (int j = 0; j < GROUP; j++) {
+        double z = t[j] < LEAST ? t[j] + LEAST : t[j];
+        double all = (z - 0.5) * tn__near_log64(z) - z + 0.91893853320467274178 +
+                     series[j] * inverse[j];
+        all -= tn__near_log64(product[j]);
+        all = (t[j] == 1) | (t[j] == 2) ? 0 : all;
+        y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
+    }
+    if (least >= 0.5)
         return;
     for (int j = 0; j < GROUP; j++) {
         double sine = __builtin_fabs(tn__sin64(PI * fraction(x[j])));
