@@ -94,6 +94,7 @@ START_TEST(a_result_over_an_input_has_the_same_bits)
         fclose(file);
         tn_scope_end(scope);
     }
+    free(r.options); /* of the last case */
     tn_grad_end();
     printf("%d calls\n", calls);
     ck_assert_int_gt(calls, 1000);
