@@ -95,6 +95,8 @@ static bool step(const run *r, bench_task *task)
     uint64_t scope = tn_scope_begin();
     bool good = r->program->step(task) != NULL;
 
+    if (good && !tn_device_is_host(tn_default_device())) /* its kernels may still run */
+        good = tn_device_sync(tn_default_device()) == TN_OK;
     tn_scope_end(scope);
     return good;
 }

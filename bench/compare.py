@@ -8,12 +8,14 @@ compare      one step; how far its loss or result is from `result`, as a share o
 run S        steps for S seconds: the median and the least time
 peak         MiB of memory at most since begin
 
-Contenders: eager, compile (torch.compile), onnxruntime (exported here, only inference).
+Contenders: eager, compile (torch.compile), onnxruntime (exported here, only inference). With
+TENON_DEVICE=cuda the first two run on the GPU, and matrix products in float32, not in TF32.
 """
 
 import copy
 import ctypes
 import io
+import os
 import sys
 import time
 import warnings
@@ -26,6 +28,10 @@ from networks import make
 warnings.filterwarnings("ignore")
 threads, (program, contender) = int(sys.argv[1]), sys.argv[2].split(":")
 torch.set_num_threads(threads)
+device = "cuda" if os.environ.get("TENON_DEVICE", "").startswith("cuda") else "cpu"
+torch.set_default_device(device)
+torch.backends.cudnn.allow_tf32 = False
+finish = torch.cuda.synchronize if device == "cuda" else lambda: None
 state, cache, places = {}, [], {}
 first, last = torch.contiguous_format, torch.channels_last
 
@@ -65,7 +71,7 @@ class Training:
 
     def step(self):
         target = places["target"]
-        with torch.autocast("cpu", torch.bfloat16, places["type"] == torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16, places["type"] == torch.bfloat16):
             y = self.call(self.x)
             if y.dim() == 3 and not self.x.is_floating_point():
                 y = y.flatten(0, 1)
@@ -91,7 +97,9 @@ class Inference:
 
     def step(self):
         with torch.inference_mode():
-            return self.call(*self.x)
+            y = self.call(*self.x)
+        finish()
+        return y
 
     result = step
 
@@ -186,7 +194,8 @@ def read(dtype, count, *sizes):
     data = bytearray(sys.stdin.buffer.read(int(count)))
     names = {"f32": torch.float32, "i64": torch.int64, "bf16": torch.bfloat16}
     dtype = names[dtype] if dtype in names else getattr(torch, dtype)
-    return torch.frombuffer(data, dtype=dtype).clone().reshape([int(size) for size in sizes])
+    flat = torch.frombuffer(data, dtype=dtype).to(device, copy=True)
+    return flat.reshape([int(size) for size in sizes])
 
 
 for line in sys.stdin.buffer:

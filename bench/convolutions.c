@@ -91,18 +91,16 @@ typedef struct operands {
 
 static tn_tensor *compute(const figure *f, int pass, const operands *from)
 {
-    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
-    tn_convolution_grad_input_options oi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
-    tn_convolution_grad_weight_options ow = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
+    tn_ints stride = TN_INTS(f->stride, f->stride), padding = TN_INTS(f->padding, f->padding),
+            dilation = TN_INTS(f->dilation, f->dilation);
 
-    o.stride = oi.stride = ow.stride = TN_INTS(f->stride, f->stride);
-    o.padding = oi.padding = ow.padding = TN_INTS(f->padding, f->padding);
-    o.dilation = oi.dilation = ow.dilation = TN_INTS(f->dilation, f->dilation);
-    o.groups = oi.groups = ow.groups = f->groups;
-    return pass == 0 ? tn_convolution(from->x, from->w, TN_NONE, &o)
-           : pass == 1
-               ? tn_convolution_grad_input(from->gy, from->w, TN_INTS(f->size, f->size), &oi)
-               : tn_convolution_grad_weight(from->gy, from->x, TN_INTS(f->kernel, f->kernel), &ow);
+    if (pass == 0)
+        return tn_convolution(from->x, from->w, TN_NONE, stride, padding, dilation, f->groups);
+    if (pass == 1)
+        return tn_convolution_grad_input(from->gy, from->w, TN_INTS(f->size, f->size), stride,
+                                         padding, dilation, f->groups);
+    return tn_convolution_grad_weight(from->gy, from->x, TN_INTS(f->kernel, f->kernel), stride,
+                                      padding, dilation, f->groups);
 }
 
 static answer measure(const question *q)
@@ -115,7 +113,7 @@ static answer measure(const question *q)
                               &state),
                       images(f->images, f->outputs, after, &state) };
     tn_tensor *first = compute(f, q->pass, &from);
-    answer a = { 1e30, sqrt(tn_item(tn_sum(tn_square(first), NULL))) };
+    answer a = { 1e30, sqrt(tn_item(tn_sum(tn_square(first)))) };
     double start = bench_now();
 
     for (int i = 0; !tn_failed() && (i < 3 || bench_now() - start < 0.04); i++) {

@@ -32,12 +32,12 @@ static double now(void)
 
 static void add(void)
 {
-    tn_add(a, b, NULL);
+    tn_add(a, b);
 }
 
 static void add_with_gradient(void)
 {
-    tn_add(leaf, b, NULL);
+    tn_add(leaf, b);
 }
 
 static void mul_with_gradient(void)
@@ -47,7 +47,7 @@ static void mul_with_gradient(void)
 
 static void add_in_place(void)
 {
-    tn_add_(a, b, NULL);
+    tn_add_(a, b);
 }
 
 static void add_by_name(void)
@@ -73,7 +73,7 @@ static void add_prepared_into(void)
 
 static void sum(void)
 {
-    tn_sum(a, NULL);
+    tn_sum(a);
 }
 
 static void view(void)
@@ -120,12 +120,12 @@ static void plan_of_many(void)
 
 static void linear_and_back(void)
 {
-    tn_backward(tn_sum(tn_module_call(linear, row), NULL));
+    tn_backward(tn_sum(tn_module_call(linear, row)));
 }
 
 static void mul_and_back(void)
 {
-    tn_backward(tn_sum(tn_mul(leaf, b), NULL));
+    tn_backward(tn_sum(tn_mul(leaf, b)));
 }
 
 static const struct {

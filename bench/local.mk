@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/convolutions bench/data bench/dispatch bench/infer bench/ops bench/state bench/train
+check_PROGRAMS += bench/chain bench/convolutions bench/data bench/dispatch bench/infer bench/ops bench/state bench/train
+bench_chain_SOURCES = %D%/chain.c
+bench_chain_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_chain_LDADD = $(TN_LINK)
 bench_data_SOURCES = %D%/data.c
 bench_data_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_data_LDADD = $(TN_LINK)

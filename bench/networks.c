@@ -143,10 +143,10 @@ static tn_tensor *block_after(tn_module *block, tn_tensor *x, tn_tensor *const *
 
     tn_chunk(tn_module_call_chain(block, "ln_1 attn.c_attn", x), 3, -1, part, 3);
     y = tn_scaled_dot_product_attention(heads(part[0]), with_past(cache[0], heads(part[1])),
-                                        with_past(cache[1], heads(part[2])), TN_NONE, NULL);
+                                        with_past(cache[1], heads(part[2])));
     y = tn_module_call_chain(block, "attn.c_proj", tn_flatten(tn_transpose(y, 1, 2), 2, -1));
-    x = tn_add(x, y, NULL);
-    return tn_add(x, tn_module_call_chain(block, "ln_2 mlp", x), NULL);
+    x = tn_add(x, y);
+    return tn_add(x, tn_module_call_chain(block, "ln_2 mlp", x));
 }
 
 static tn_tensor *next_token(tn_module *module, tn_tensor *x, tn_tensor *const *cache)
@@ -156,7 +156,7 @@ static tn_tensor *next_token(tn_module *module, tn_tensor *x, tn_tensor *const *
 
     if (body == NULL || place == NULL)
         return NULL;
-    x = tn_add(tn_module_call_child(body, "wte", x), place, NULL);
+    x = tn_add(tn_module_call_child(body, "wte", x), place);
     blocks = tn_module_child(body, "h");
     for (int64_t i = 0; i < LAYERS && x != NULL; i++)
         x = block_after(tn_module_child_at(blocks, i), x, &cache[2 * i]);
@@ -377,8 +377,8 @@ static tn_tensor *rows_of(const bench_network *network, tn_tensor *y)
 
 tn_tensor *bench_network_loss(const bench_network *network, tn_tensor *y, tn_tensor *target)
 {
-    return network->classes == 0 ? tn_mse_loss(y, target, NULL)
-                                 : tn_cross_entropy(rows_of(network, y), target, NULL);
+    return network->classes == 0 ? tn_mse_loss(y, target)
+                                 : tn_cross_entropy(rows_of(network, y), target);
 }
 
 tn_tensor *bench_network_target(const bench_network *network, tn_tensor *y, uint64_t *state)

@@ -20,6 +20,8 @@ static double number_of(const char *kind, uint64_t *state, int64_t limit)
         return 0.01 + 0.98 * u;
     if (strcmp(kind, "above") == 0)
         return 0.5 + 1.5 * u;
+    if (strcmp(kind, "over") == 0)
+        return 1.01 + 9 * u;
     if (strcmp(kind, "sign") == 0)
         return u < 0.5 ? -1 : 1;
     if (strcmp(kind, "half") == 0)

@@ -17,7 +17,7 @@
 #include "peer.h"
 #include "slow.h"
 
-enum { LINE = 512, WORDS = 32, NAMES = 128, OPERANDS = 8, ROUNDS = 3, MIDDLING = 1000000 };
+enum { LINE = 512, WORDS = 32, NAMES = 160, OPERANDS = 8, ROUNDS = 3, MIDDLING = 1000000 };
 
 typedef struct input {
     char name[16], dtype[8], kind[12], shape[48];

@@ -203,10 +203,8 @@ static double accuracy_of(tn_module *net, const struct samples *samples)
         return -1.0;
     tn_module_eval(net);
     tn_grad_begin(false);
-    tn_argmax_options options = TN_ARGMAX_OPTIONS;
-    options.dim = 1;
     tn_tensor *x = tn_tensor_from(samples->images, TN_F32, TN_SHAPE(samples->count, PIXELS));
-    tn_tensor *best = tn_argmax(tn_module_call(net, x), &options);
+    tn_tensor *best = tn_argmax(tn_module_call(net, x), 1);
     tn_grad_end();
     tn_module_train(net, true);
     int64_t right = -1;
@@ -229,7 +227,7 @@ static double train_batch(tn_module *net, tn_optimizer *optimizer, const struct 
     take(train, order, count, batch);
     tn_tensor *x = tn_tensor_from(batch->images, TN_F32, TN_SHAPE(count, PIXELS));
     tn_tensor *y = tn_tensor_from(batch->labels, TN_I64, TN_SHAPE(count));
-    tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+    tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
     tn_module_zero_grad(net);
     tn_backward(loss);
     tn_optimizer_step(optimizer);

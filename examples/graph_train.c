@@ -15,7 +15,7 @@ static double train(tn_module *net)
     for (int i = 0; i < 10 && opt != NULL; i++) {
         TN_SCOPE;
         tn_tensor *x = tn_tensor_full(TN_SHAPE(4, 16), 0.1 * (i + 1), TN_F32, NULL);
-        tn_tensor *mean = tn_mean(tn_square(tn_module_call(net, x)), NULL);
+        tn_tensor *mean = tn_mean(tn_square(tn_module_call(net, x)));
 
         tn_module_zero_grad(net);
         if (tn_backward(mean) != TN_OK || tn_optimizer_step(opt) != TN_OK)

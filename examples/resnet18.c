@@ -35,7 +35,7 @@ static tn_tensor *block_forward(tn_module *self, tn_tensor *x)
     tn_tensor *y = tn_module_call_child(self, "bn1", tn_module_call_child(self, "conv1", x));
     y = tn_module_call_child(self, "conv2", tn_module_call_child(self, "relu", y));
     y = tn_module_call_child(self, "bn2", y);
-    y = tn_add(y, b->in != b->out ? tn_module_call_child(self, "downsample", x) : x, NULL);
+    y = tn_add(y, b->in != b->out ? tn_module_call_child(self, "downsample", x) : x);
     return tn_module_call_child(self, "relu", y);
 }
 

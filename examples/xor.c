@@ -15,7 +15,7 @@ int main(void)
         TN_SCOPE;                                       /* temporaries end with the block */
         tn_tensor *x    = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
         tn_tensor *y    = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
         tn_module_zero_grad(net);
         tn_backward(loss);
         tn_optimizer_step(opt);

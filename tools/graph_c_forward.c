@@ -132,39 +132,19 @@ static const wrapper *wrapper_of(const tn_node *node)
 
 /* ---- calls of operators ---------------------------------------------------------------------- */
 
-/* Writes the options that are not arguments of the function, if any is not the default. Returns
- * whether there is a struct `NAME_options` now. */
-static bool put_options(writer *w, const tn_node *node, int arguments)
+/* Returns how many options a call must give: all up to the last that is not the default. */
+static int option_count(const tn_node *node, int needed)
 {
     const tn_op_def *def = tn_op_definition(tn_node_op(node));
     const void *options = tn_node_options(node);
-    bool begun = false;
-    char name[NAME], upper[NAME];
-    int i = 0;
+    int count = needed;
 
     if (def->options == NULL || options == NULL)
-        return false;
-    graph_c_variable(w, node, name);
-    snprintf(upper, sizeof upper, "%s", def->name);
-    for (char *at = upper; *at != '\0'; at++)
-        *at = (char)toupper((unsigned char)*at);
-    for (const tn_option *option = def->options; option->name != NULL; option++, i++) {
-        piece line;
-
-        if (i < arguments || graph_c_is_default(option, options, def->defaults))
-            continue;
-        if (!begun)
-            fprintf(w->to, "    tn_%s_options %s_options = TN_%s_OPTIONS;\n", def->name, name,
-                    upper);
-        begun = true;
-        if (!piece_begin(&line))
-            return w->failed = true;
-        fprintf(line.to, "%s_options.%s = ", name, option->name);
-        graph_c_option(line.to, option, options);
-        fputs(";", line.to);
-        w->failed |= piece_end(&line, w->to, 4) != TN_OK;
-    }
-    return begun;
+        return needed;
+    for (int i = needed; def->options[i].name != NULL; i++)
+        if (!graph_c_is_default(&def->options[i], options, def->defaults))
+            count = i + 1;
+    return count;
 }
 
 /* Writes the inputs [first, end) of a call as an array NODE_SUFFIX. */
@@ -196,8 +176,7 @@ static void put_separator(FILE *to, bool *any)
     *any = true;
 }
 
-/* Writes the inputs, then the arguments, of a call. */
-static void put_arguments(writer *w, FILE *to, const tn_node *node, const wrapper *how, bool *any)
+static void put_inputs(writer *w, FILE *to, const tn_node *node, bool *any)
 {
     const tn_op_def *def = tn_op_definition(tn_node_op(node));
     char name[NAME];
@@ -210,7 +189,14 @@ static void put_arguments(writer *w, FILE *to, const tn_node *node, const wrappe
         else
             fputs(argument(w, tn_node_input(node, i), name), to);
     }
-    for (int i = 0; i < how->arguments; i++) {
+}
+
+/* Writes the options [first, end) of a call. */
+static void put_options(FILE *to, const tn_node *node, int first, int end, bool *any)
+{
+    const tn_op_def *def = tn_op_definition(tn_node_op(node));
+
+    for (int i = first; i < end; i++) {
         put_separator(to, any);
         graph_c_option(to, &def->options[i], tn_node_options(node));
     }
@@ -221,11 +207,6 @@ static int64_t list_of(const tn_op_def *def)
     return def->n_inputs > 0 && (def->inputs[def->n_inputs - 1].flags & TN_OPERAND_LIST) != 0
                ? def->n_inputs - 1
                : -1;
-}
-
-static bool has_struct(const tn_op_def *def, const wrapper *how)
-{
-    return def->options != NULL && def->options[how->arguments].name != NULL;
 }
 
 /* A node whose value is not used can fail unnoticed, so `ok` keeps its result. */
@@ -245,7 +226,7 @@ static void end_call(const tn_node *node, FILE *to)
 }
 
 /* An operator with several results, or none. */
-static tn_status put_several(writer *w, const tn_node *node, const wrapper *how, bool options)
+static tn_status put_several(writer *w, const tn_node *node, const wrapper *how)
 {
     const tn_op_def *def = tn_op_definition(tn_node_op(node));
     char name[NAME], item[NAME];
@@ -264,11 +245,8 @@ static tn_status put_several(writer *w, const tn_node *node, const wrapper *how,
     if (!piece_begin(&line))
         return graph_c_out_of_memory();
     fprintf(line.to, "ok = tn_%s(", how->function);
-    put_arguments(w, line.to, node, how, &any);
-    if (has_struct(def, how)) {
-        put_separator(line.to, &any);
-        fprintf(line.to, options ? "&%s_options" : "NULL", name);
-    }
+    put_inputs(w, line.to, node, &any);
+    put_options(line.to, node, 0, how->needed, &any);
     for (int32_t i = 0; i < def->n_outputs; i++) {
         tn_node *at = tn_node_item(node, i);
 
@@ -278,6 +256,7 @@ static tn_status put_several(writer *w, const tn_node *node, const wrapper *how,
         else
             fprintf(line.to, "&%s_%d", name, (int)i);
     }
+    put_options(line.to, node, how->needed, option_count(node, how->needed), &any);
     fputs(") == TN_OK && ok;", line.to);
     return piece_end(&line, w->to, 4);
 }
@@ -286,7 +265,7 @@ static tn_status put_op(writer *w, const tn_node *node)
 {
     const tn_op_def *def = tn_op_definition(tn_node_op(node));
     const wrapper *how = wrapper_of(node);
-    bool inplace = tn_node_kind_of(node) == TN_NODE_INPLACE, any = false, options;
+    bool inplace = tn_node_kind_of(node) == TN_NODE_INPLACE, any = false;
     int64_t last = tn_node_input_count(node) - 1;
     char name[NAME];
     piece line;
@@ -295,9 +274,8 @@ static tn_status put_op(writer *w, const tn_node *node)
         return tn_error_last_code();
     if (list_of(def) >= 0)
         graph_c_list(w, node, "in", list_of(def), value_count(node));
-    options = put_options(w, node, how->arguments);
     if (def->n_outputs != 1)
-        return put_several(w, node, how, options);
+        return put_several(w, node, how);
     if (!piece_begin(&line))
         return graph_c_out_of_memory();
     begin_call(w, node, line.to);
@@ -306,14 +284,41 @@ static tn_status put_op(writer *w, const tn_node *node)
         any = true;
         fputs(argument(w, tn_node_input(node, last), name), line.to);
     }
-    put_arguments(w, line.to, node, how, &any);
-    if (has_struct(def, how)) {
-        put_separator(line.to, &any);
-        fprintf(line.to, options ? "&%s_options" : "NULL", graph_c_variable(w, node, name));
-    }
+    put_inputs(w, line.to, node, &any);
+    put_options(line.to, node, 0, option_count(node, how->needed), &any);
     fputs(")", line.to);
     end_call(node, line.to);
     return piece_end(&line, w->to, 4);
+}
+
+/* Writes a struct `NODE_options` with the options that are not the default. Returns whether there
+ * is one. */
+static bool put_struct(writer *w, const tn_node *node)
+{
+    const tn_op_def *def = tn_op_definition(tn_node_op(node));
+    const void *options = tn_node_options(node);
+    char name[NAME], upper[NAME];
+
+    if (option_count(node, 0) == 0)
+        return false;
+    graph_c_variable(w, node, name);
+    snprintf(upper, sizeof upper, "%s", def->name);
+    for (char *at = upper; *at != '\0'; at++)
+        *at = (char)toupper((unsigned char)*at);
+    fprintf(w->to, "    tn_%s_options %s_options = TN_%s_OPTIONS;\n", def->name, name, upper);
+    for (const tn_option *option = def->options; option->name != NULL; option++) {
+        piece line;
+
+        if (graph_c_is_default(option, options, def->defaults))
+            continue;
+        if (!piece_begin(&line))
+            return w->failed = true;
+        fprintf(line.to, "%s_options.%s = ", name, option->name);
+        graph_c_option(line.to, option, options);
+        fputs(";", line.to);
+        w->failed |= piece_end(&line, w->to, 4) != TN_OK;
+    }
+    return true;
 }
 
 /* A call that writes into a tensor that is not its first input. */
@@ -331,7 +336,7 @@ static tn_status put_out(writer *w, const tn_node *node)
     fprintf(w->to, "    static tn_op_ref %s_op = { \"%s\", %u, NULL };\n", name, def->name,
             def->revision);
     graph_c_list(w, node, "in", 0, count);
-    options = put_options(w, node, 0);
+    options = put_struct(w, node);
     if (!piece_begin(&line))
         return graph_c_out_of_memory();
     begin_call(w, node, line.to);

@@ -104,8 +104,7 @@ static void put_scalar(FILE *to, tn_scalar scalar)
 static void put_ints(FILE *to, tn_ints ints)
 {
     if (ints.count <= 0) {
-        /* in parentheses, because it may be an argument of a macro */
-        fprintf(to, "((tn_ints){ NULL, %d })", (int)ints.count);
+        fputs(ints.count < 0 ? "tn_none_ints()" : "tn_no_ints()", to);
         return;
     }
     for (int64_t i = 0; i < ints.count; i++) {
@@ -118,7 +117,7 @@ static void put_ints(FILE *to, tn_ints ints)
 static void put_floats(FILE *to, tn_floats floats)
 {
     if (floats.count <= 0) {
-        fprintf(to, "((tn_floats){ NULL, %d })", (int)floats.count);
+        fputs(floats.count < 0 ? "tn_none_floats()" : "tn_no_floats()", to);
         return;
     }
     for (int64_t i = 0; i < floats.count; i++) {

@@ -140,8 +140,7 @@ static tn_tensor *example_of(const char *text)
     if (!input_read(text, &dtype, sizes, &count))
         return NULL;
     tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
-    return tensor != NULL && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0 ? tn_normal_(tensor, NULL)
-                                                                  : tensor;
+    return tensor != NULL && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0 ? tn_normal_(tensor) : tensor;
 }
 
 static tn_status prune_channels(tn_module *net, const request *wanted, outcome *out)
@@ -197,7 +196,7 @@ static tn_status make_permanent(tn_module *net)
 static tn_status count_zeros(void *user, const char *path, tn_tensor *tensor)
 {
     uint64_t scope = tn_scope_begin();
-    tn_tensor *others = tn_count_nonzero(tensor, NULL);
+    tn_tensor *others = tn_count_nonzero(tensor);
 
     (void)path;
     if (others != NULL)

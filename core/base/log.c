@@ -22,8 +22,8 @@ static int file = -1;              /* the file of TENON_LOG=LEVEL:FILE; -1: stan
 static uint64_t lost;              /* lines dropped since the last line that was written */
 static _Atomic int threshold = -1; /* -1: TENON_LOG was not read yet */
 
-/* True in the thread that holds the lock while it runs the sink: the sink itself may log or
- * fork. */
+/* True in a thread that runs the sink and so holds the lock. If the sink itself logs or forks, this
+ * thread must not take the lock again. */
 static _Thread_local bool inside;
 
 void tn__log_fork(int stage)

@@ -236,7 +236,7 @@ static tn_status complete(tn_node *node, tn_node *const *inputs, const tn_meta *
     tn__blocks_symbols(node);
     if (metas == NULL) {
         status = tn__blocks_infer(node);
-        return status == TN_OK ? TN_OK : tn_error_prefix("node %s: ", node->name);
+        return status == TN_OK ? TN_OK : tn__graph_node_failed(node->name, node->path);
     }
     memcpy(node->meta, metas, (size_t)node->n_out * sizeof *metas);
     return TN_OK;

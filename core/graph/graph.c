@@ -4,6 +4,12 @@
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 
+tn_status tn__graph_node_failed(const char *name, const char *path)
+{
+    return path != NULL && path[0] != '\0' ? tn_error_prefix("node %s (%s): ", name, path)
+                                           : tn_error_prefix("node %s: ", name);
+}
+
 /* ---- guards ---------------------------------------------------------------------------------- */
 
 void tn__graph_guard_set(tn__guard *guard, tn_tensor *tensor, const char *who)

@@ -120,7 +120,7 @@ static tn_status lint_node(tn_node *node, const bool *seen)
         return status;
     status = node->op != NULL ? tn__lint_infer(node) : tn__blocks_infer(node);
     if (status != TN_OK)
-        return tn_error_prefix("node %s: ", node->name);
+        return tn__graph_node_failed(node->name, node->path);
     for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
         node->items[i]->meta[0] = node->meta[i];
     return TN_OK;

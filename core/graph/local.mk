@@ -32,6 +32,7 @@ libcore_la_SOURCES += \
 	%D%/plan_train.c \
 	%D%/plan_train.h \
 	%D%/plan_train_record.c \
+	%D%/plan_train_saved.c \
 	%D%/plan_backward.c \
 	%D%/plan_module.c \
 	%D%/query.c \

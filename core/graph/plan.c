@@ -184,17 +184,12 @@ static tn_status check_new(const tn_graph *graph, const tn_plan_options *options
     return TN_OK;
 }
 
-tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options)
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records)
 {
-    return tn__plan_new(graph, options, false);
-}
+    tn_plan *plan = tn_calloc(1, sizeof *plan);
+    tn_status status;
 
-tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, bool records)
-{
-    tn_plan *plan;
-    tn_status status = check_new(graph, options);
-
-    if (status != TN_OK || (plan = tn_calloc(1, sizeof *plan)) == NULL)
+    if (plan == NULL)
         return NULL;
     pthread_mutex_init(&plan->lock, NULL);
     plan->records = records;
@@ -207,9 +202,20 @@ tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, boo
         status = bind_declared(plan);
     if (status == TN_OK)
         return plan;
-    tn_error_prefix("tn_plan_new: ");
     tn_plan_drop(plan);
     return NULL;
+}
+
+tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options)
+{
+    tn_plan *plan;
+
+    if (check_new(graph, options) != TN_OK)
+        return NULL;
+    plan = tn__plan_make(graph, options, false);
+    if (plan == NULL)
+        tn_error_prefix("tn_plan_new: ");
+    return plan;
 }
 
 void tn_plan_drop(tn_plan *plan)

@@ -57,6 +57,7 @@ typedef struct tn__plan_step {
     const struct tn__kernel_entry *entry;
     const char *plugin;
     const char *name;   /* of the node, or of the module and the operator */
+    const char *path;   /* of the module of the node; NULL: not known, or part of the name */
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
@@ -103,7 +104,7 @@ typedef struct tn__plan_state {
     tn_stream *launched;
     tn_device_graph *recorded;
     tn_tensor **fixed;  /* the inputs; owned */
-    tn__storage *arena; /* NULL: nothing is needed */
+    tn__storage *arena; /* NULL in training */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;
@@ -145,6 +146,8 @@ typedef struct tn__plan_binding {
     int64_t n_slots, slots_capacity, n_reads, reads_capacity, n_modules, modules_capacity;
     int64_t training_capacity;
     int64_t n_fresh;
+    int32_t *made; /* the FRESH roots whose memory a run makes, in memory of `arena` */
+    int64_t n_made;
     int64_t *moving; /* the operands whose memory changes from run to run, in memory of `arena` */
     int64_t n_moving;
     int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
@@ -205,9 +208,10 @@ tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
-/* tn_plan_new. With `records`, the device records the kernels of a run once, and later runs launch
- * the record; a run fails where that cannot be. */
-tn_plan *tn__plan_new(const tn_graph *graph, const tn_plan_options *options, bool records);
+/* tn_plan_new, without the name of the function in front of errors. With `records`, the device
+ * records the kernels of a run once, and later runs launch the record; a run fails where that
+ * cannot be. */
+tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
 
@@ -287,11 +291,8 @@ tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state
                           tn_tensor *const *in, tn_tensor **out);
 
 /* ---- plan_other.c ---- */
-/* Runs a step that has no kernel. */
+/* Runs a step that is no kernel, or any step for observers, which get tensors. */
 tn_status tn__plan_run_other(const tn__plan_binding *binding, const tn__plan_state *state,
-                             int64_t step, tn_tensor *const *in);
-/* Runs a kernel for observers, which get tensors. */
-tn_status tn__plan_run_observed(const tn__plan_binding *binding, const tn__plan_state *state,
-                                int64_t step, tn_tensor *const *in);
+                             int64_t step, tn_tensor *const *in, bool observed);
 
 #endif

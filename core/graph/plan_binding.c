@@ -85,7 +85,7 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *b)
             continue;
         status = prepare_step(b, step);
         if (status != TN_OK)
-            tn_error_prefix("node %s: ", step->name);
+            tn__graph_node_failed(step->name, step->path);
     }
     b->guarded = tn__arena_alloc(b->arena, (size_t)(b->n_roots + 1) * sizeof *b->guarded);
     if (b->guarded == NULL)

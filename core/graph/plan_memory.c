@@ -35,11 +35,11 @@ static bool same_view(const tn__plan_operand *a, const tn__plan_operand *b)
 /* Whether the kernel of a step may write its first result over input i. */
 static bool may_replace(const tn__plan_step *step, int64_t i)
 {
-    if (step->call.kernel == NULL || i >= 64 || step->call.n_out != 1)
+    if (step->call.kernel == NULL || i >= 64)
         return false;
     if ((step->call.kernel->inplace >> i & 1) != 0)
         return true;
-    return i == 0 && (step->op->def.flags & TN_OP_INPLACE) != 0 &&
+    return i == 0 && step->call.n_out == 1 && (step->op->def.flags & TN_OP_INPLACE) != 0 &&
            (tn__operand(step->op, 0)->flags & TN_OPERAND_APART) == 0;
 }
 
@@ -174,12 +174,16 @@ static tn_status least(tn__plan_binding *b, const struct item *items, int64_t co
     return TN_OK;
 }
 
-/* Finds the operands whose memory changes from run to run. */
+/* Finds the operands whose memory changes from run to run, and the roots that a run makes. */
 static tn_status find_moving(tn__plan_binding *b)
 {
     b->moving = tn__arena_alloc(b->arena, (size_t)(b->n_operands + 1) * sizeof *b->moving);
-    if (b->moving == NULL)
+    b->made = tn__arena_alloc(b->arena, (size_t)(b->n_fresh + 1) * sizeof *b->made);
+    if (b->moving == NULL || b->made == NULL)
         return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < b->n_roots; i++)
+        if (b->roots[i].same == i && b->roots[i].place == TN__PLAN_FRESH)
+            b->made[b->n_made++] = (int32_t)i;
     for (int64_t i = 0; i < b->n_operands; i++) {
         int32_t root = b->operands[i].root;
         tn__plan_place place = root < 0 ? TN__PLAN_HELD : tn__plan_root_of(b, root)->place;

@@ -46,6 +46,7 @@ typedef struct planned {
         const char *passes;
         int64_t bindings;
         bool train, device_graph;
+        const char *compilers;
     } options;
     tn__keep *keep;
     pthread_mutex_t lock;
@@ -59,6 +60,7 @@ static const tn_option table[] = {
     TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
     TN_OPTION_BOOL(struct options, device_graph, "False",
                    "the device records the kernels of evaluation, and launches the record"),
+    TN_OPTION_STRING(struct options, compilers, "''", "compilers of regions, not in training"),
     TN_OPTION_END
 };
 
@@ -95,13 +97,24 @@ static bool fits(const entry *e, const tn_pack *input, tn_tensor *const *in, int
     return same;
 }
 
+static tn_status change_graph(entry *e, const planned *p)
+{
+    const tn_device *device = e->n_in > 0 ? e->devices[0] : tn_default_device();
+    tn_status status = TN_OK;
+
+    if (p->options.passes[0] != '\0')
+        status = tn_graph_pass(e->graph, p->options.passes);
+    if (status == TN_OK && p->options.compilers[0] != '\0')
+        status = tn_graph_compile(e->graph, device, p->options.compilers);
+    return status;
+}
+
 /* Traces the module, and makes a plan. */
 static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pack *input,
                       tn_tensor *const *in)
 {
     tn_tracing_options how = TN_TRACING_OPTIONS;
-    const char *passes = p->options.passes[0] != '\0' ? p->options.passes : NULL;
-    tn_plan_options options = { sizeof options, 1, passes };
+    tn_plan_options options = { sizeof options, 1, NULL };
     tn_status status = tn__plan_parts_add(&e->parts, module);
     tn_module *before;
 
@@ -120,8 +133,8 @@ static tn_status fill(entry *e, const planned *p, tn_module *module, const tn_pa
     before = tn__call_bare(module); /* its hooks run around the plan */
     e->graph = tn_module_trace_pack(module, input, &how);
     tn__call_bare(before);
-    if (e->graph != NULL)
-        e->plan = tn__plan_new(e->graph, &options, p->options.device_graph);
+    if (e->graph != NULL && change_graph(e, p) == TN_OK)
+        e->plan = tn__plan_make(e->graph, &options, p->options.device_graph);
     return e->plan != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -136,7 +149,7 @@ static entry *make(const planned *p, tn_module *module, const tn_pack *input, tn
     e->n_in = n_in;
     if (fill(e, p, module, input, in) == TN_OK)
         return e;
-    tn_error_prefix("tn_module_compile: plan(): ");
+    tn_error_prefix("plan: ");
     entry_drop(e);
     return NULL;
 }
@@ -391,14 +404,14 @@ static tn_status call(tn__compiled *self, tn_module *module, const tn_pack *inpu
 
     if (is_eager(p, module))
         return TN_OK;
-    n_in = tn__values_count(input, "tn_module_compile: plan()");
+    n_in = tn__values_count(input, "plan: input");
     in = n_in >= 0 ? tn_malloc((size_t)(n_in + 1) * sizeof(tn_tensor *)) : NULL;
     if (in == NULL)
         return tn_error_last_code();
     tn__values_list(input, in);
     if (tn__unlikely(has_none(in, n_in))) { /* an absent tensor is a value, no input */
         own = tn__values_with(input, in);
-        n_in = own != NULL ? tn__values_count(own, "tn_module_compile: plan()") : -1;
+        n_in = own != NULL ? tn__values_count(own, "plan: input") : -1;
         if (n_in >= 0)
             tn__values_list(own, in);
     }

@@ -69,7 +69,7 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         state->bases = tn_calloc((size_t)b->n_roots + 1, sizeof *state->bases);
         well = state->blocks != NULL && state->bases != NULL;
     }
-    if (well && b->bytes > 0 && !b->trains)
+    if (well && !b->trains) /* of 0 bytes, too: values may have no elements */
         well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
     if (!well) {
         tn__plan_state_drop(b, state);
@@ -133,13 +133,10 @@ tn__storage *tn__plan_storage_of(const tn__plan_binding *b, const tn__plan_state
 
 tn_status tn__plan_make_fresh(const tn__plan_binding *b, tn__plan_state *state)
 {
-    for (int64_t i = 0; i < b->n_roots; i++) {
-        const tn__plan_root *root = &b->roots[i];
-        tn__storage *storage;
+    for (int64_t i = 0; i < b->n_made; i++) {
+        const tn__plan_root *root = &b->roots[b->made[i]];
+        tn__storage *storage = tn__allocator_storage(b->device, root->size);
 
-        if (root->same != i || root->place != TN__PLAN_FRESH)
-            continue;
-        storage = tn__allocator_storage(b->device, root->size);
         if (storage == NULL)
             return tn_error_last_code();
         if (tn__making.is.inference)
@@ -228,7 +225,7 @@ static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
     const tn__plan_step *step = &b->steps[i];
 
     status = tn__device_result(b->device, status, tn__plan_step_name(step));
-    return status != TN_OK ? tn_error_prefix("node %s: ", step->name) : TN_OK;
+    return status != TN_OK ? tn__graph_node_failed(step->name, step->path) : TN_OK;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -373,19 +370,17 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < b->n_steps; i++) {
-        const tn_call *call = &state->ready[i].call;
+        const struct tn__plan_ready *ready = &state->ready[i];
+        const tn_kernel_def *kernel = ready->call.kernel;
 
         if (b->trains && tn__unlikely(begin_blocks(b, state, i) != TN_OK)) {
             status = tn_error_last_code();
             break;
         }
-        tn__error_plugin(state->ready[i].plugin);
-        if (tn__unlikely(call->kernel == NULL))
-            status = tn__plan_run_other(b, state, i, in);
-        else if (tn__unlikely(observed))
-            status = tn__plan_run_observed(b, state, i, in);
-        else
-            status = call->kernel->run(call);
+        tn__error_plugin(ready->plugin);
+        status = tn__likely(kernel != NULL && !observed)
+                     ? kernel->run(&ready->call)
+                     : tn__plan_run_other(b, state, i, in, observed);
         if (tn__unlikely(status != TN_OK)) {
             status = failed(b, i, status);
             break;
@@ -462,7 +457,7 @@ tn_status tn__plan_run_given(const tn__plan_binding *b, tn__plan_state *state, t
     place_roots(b, state, in, given);
     put_draws(b, state, given);
     if (stream->lock != NULL) {
-        status = tn__capture_refuse(stream, "tn_module_compile: plan()",
+        status = tn__capture_refuse(stream, "plan",
                                     "each run takes memory of its own; call the module eagerly");
         if (status == TN_OK)
             status = mark_use(b, state, in);

@@ -267,6 +267,7 @@ static tn_status name_step(tn__plan_recorder *r, tn__plan_step *step)
 
     if (r->node != NULL) {
         step->name = r->node->name;
+        step->path = r->node->path;
         return TN_OK;
     }
     if (r->backward)

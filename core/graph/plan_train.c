@@ -263,12 +263,12 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
 
     if (tn__grad_on())
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_module_compile: plan(): create_graph: a plan records no gradients of "
-                       "gradients; call the module eagerly");
+                       "plan: create_graph: not supported, a plan records no gradients of "
+                       "gradients; expected a module that was called eagerly");
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_module_compile: plan(): backward through it cannot be traced; call the "
-                       "module in the trace, or backward outside of it");
+                       "plan: backward: cannot be traced; expected the call of the module in the "
+                       "trace, too, or backward outside of it");
     space = tn_calloc((size_t)(n_in + t->n_keeps) + 1, sizeof *space);
     if (space == NULL)
         return TN_ERR_MEMORY;

@@ -8,7 +8,7 @@
 
 #include "core/graph/plan_parts.h"
 
-#define TN__PLAN_TRAIN_WHO "tn_module_compile: plan(): "
+#define TN__PLAN_TRAIN_WHO "plan: "
 
 /* An input that a plan is for. */
 typedef struct tn__plan_train_input {
@@ -73,6 +73,15 @@ typedef struct tn__plan_train {
 tn__plan_train *tn__plan_train_record(tn_module *module, const tn_pack *input, tn_tensor *const *in,
                                       int64_t n_in, tn_status (*after)(void *user), void *user);
 void tn__plan_train_drop(tn__plan_train *train);
+
+/* ---- plan_train_saved.c ---- */
+/* Adds to `saved` the storages that the history of the outputs has saved. */
+tn_status tn__plan_train_note_saved(const tn__plan_train *train, const tn__plan_recorder *recorder,
+                                    tn__map *saved);
+/* Sets `saves` and `kept_by`: what a run keeps of the storages in `saved`. `memory` has those of
+ * the module's tensors. */
+tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory,
+                                    const tn__map *saved);
 
 /* ---- plan_check.c ---- */
 /* When the scope of a recording has ended: whether code of the program still has values that

@@ -201,116 +201,7 @@ static tn_status see_results(struct call *c)
     return status;
 }
 
-/* ---- what stays for backward ----------------------------------------------------------------- */
-
-/* A value that forward has changed since fails in the recording of backward, unless it has memory:
- * then only a step of forward counts, because other threads may train parameters meanwhile. */
-static tn_status note_saved(void *user, tn__storage *storage, bool changed)
-{
-    struct call *c = user;
-    void **number = tn__map_value(&c->r.roots, storage);
-
-    if (changed && number != NULL && c->r.b->roots[(intptr_t)*number - 1].written)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "forward changes a tensor in place that a derivative needs");
-    return tn__map_add(&c->saved, storage) >= 0 ? TN_OK : TN_ERR_MEMORY;
-}
-
-static bool is_saved(const struct call *c, const tn__storage *storage)
-{
-    return tn__map_value(&c->saved, storage) != NULL;
-}
-
-static int64_t result_of(const tn__plan_binding *b, int64_t root)
-{
-    int64_t i = 0;
-
-    while (i < b->n_out && b->results[i].root != root)
-        i++;
-    return i < b->n_out ? i : -1;
-}
-
-/* Returns a tensor over memory from outside of the module, like an operand; the caller owns it. */
-static tn_tensor *outside(const tn__plan_binding *b, int32_t root)
-{
-    const tn__plan_operand *operand = b->operands;
-    tn_meta meta = { .flags = TN_META_STRIDED };
-    int64_t i = 0;
-
-    while (i < b->n_operands && operand[i].root != root)
-        i++;
-    if (i == b->n_operands)
-        return TN_NONE;
-    meta.dtype = tn_view_dtype(&operand[i].view);
-    meta.ndim = operand[i].view.ndim;
-    meta.offset = (int64_t)((operand[i].within - b->roots[root].storage->offset) /
-                            tn_dtype_size(meta.dtype));
-    for (int32_t d = 0; d < meta.ndim; d++) {
-        meta.shape[d] = operand[i].view.shape[d];
-        meta.strides[d] = operand[i].view.strides[d];
-    }
-    return tn__tensor_over(b->roots[root].storage, &meta);
-}
-
-static tn_status list_saved_outside(struct call *c)
-{
-    tn__plan_binding *b = c->train->forward;
-    tn__plan_train_saves *s = &c->train->saves;
-
-    for (int32_t i = 0; i < b->n_roots; i++) {
-        const tn__plan_root *root = &b->roots[i];
-        tn_tensor *tensor;
-
-        if (root->place != TN__PLAN_HELD || !is_saved(c, root->storage) ||
-            tn__map_value(&c->memory, root->storage) != NULL)
-            continue;
-        tensor = outside(b, i);
-        if (tensor == NULL)
-            return tn_error_last_code();
-        if (tn__tensor_ok(tensor))
-            s->tensors[s->n_tensors++] = tensor;
-    }
-    return TN_OK;
-}
-
-static tn_status list_saved(struct call *c)
-{
-    tn__plan_train *t = c->train;
-    tn__plan_binding *b = t->forward;
-    tn__plan_train_saves *s = &t->saves;
-
-    s->inputs = tn_calloc((size_t)t->n_in + 1, sizeof *s->inputs);
-    s->outputs = tn_calloc((size_t)t->n_out + 1, sizeof *s->outputs);
-    s->tensors = tn_calloc((size_t)(t->parts.n_tensors + b->n_roots) + 1, sizeof(tn_tensor *));
-    t->keeps = tn_calloc((size_t)b->n_roots + 1, sizeof *t->keeps);
-    t->kept_by = tn_calloc((size_t)b->n_roots + 1, sizeof *t->kept_by);
-    if (t->kept_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL ||
-        t->keeps == NULL)
-        return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < t->n_in; i++)
-        if (t->inputs[i].same == i && is_saved(c, b->like[i]->storage))
-            s->inputs[s->n_inputs++] = i;
-    for (int64_t i = 0; i < t->parts.n_tensors; i++) {
-        tn_tensor *tensor = t->parts.tensors[i].tensor;
-
-        if (tn__tensor_ok(tensor) && is_saved(c, tensor->storage))
-            s->tensors[s->n_tensors++] = tn_tensor_keep(tensor);
-    }
-    for (int64_t i = 0; i < b->n_roots; i++) {
-        tn__plan_root *root = &b->roots[i];
-        int64_t output = result_of(b, i);
-
-        if (root->place != TN__PLAN_BLOCK || !is_saved(c, root->storage))
-            continue;
-        root->first = root->first > root->last ? 0 : root->first;
-        root->last = (int32_t)b->n_steps;
-        if (output >= 0)
-            s->outputs[s->n_outputs++] = output;
-        else
-            t->kept_by[t->n_keeps++] = (int32_t)i;
-    }
-    return list_saved_outside(c);
-}
+/* ---- what backward computes ------------------------------------------------------------------ */
 
 static tn_status list_sources(tn__plan_train *t)
 {
@@ -432,9 +323,9 @@ static tn_status analyse(struct call *c)
     if (status == TN_OK)
         status = list_others(t);
     if (status == TN_OK && t->n_wants > 0)
-        status = eager_unless(c, tn__history_saved(t->outs, t->n_out, note_saved, c));
+        status = eager_unless(c, tn__plan_train_note_saved(t, &c->r, &c->saved));
     if (status == TN_OK)
-        status = list_saved(c);
+        status = tn__plan_train_list_saved(t, &c->memory, &c->saved);
     if (status == TN_OK)
         status = list_sources(t);
     if (status == TN_OK)

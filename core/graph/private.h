@@ -204,6 +204,8 @@ void tn__graph_node_remove(tn_node *node);
  * accepts TN_NODE_NONE. `what` is the function and the argument, for the error text. */
 tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool optional,
                                 const char *what);
+/* Puts a node, with the path of its module if it is known, in front of the last error. */
+tn_status tn__graph_node_failed(const char *name, const char *path);
 /* Returns whether `node` is a node. Sets the error if it is NULL or TN_NODE_NONE. */
 bool tn__graph_node_asked(const tn_node *node, const char *what);
 /* Fails unless the node belongs to the graph and is not erased. `graph` may be NULL for any

@@ -353,7 +353,7 @@ static tn_status run_step(tn__run *run, tn_node *node)
         tn_tensor_keep(run->results[i]);
     tn_scope_end(scope);
     if (status != TN_OK)
-        return tn_error_prefix("node %s: ", node->name);
+        return tn__graph_node_failed(node->name, node->path);
     for (int64_t i = 0; i < node->n_in; i++)
         if (!tn__graph_is_none(node->in[i]))
             tn__run_release(run, node->in[i]);
@@ -394,7 +394,7 @@ tn_status tn__run_node(tn__run *run, tn_node *node)
         if (node->kind == TN_NODE_CONSTANT && run->self == NULL)
             status = check_constant(node);
         if (status == TN_OK && (tensor = held_tensor(run, node)) == NULL)
-            status = tn_error_prefix("node %s: ", node->name);
+            status = tn__graph_node_failed(node->name, node->path);
         break;
     default: return run_step(run, node);
     }

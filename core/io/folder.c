@@ -79,10 +79,11 @@ static tn_status choose(struct choice *choice, DIR *folder, const char *path)
             status = consider(choice, dirfd(folder), entry->d_name);
     } while (entry != NULL && status == TN_OK);
     if (status == TN_OK && choice->name == NULL)
-        status = tn_fail(TN_ERR_IO,
-                         "%s: this folder has no file of tensors; expected a file or an index such "
-                         "as model.EXTENSION, with the extension of a format",
-                         path);
+        status = tn_fail(
+            TN_ERR_IO,
+            "%s: this folder has no file of tensors; expected a file whose extension is "
+            "that of a format",
+            path);
     else if (status == TN_OK && choice->rivals.length > 0)
         status = tn_fail(TN_ERR_IO,
                          "%s: this folder has several files of tensors: %s%s; expected the path of "

@@ -55,10 +55,12 @@ static tn_status read_at(void *user, uint64_t offset, void *to, size_t bytes)
     tn__reader *reader = user;
     uint64_t end;
     if (tn__add_overflow(offset, (uint64_t)bytes, &end) || end > reader->source.size)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: %zu bytes at offset %llu: beyond the end of the file (%llu bytes)",
-                       reader->source.path, bytes, (unsigned long long)offset,
-                       (unsigned long long)reader->source.size);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: beyond the end of the file, got %zu bytes at offset %llu; expected at most "
+            "%llu bytes in all",
+            reader->source.path, bytes, (unsigned long long)offset,
+            (unsigned long long)reader->source.size);
     if (bytes == 0)
         return TN_OK;
     if (bytes > SMALL_PIECE)
@@ -189,10 +191,12 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
     if (tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     if (tn__add_overflow(offset, bytes, &end) || end > source->size || bytes > SIZE_MAX) {
-        tn_fail(TN_ERR_FORMAT,
-                "%s: %llu bytes at offset %llu: beyond the end of the file (%llu bytes)",
-                source->path, (unsigned long long)bytes, (unsigned long long)offset,
-                (unsigned long long)source->size);
+        tn_fail(
+            TN_ERR_FORMAT,
+            "%s: beyond the end of the file, got %llu bytes at offset %llu; expected at most %llu "
+            "bytes in all",
+            source->path, (unsigned long long)bytes, (unsigned long long)offset,
+            (unsigned long long)source->size);
         return NULL;
     }
     uint64_t base = 0;

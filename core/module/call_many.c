@@ -5,8 +5,8 @@
 
 /* Stores the tensors of a value in `out`: those of lists, tuples and dictionaries in their order,
  * and TN_NONE for None. Stores at most `room` tensors. Returns the number of tensors in the value;
- * -1 and sets the error if it contains a value of another kind. */
-static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
+ * -1 and sets the error, which begins with `what`, if it contains a value of another kind. */
+static int64_t flatten(const char *what, const tn_value *value, tn_tensor **out, int64_t room)
 {
     int64_t count = 0;
 
@@ -18,13 +18,13 @@ static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
     if (value->kind != TN_VALUE_LIST && value->kind != TN_VALUE_TUPLE &&
         value->kind != TN_VALUE_DICT) {
         tn_fail(TN_ERR_TYPE,
-                "tn_module_call_many: result: wrong type, got %s; expected tensors, and lists, "
-                "tuples and dicts of them (tn_module_call_pack takes other values)",
-                tn__value_kind_name(value->kind));
+                "%s: wrong type, got %s; expected tensors, and lists, tuples and dicts of them "
+                "(tn_module_call_pack and tn_pack_at have other values)",
+                what, tn__value_kind_name(value->kind));
         return -1;
     }
     for (uint32_t i = 0; i < tn_value_size(value); i++) {
-        int64_t here = flatten(tn_value_item(value, i), out + (count < room ? count : room),
+        int64_t here = flatten(what, tn_value_item(value, i), out + (count < room ? count : room),
                                room > count ? room - count : 0);
         if (here < 0)
             return -1;
@@ -33,27 +33,85 @@ static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
     return count;
 }
 
-static tn_status results(const tn_module *module, const tn_pack *pack, tn_tensor **outputs,
-                         int64_t count)
+/* Stores the first tensors of a pack; the scope gets references to them. Returns the number of
+ * tensors in the pack, at most `count` if `all` is false; -1 and sets the error for a value of
+ * another kind among them. */
+static int64_t take(const char *what, const tn_pack *pack, bool all, tn_tensor **out, int64_t count)
 {
     int64_t found = 0;
 
-    for (int64_t i = 0; i < tn_pack_count(pack); i++) {
+    for (int64_t i = 0; i < tn_pack_count(pack) && (all || found < count); i++) {
         tn_value value = tn_pack_at(pack, i);
-        int64_t here = flatten(&value, outputs + (found < count ? found : count),
+        int64_t here = flatten(what, &value, out + (found < count ? found : count),
                                count > found ? count - found : 0);
         if (here < 0)
-            return tn_error_last_code();
+            return -1;
         found += here;
     }
-    if (found < count)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_module_call_many: outputs: too many, got %lld; %s returned %lld tensors",
-                       (long long)count, module->type, (long long)found);
-    for (int64_t i = 0; i < count; i++)
-        if (!tn__is_none(outputs[i]))
-            tn_tensor_to_scope(tn_tensor_keep(outputs[i]));
-    return TN_OK;
+    for (int64_t i = 0; i < count && found >= count; i++)
+        if (!tn__is_none(out[i]))
+            tn_tensor_to_scope(tn_tensor_keep(out[i]));
+    return found;
+}
+
+static tn_status results(const tn_module *module, const tn_pack *pack, tn_tensor **outputs,
+                         int64_t count)
+{
+    int64_t found = take("tn_module_call_many: result", pack, true, outputs, count);
+
+    if (found < 0)
+        return tn_error_last_code();
+    return found >= count
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE,
+                         "tn_module_call_many: outputs: too many, got %lld; %s returned %lld "
+                         "tensors",
+                         (long long)count, module->type, (long long)found);
+}
+
+static tn_status check_list(const char *what, const void *pack, tn_tensor *const *tensors,
+                            int64_t n)
+{
+    if (pack == NULL || (tensors == NULL && n > 0))
+        return tn__error_null_of(what, "pack, tensors", pack, tensors);
+    return n >= 0 ? TN_OK
+                  : tn_fail(TN_ERR_VALUE, "%s: n: out of range, got %lld; expected 0 or more", what,
+                            (long long)n);
+}
+
+tn_status tn_pack_add_tensors(tn_pack *pack, tn_tensor *const *tensors, int64_t n)
+{
+    tn_status status = check_list("tn_pack_add_tensors", pack, tensors, n);
+
+    for (int64_t i = 0; status == TN_OK && i < n; i++)
+        if (tensors[i] == NULL)
+            status = tn__error_null_input("tn_pack_add_tensors: tensor");
+    if (status == TN_OK && n > 0 && tn_pack_positional(pack) < tn_pack_count(pack))
+        status = tn_fail(TN_ERR_VALUE, "tn_pack_add_tensors: pack: has named values; expected only "
+                                       "positional ones, which come first");
+    for (int64_t i = 0; status == TN_OK && i < n; i++)
+        status = tn_pack_add(
+            pack, NULL, tn__is_none(tensors[i]) ? tn_value_none() : tn_value_tensor(tensors[i]));
+    return status;
+}
+
+tn_status tn_pack_take(const tn_pack *pack, tn_tensor **tensors, int64_t n)
+{
+    tn_status status = check_list("tn_pack_take", pack, tensors, n);
+    int64_t found;
+
+    if (status != TN_OK)
+        return status;
+    found = take("tn_pack_take: value", pack, false, tensors, n);
+    if (found < 0)
+        status = tn_error_last_code();
+    else if (found < n)
+        status = tn_fail(TN_ERR_VALUE,
+                         "tn_pack_take: n: too many, got %lld; the pack has %lld tensors",
+                         (long long)n, (long long)found);
+    for (int64_t i = 0; status != TN_OK && i < n; i++)
+        tensors[i] = NULL;
+    return status;
 }
 
 tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,

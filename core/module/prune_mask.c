@@ -150,7 +150,8 @@ static tn_tensor *next_mask(const tn__prune_step *step, tn_tensor *scores, tn_te
 
     if (type == TN_PRUNE_NETWORK) {
         tn_fail(TN_ERR_TYPE,
-                "%s: wrong type of method, got one for networks; expected one that computes a mask",
+                "%s: wrong type of pruning method, got one for whole networks; expected one that "
+                "computes a mask for a tensor",
                 tn__prune_def(step)->name);
         return NULL;
     }

@@ -20,7 +20,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
         return tn_fail(
             TN_ERR_RUNTIME,
             "%s: unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location; tn_copy(x) returns a tensor that can be written",
+            "single memory location; expected a tensor without such elements, as tn_copy returns",
             op->def.name);
     for (int64_t i = 0; i < n_in; i++) {
         if (in[i] == NULL)
@@ -34,7 +34,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
         return tn_fail(
             TN_ERR_RUNTIME,
             "%s: unsupported operation: %s and the written-to tensor partly share memory; "
-            "tn_copy(%s) first",
+            "expected a copy (tn_copy) of %s",
             op->def.name, tn__operand(op, i)->name, tn__operand(op, i)->name);
     }
     return TN_OK;

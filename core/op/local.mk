@@ -2,6 +2,7 @@
 
 libcore_la_SOURCES += \
 	%D%/internal.h \
+	%D%/needed.c \
 	%D%/needed.h \
 	%D%/private.h \
 	%D%/call.c \

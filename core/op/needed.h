@@ -5,26 +5,25 @@
 #ifndef TN_CORE_OP_NEEDED_H
 #define TN_CORE_OP_NEEDED_H
 
-/*        field   operator  what the core needs it for */
-#define TN__NEEDED_OPS(X)                                                                          \
-    X(copy, "copy", "copies between layouts and types, type promotion")                            \
-    X(fill, "fill", "new tensors with a value, the seed of backward")                              \
-    X(cast, "cast", "type promotion that gradients can follow")                                    \
-    X(add, "add", "gradients that add up")                                                         \
-    X(sum_to, "sum_to", "gradients of broadcast operands")                                         \
-    X(lerp, "lerp_scalar", "averaged models")                                                      \
-    X(mul, "mul_scalar", "averaged integers")                                                      \
-    X(product, "mul", "masked parameters")                                                         \
-    X(masked_select, "masked_select", "entries that a mask leaves")                                \
-    X(masked_scatter, "masked_scatter", "masks of such entries")                                   \
-    X(index_select, "index_select", "slices that a mask leaves")                                   \
-    X(index_copy, "index_copy", "masks of such slices")                                            \
-    X(full, "full", "new tensors with a value, in a graph")                                        \
-    X(view, "view", "tensors without history, in a graph")
-
 struct tn_op;
-#define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,
-enum tn__need { TN__NEEDED_OPS(TN__NEEDED_FIELD) TN__NEED_COUNT };
+/* needed.c says which operator each is, and what the core needs it for. */
+enum tn__need {
+    TN__NEED_copy,
+    TN__NEED_fill,
+    TN__NEED_cast,
+    TN__NEED_add,
+    TN__NEED_sum_to,
+    TN__NEED_lerp,
+    TN__NEED_mul,
+    TN__NEED_product,
+    TN__NEED_masked_select,
+    TN__NEED_masked_scatter,
+    TN__NEED_index_select,
+    TN__NEED_index_copy,
+    TN__NEED_full,
+    TN__NEED_view,
+    TN__NEED_COUNT
+};
 /* Returns NULL and sets the error on failure; the message names the plugin that provides the
  * operator. */
 const struct tn_op *tn__op_needed(enum tn__need which);

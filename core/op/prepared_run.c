@@ -311,7 +311,8 @@ static tn_status check_shared(const tn_prepared *p, int32_t k, tn_tensor *const 
     for (int32_t i = k + 1; i < p->n_out; i++)
         if (tn__tensor_ok(into[i]) && tn__tensor_overlap(into[k], into[i]))
             return tn_fail(TN_ERR_RUNTIME,
-                           "tn_prepared_run_into: %s: outputs %d and %d share memory",
+                           "tn_prepared_run_into: %s: outputs %d and %d share memory; expected "
+                           "separate memory",
                            p->op->def.name, (int)k, (int)i);
     return TN_OK;
 }

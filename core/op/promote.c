@@ -14,9 +14,9 @@ static bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* Combines the dtype of tensors with dimensions, `wide`, and of tensors without, `scalar`. A
- * `scalar` raises the result to its category (bool, integer, real, complex), but not to its
- * width. */
+/* Combines `wide`, the dtype of the tensors that have dimensions, and `scalar`, the dtype of those
+ * that have none. The result has the higher of both categories (bool, integer, real, complex). If
+ * both have the same category, it is `wide`, even if `scalar` has more bits. */
 static tn_dtype combine(tn_dtype wide, tn_dtype scalar)
 {
     if (wide == TN_DTYPE_AUTO)

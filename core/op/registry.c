@@ -430,28 +430,6 @@ const tn_op *tn_op_lookup(tn_op_ref *ref)
     return op;
 }
 
-const tn_op *tn__op_needed(enum tn__need which)
-{
-    static tn_op_ref refs[] = {
-#define REF(field, name, why) { name, 0, NULL },
-        TN__NEEDED_OPS(REF)
-#undef REF
-    };
-    static const char *const reasons[] = {
-#define WHY(field, name, why) why,
-        TN__NEEDED_OPS(WHY)
-#undef WHY
-    };
-    const tn_op *op = tn_op_lookup(&refs[which]);
-
-    if (op == NULL)
-        tn_error_prefix(
-            "the core needs this operator (%s); the plugin \"ops\" that comes with Tenon provides "
-            "it: ",
-            reasons[which]);
-    return op;
-}
-
 int64_t tn_op_count(void)
 {
     const snapshot *all;

@@ -65,10 +65,11 @@ bool tn__write_into(const tn__work *work, int64_t i)
 
 static tn_status shared(const tn__work *work, const struct reach *a, const struct reach *b)
 {
-    return tn_fail(TN_ERR_RUNTIME,
-                   "%s: inputs %lld and %lld share memory, and one is written; tn_copy one of them "
-                   "first",
-                   work->op->def.name, (long long)a->index, (long long)b->index);
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "%s: inputs %lld and %lld share memory, and one is written; expected inputs that "
+        "do not share memory, such as a copy (tn_copy) of one",
+        work->op->def.name, (long long)a->index, (long long)b->index);
 }
 
 static bool overlaps(const struct reach *before, const struct reach *at)
@@ -138,9 +139,9 @@ static tn_status check_writable(const tn__work *work)
             return tn_error_prefix("%s: input %lld: ", work->op->def.name, (long long)i);
         if (tn__tensor_repeats(tensor))
             return tn_fail(TN_ERR_RUNTIME,
-                           "%s: input %lld is written, but several of its elements share memory "
-                           "(it was expanded, or its windows overlap); tn_copy returns a tensor "
-                           "that can be written",
+                           "%s: input %lld: it is written, but several of its elements share "
+                           "memory, as in a result of tn_expand or tn_unfold; expected a tensor "
+                           "without such elements, as tn_copy returns",
                            work->op->def.name, (long long)i);
         if (tn__requires_grad(tensor) && tn__grad_on())
             return tn_fail(TN_ERR_RUNTIME,

@@ -14,7 +14,7 @@ static inline tn_device_graph *tn__capture_of(const tn_stream *stream)
 }
 
 /* Returns TN_OK if the stream does not record. Otherwise fails, because `what` cannot be recorded,
- * for the reason `why` ("it waits for the device"); the capture has then failed as a whole. */
+ * for the reason `why` ("it waits for the device"). Then the whole capture has failed. */
 tn_status tn__capture_refuse_slow(tn_stream *stream, const char *what, const char *why);
 static inline tn_status tn__capture_refuse(tn_stream *stream, const char *what, const char *why)
 {

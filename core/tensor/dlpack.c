@@ -255,7 +255,8 @@ tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
 tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
 {
     if (managed == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: tensor: it is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: tensor: it is NULL; "
+                               "expected a DLPack tensor");
         return NULL;
     }
     if (managed->version.major != MAJOR) {

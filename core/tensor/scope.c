@@ -97,8 +97,8 @@ void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count)
     kept = start = thread->marks[at].start;
     if (!tn__vector_room(&thread->owned, &thread->owned_capacity, start + count + 1,
                          sizeof *thread->owned)) {
-        /* No memory for new references: those that this scope owns move to the front of its
-         * part. */
+        /* No memory for new references. Instead, the references that this scope owns to these
+         * tensors move to the front, and only those behind them are dropped. */
         for (int64_t i = 0; i < count; i++)
             for (int64_t k = kept; k < thread->n_owned; k++)
                 if (thread->owned[k] == tensors[i]) {

@@ -128,7 +128,8 @@ static inline void tn__piece_give(void *piece, size_t size)
     tn__thread *thread = tn__thread_here;
     size_t at = (size - 1) / TN__PIECE_UNIT;
 
-    /* While a test makes allocations fail, no piece is kept, so that the test sees what is lost. */
+    /* While a test makes allocations fail, no piece is kept for reuse, so that each leak is seen.
+     */
     if (tn__unlikely(at >= TN__PIECE_SIZES || thread == NULL ||
                      thread->n_pieces[at] >= TN__FREE_PIECES ||
                      atomic_load_explicit(&tn__memory_watched, memory_order_relaxed))) {

@@ -4,7 +4,8 @@
 #include "core/base/vector.h"
 #include "core/train/private.h"
 
-/* A registration. A run of the hooks holds references, so that a hook may remove hooks. */
+/* A registration. While the hooks run, each has one more reference, so that a hook may remove
+ * hooks. */
 typedef struct tn__step_hook {
     tn__hook_handle handle; /* first */
     _Atomic int32_t refs;

@@ -52,7 +52,7 @@ static tn_status relu_run(const tn_call *call)
     const struct strict_api *api = find_api();
     if (!api)
         return tn_fail(TN_ERR_RUNTIME,
-                       "strict: API %s: not published; expected a device that publishes it",
+                       "strict: API %s: the device does not offer it; expected one that does",
                        STRICT_API_ID);
     int64_t count = atomic_fetch_add(&calls, 1) + 1;
     tn_log(TN_LOG_INFO, "relu pack: call %lld", (long long)count);

@@ -10,7 +10,7 @@ static tn_tensor *attention(tn_module *self, tn_tensor *x)
 
     for (int i = 0; i < 3; i++)
         y[i] = tn_transpose(tn_reshape(tn_module_call(tn_module_child_at(self, i), x), to), 1, 2);
-    x = tn_scaled_dot_product_attention(y[0], y[1], y[2], TN_NONE, NULL);
+    x = tn_scaled_dot_product_attention(y[0], y[1], y[2]);
     return tn_flatten(tn_transpose(x, 1, 2), 2, -1);
 }
 
@@ -18,10 +18,10 @@ static tn_tensor *layer(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_module_call_chain(self, "attention.self attention.output.dense", x);
 
-    x = tn_module_call_chain(self, "attention.output.LayerNorm", tn_add(x, y, NULL));
-    y = tn_gelu(tn_module_call_chain(self, "intermediate.dense", x), NULL);
+    x = tn_module_call_chain(self, "attention.output.LayerNorm", tn_add(x, y));
+    y = tn_gelu(tn_module_call_chain(self, "intermediate.dense", x));
     y = tn_module_call_chain(self, "output.dense", y);
-    return tn_module_call_chain(self, "output.LayerNorm", tn_add(x, y, NULL));
+    return tn_module_call_chain(self, "output.LayerNorm", tn_add(x, y));
 }
 
 static tn_tensor *bert(tn_module *self, tn_tensor *words)
@@ -30,8 +30,8 @@ static tn_tensor *bert(tn_module *self, tn_tensor *words)
     tn_tensor *type = tn_module_find_tensor(self, "bert.embeddings.token_type_embeddings.weight");
     tn_tensor *x = tn_module_call_chain(self, "bert.embeddings.word_embeddings", words);
 
-    x = tn_add(x, tn_narrow(place, 0, 0, tn_tensor_size(words, 1)), NULL);
-    x = tn_add(x, tn_select(type, 0, 0), NULL);
+    x = tn_add(x, tn_narrow(place, 0, 0, tn_tensor_size(words, 1)));
+    x = tn_add(x, tn_select(type, 0, 0));
     x = tn_module_call_chain(self, "bert.embeddings.LayerNorm bert.encoder.layer.*", x);
     return tn_module_call_chain(self, "bert.pooler.* classifier", tn_select(x, 1, 0));
 }

@@ -3,7 +3,8 @@
  * ConvNeXt-Tiny of torchvision. */
 #include "network.h"
 
-/* The text shows no dimensions of the two Permute modules of a block, children 1 and 6. */
+/* The printed text of the model lacks the dimensions of the two Permute modules of each block, its
+ * children 1 and 6, so this function permutes in their place. */
 static tn_tensor *block(tn_module *self, tn_tensor *x)
 {
     tn_module *body = tn_module_child(self, "block");
@@ -11,7 +12,7 @@ static tn_tensor *block(tn_module *self, tn_tensor *x)
 
     y = tn_mul(tn_permute(tn_module_call_chain(body, "2 3 4 5", y), TN_SHAPE(0, 3, 1, 2)),
                tn_module_get(self, "layer_scale"));
-    return tn_add(x, tn_module_call_child(self, "stochastic_depth", y), NULL);
+    return tn_add(x, tn_module_call_child(self, "stochastic_depth", y));
 }
 
 void network_forwards(tn_module *net)

@@ -14,7 +14,7 @@ static tn_tensor *mbconv(tn_module *self, tn_tensor *x)
     bool same = tn_tensor_size(y, 1) == tn_tensor_size(x, 1) &&
                 tn_tensor_size(y, 2) == tn_tensor_size(x, 2);
 
-    return same ? tn_add(x, y, NULL) : tn_module_call_child(self, "block", x);
+    return same ? tn_add(x, y) : tn_module_call_child(self, "block", x);
 }
 
 static tn_tensor *efficientnet(tn_module *self, tn_tensor *x)

@@ -8,16 +8,13 @@ enum { HEADS = 12 };
 /* transformers' Conv1D: a Linear whose weight is transposed. */
 static tn_tensor *conv1d(tn_module *self, tn_tensor *x)
 {
-    return tn_add(tn_matmul(x, tn_module_get(self, "weight")), tn_module_get(self, "bias"), NULL);
+    return tn_add(tn_matmul(x, tn_module_get(self, "weight")), tn_module_get(self, "bias"));
 }
 
 static tn_tensor *gelu(tn_module *self, tn_tensor *x)
 {
-    tn_gelu_options options = TN_GELU_OPTIONS;
-
     (void)self;
-    options.approximate = "tanh";
-    return tn_gelu(x, &options);
+    return tn_gelu(x, "tanh");
 }
 
 /* [N, L, E] as [N, HEADS, L, E / HEADS] */
@@ -30,27 +27,25 @@ static tn_tensor *heads(tn_tensor *x)
 
 static tn_tensor *attention(tn_module *self, tn_tensor *x)
 {
-    tn_scaled_dot_product_attention_options options = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
     tn_tensor *part[3] = { NULL, NULL, NULL };
 
-    options.is_causal = true;
     tn_chunk(tn_module_call_child(self, "c_attn", x), 3, -1, part, 3);
     x = tn_scaled_dot_product_attention(heads(part[0]), heads(part[1]), heads(part[2]), TN_NONE,
-                                        &options);
+                                        0.0, true);
     return tn_module_call_child(self, "c_proj", tn_flatten(tn_transpose(x, 1, 2), 2, -1));
 }
 
 static tn_tensor *block(tn_module *self, tn_tensor *x)
 {
-    x = tn_add(x, tn_module_call_chain(self, "ln_1 attn", x), NULL);
-    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp.c_fc mlp.act mlp.c_proj", x), NULL);
+    x = tn_add(x, tn_module_call_chain(self, "ln_1 attn", x));
+    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp.c_fc mlp.act mlp.c_proj", x));
 }
 
 static tn_tensor *model(tn_module *self, tn_tensor *words)
 {
-    tn_tensor *places = tn_arange(words, 0, tn_tensor_size(words, 1), NULL);
+    tn_tensor *places = tn_arange(words, 0, tn_tensor_size(words, 1));
     tn_tensor *x = tn_add(tn_module_call_child(self, "wte", words),
-                          tn_module_call_child(self, "wpe", places), NULL);
+                          tn_module_call_child(self, "wpe", places));
 
     x = tn_module_call_children(tn_module_child(self, "h"), tn_module_call_child(self, "drop", x));
     return tn_module_call_child(self, "ln_f", x);

@@ -9,7 +9,7 @@ static tn_tensor *inverted_residual(tn_module *self, tn_tensor *x)
     bool same = tn_tensor_size(y, 1) == tn_tensor_size(x, 1) &&
                 tn_tensor_size(y, 2) == tn_tensor_size(x, 2);
 
-    return same ? tn_add(x, y, NULL) : y;
+    return same ? tn_add(x, y) : y;
 }
 
 static tn_tensor *mobilenet(tn_module *self, tn_tensor *x)

@@ -9,7 +9,7 @@ static tn_tensor *bottleneck(tn_module *self, tn_tensor *x)
 
     if (tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD)
         x = tn_module_call_child(self, "downsample", x);
-    return tn_relu(tn_add(y, x, NULL));
+    return tn_relu(tn_add(y, x));
 }
 
 static tn_tensor *resnet(tn_module *self, tn_tensor *x)

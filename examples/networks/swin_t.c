@@ -27,16 +27,13 @@ static tn_tensor *mask(int64_t side)
         region[i] = (float)(3 * ((i / side >= side - W) + (i / side >= side - W / 2)) +
                             (i % side >= side - W) + (i % side >= side - W / 2));
     x = windows(tn_tensor_from(region, TN_F32, TN_SHAPE(1, side, side, 1)));
-    x = tn_sub(x, tn_transpose(x, 2, 3), NULL);
+    x = tn_sub(x, tn_transpose(x, 2, 3));
     return tn_transpose(tn_mul_scalar(tn_abs(tn_sign(x)), -100), 0, 1);
 }
 
 static tn_tensor *roll(tn_tensor *x, int64_t shift)
 {
-    tn_roll_options options = TN_ROLL_OPTIONS;
-
-    options.dims = TN_INTS(1, 2);
-    return shift == 0 ? x : tn_roll(x, TN_INTS(shift, shift), &options);
+    return shift == 0 ? x : tn_roll(x, TN_INTS(shift, shift), TN_INTS(1, 2));
 }
 
 static tn_tensor *attention(tn_module *self, tn_tensor *x)
@@ -48,11 +45,11 @@ static tn_tensor *attention(tn_module *self, tn_tensor *x)
                                       tn_module_get(self, "relative_position_index"), 0);
 
     bias = tn_permute(tn_reshape(bias, TN_SHAPE(W * W, W * W, -1)), TN_SHAPE(2, 0, 1));
-    bias = shift == 0 ? bias : tn_add(mask(side), bias, NULL);
+    bias = shift == 0 ? bias : tn_add(mask(side), bias);
     qkv = tn_permute(tn_reshape(qkv, TN_SHAPE(b, n * n, W * W, 3, -1, 32)),
                      TN_SHAPE(3, 0, 1, 4, 2, 5));
     x = tn_scaled_dot_product_attention(tn_select(qkv, 0, 0), tn_select(qkv, 0, 1),
-                                        tn_select(qkv, 0, 2), bias, NULL);
+                                        tn_select(qkv, 0, 2), bias);
     x = tn_reshape(tn_transpose(x, 2, 3), TN_SHAPE(b, n, n, W, W, c));
     x = tn_reshape(tn_permute(x, TN_SHAPE(0, 1, 3, 2, 4, 5)), TN_SHAPE(b, side, side, c));
     return roll(tn_module_call_child(self, "proj", x), shift);
@@ -60,8 +57,8 @@ static tn_tensor *attention(tn_module *self, tn_tensor *x)
 
 static tn_tensor *block(tn_module *self, tn_tensor *x)
 {
-    x = tn_add(x, tn_module_call_chain(self, "norm1 attn stochastic_depth", x), NULL);
-    return tn_add(x, tn_module_call_chain(self, "norm2 mlp stochastic_depth", x), NULL);
+    x = tn_add(x, tn_module_call_chain(self, "norm1 attn stochastic_depth", x));
+    return tn_add(x, tn_module_call_chain(self, "norm2 mlp stochastic_depth", x));
 }
 
 static tn_tensor *merging(tn_module *self, tn_tensor *x)

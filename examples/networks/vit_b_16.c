@@ -9,8 +9,8 @@ static tn_tensor *block(tn_module *self, tn_tensor *x)
     tn_tensor *y = tn_module_call_child(self, "ln_1", x), *in[] = { y, y, y };
 
     tn_module_call_many(tn_module_child(self, "self_attention"), in, 3, &y, 1);
-    x = tn_add(x, y, NULL);
-    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x), NULL);
+    x = tn_add(x, y);
+    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x));
 }
 
 static tn_tensor *vit(tn_module *self, tn_tensor *x)
@@ -21,7 +21,7 @@ static tn_tensor *vit(tn_module *self, tn_tensor *x)
     both[1] = tn_permute(tn_flatten(tn_module_call_child(self, "conv_proj", x), 2, -1),
                          TN_SHAPE(2, 0, 1));
     x = tn_transpose(tn_module_find_tensor(self, "encoder.pos_embedding"), 0, 1);
-    x = tn_add(tn_cat(both, 2, 0), x, NULL);
+    x = tn_add(tn_cat(both, 2, 0), x);
     x = tn_module_call_chain(tn_module_child(self, "encoder"), "dropout layers ln", x);
     return tn_module_call_child(self, "heads", tn_select(x, 0, 0));
 }

@@ -25,16 +25,14 @@ static tn_tensor *next_images(void *user)
 /* Returns the part of the samples that the network classifies correctly. */
 static double accuracy(tn_module *net, tn_loader *loader)
 {
-    tn_argmax_options last = TN_ARGMAX_OPTIONS;
     double right = 0, count = 0;
 
-    last.dim = -1;
     tn_module_eval(net);
     tn_grad_begin(false);
     for (tn_pack *batch; (batch = tn_loader_next(loader)) != NULL;) {
         TN_SCOPE;
         tn_tensor *x = tn_pack_tensor(batch, 0), *y = tn_pack_tensor(batch, 1);
-        right += tn_item(tn_sum(tn_eq(tn_argmax(tn_module_call(net, x), &last), y), NULL));
+        right += tn_item(tn_sum(tn_eq(tn_argmax(tn_module_call(net, x), -1), y)));
         count += (double)tn_tensor_size(x, 0);
     }
     tn_grad_end();
@@ -56,7 +54,7 @@ static void train(tn_module *net, tn_module *ema, tn_module *swa, tn_loader *loa
             TN_SCOPE;
             tn_tensor *x = tn_pack_tensor(batch, 0), *y = tn_pack_tensor(batch, 1);
             tn_optimizer_zero_grad(optimizer);
-            tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+            tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
             tn_backward(loss);
             tn_optimizer_step(optimizer);
             tn_average_update(ema, net);

@@ -16,7 +16,7 @@ static double learn(tn_module *net, tn_optimizer *optimizer, tn_pack *batch)
     TN_SCOPE;
     tn_tensor *x = tn_pack_tensor(batch, 0), *next = tn_pack_tensor(batch, 1);
     tn_tensor *logits = tn_flatten(tn_module_call(net, x), 0, 1); /* [N * L, 256] */
-    tn_tensor *loss = tn_cross_entropy(logits, tn_flatten(next, 0, 1), NULL);
+    tn_tensor *loss = tn_cross_entropy(logits, tn_flatten(next, 0, 1));
 
     tn_optimizer_zero_grad(optimizer);
     tn_backward(loss);
@@ -60,9 +60,9 @@ static int draw(tn_module *net, const unsigned char *text, int64_t length)
         tokens[i] = text[length - count + i];
     tn_tensor *x = tn_tensor_from(tokens, TN_I64, TN_SHAPE(1, count));
     tn_tensor *last = tn_select(tn_select(tn_module_call(net, x), 0, 0), 0, -1); /* [256] */
-    tn_topk(last, 10, NULL, &likely, &which);
+    tn_topk(last, 10, &likely, &which);
     tn_tensor *chance = tn_softmax(tn_mul_scalar(likely, 1 / 0.8), 0);
-    tn_tensor *place = tn_multinomial(chance, 1, NULL);
+    tn_tensor *place = tn_multinomial(chance, 1);
     return (int)tn_item(tn_index_select(which, place, 0));
 }
 

@@ -11,7 +11,7 @@
 
 static tn_tensor *with_noise(tn_tensor *x)
 {
-    return tn_add(x, tn_mul_scalar(tn_normal(x, NULL), 0.5), NULL);
+    return tn_add(x, tn_mul_scalar(tn_normal(x), 0.5));
 }
 
 static void train(tn_module *net, tn_loader *loader, int epochs)
@@ -26,7 +26,7 @@ static void train(tn_module *net, tn_loader *loader, int epochs)
         for (tn_pack *batch; (batch = tn_loader_next(loader)) != NULL;) {
             TN_SCOPE;
             tn_tensor *clean = tn_pack_tensor(batch, 0);
-            tn_tensor *loss = tn_mse_loss(tn_module_call(net, with_noise(clean)), clean, NULL);
+            tn_tensor *loss = tn_mse_loss(tn_module_call(net, with_noise(clean)), clean);
 
             tn_optimizer_zero_grad(optimizer);
             tn_backward(loss);
@@ -48,8 +48,8 @@ static void show(tn_module *net, tn_tensor *clean)
     tn_grad_begin(false);
     tn_module_eval(net);
     tn_tensor *noisy = with_noise(clean), *better = tn_module_call(net, noisy);
-    double before = tn_item(tn_mse_loss(noisy, clean, NULL));
-    double after = tn_item(tn_mse_loss(better, clean, NULL));
+    double before = tn_item(tn_mse_loss(noisy, clean));
+    double after = tn_item(tn_mse_loss(better, clean));
 
     if (!tn_failed())
         printf("error with noise %.4f, without %.4f\n", before, after);

@@ -14,7 +14,7 @@ static tn_tensor *block(tn_module *self, tn_tensor *x)
 
     if (tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD)
         x = tn_module_call_child(self, "downsample", x);
-    return tn_relu(tn_add(y, x, NULL));
+    return tn_relu(tn_add(y, x));
 }
 
 static tn_tensor *resnet(tn_module *self, tn_tensor *x)
@@ -82,7 +82,7 @@ static void train(tn_module *net)
     for (int step = 0; step <= 100 && !tn_failed(); step++) {
         TN_SCOPE;
         tn_tensor *y, *x = images(&y);
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
 
         if (step % 20 == 0)
             printf("step %3d  loss %.4f\n", step, tn_item(loss));
@@ -96,12 +96,10 @@ static void train(tn_module *net)
 static double correct(tn_module *net)
 {
     TN_SCOPE;
-    tn_argmax_options last = TN_ARGMAX_OPTIONS;
     tn_tensor *y, *x = images(&y);
 
-    last.dim = -1;
     tn_grad_begin(false);
-    tn_tensor *hits = tn_sum(tn_eq(tn_argmax(tn_module_call(net, x), &last), y), NULL);
+    tn_tensor *hits = tn_sum(tn_eq(tn_argmax(tn_module_call(net, x), -1), y));
     tn_grad_end();
     return tn_item(hits);
 }

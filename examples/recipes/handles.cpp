@@ -74,7 +74,7 @@ static tn::Tensor train(tn_module *net, int steps)
         tn::Scope scope;
         tn_tensor *x = tn_tensor_from(xs.data(), TN_F32, TN_SHAPE(4, 2));
         tn_tensor *y = tn_tensor_from(ys.data(), TN_I64, TN_SHAPE(4));
-        loss = tn::keep(tn_cross_entropy(tn_module_call(net, x), y, nullptr));
+        loss = tn::keep(tn_cross_entropy(tn_module_call(net, x), y));
         tn::check(tn_module_zero_grad(net));
         tn::check(tn_backward(loss.get()));
         tn::check(tn_optimizer_step(optimizer.get()));

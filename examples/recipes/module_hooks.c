@@ -26,7 +26,7 @@ static tn_status residual(void *user, tn_module *module, const tn_pack *input,
     (void)user;
     (void)module;
     *outcome = TN_HOOK_REPLACED;
-    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, x, NULL)));
+    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, x)));
 }
 
 /* def backward_hook(m, grad_inputs, grad_outputs): return [ones_like(g) * 42 for g in grad_inputs].
@@ -55,7 +55,7 @@ static void show(const char *when, tn_module *linear)
     tn_tensor_set_requires_grad(x, true);
     tn_module_zero_grad(linear);
     tn_tensor *y = tn_module_call(linear, x);
-    tn_backward(tn_sum(y, NULL));
+    tn_backward(tn_sum(y));
     if (tn_failed())
         return;
     tn_tensor_text(y, value, sizeof value);
@@ -71,7 +71,7 @@ int main(void)
 
     if (linear != NULL) { /* y = 2 x */
         TN_SCOPE;
-        tn_tensor *twice = tn_mul_scalar(tn_eye(TN_NONE, 3, NULL), 2);
+        tn_tensor *twice = tn_mul_scalar(tn_eye(TN_NONE, 3), 2);
         tn_module_set(linear, "weight", tn_parameter(twice, true));
     }
     show("no hook", linear);

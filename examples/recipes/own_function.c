@@ -15,7 +15,7 @@ static tn_status legendre_forward(tn_function_ctx *ctx, void *user, tn_tensor *c
     tn_tensor *x = in[0], *cube = tn_mul(x, tn_mul(x, x));
 
     (void)user;
-    out[0] = tn_sub(tn_mul_scalar(cube, 2.5), tn_mul_scalar(x, 1.5), NULL);
+    out[0] = tn_sub(tn_mul_scalar(cube, 2.5), tn_mul_scalar(x, 1.5));
     return tn_function_save(ctx, x);
 }
 
@@ -71,14 +71,14 @@ int main(void)
         printf("the gradients are right\n");
     for (int i = 0; i < 4; i++)
         p[i] = tn_parameter(tn_tensor_full(TN_SCALAR_SHAPE, start[i], TN_F32, NULL), true);
-    tn_tensor *x = tn_linspace(TN_NONE, -M_PI, M_PI, POINTS, NULL), *y = tn_sin(x);
+    tn_tensor *x = tn_linspace(TN_NONE, -M_PI, M_PI, POINTS), *y = tn_sin(x);
     tn_optimizer *optimizer = tn_optimizer_parse(p, 4, "SGD(lr=5e-6)");
 
     for (int step = 0; step < STEPS && !tn_failed(); step++) {
         TN_SCOPE;
-        tn_tensor *inner = legendre(tn_add(p[2], tn_mul(p[3], x), NULL));
-        tn_tensor *error = tn_sub(tn_add(p[0], tn_mul(p[1], inner), NULL), y, NULL);
-        tn_tensor *loss = tn_sum(tn_mul(error, error), NULL);
+        tn_tensor *inner = legendre(tn_add(p[2], tn_mul(p[3], x)));
+        tn_tensor *error = tn_sub(tn_add(p[0], tn_mul(p[1], inner)), y);
+        tn_tensor *loss = tn_sum(tn_mul(error, error));
 
         if (step % 500 == 0)
             printf("step %4d  loss %.3f\n", step, tn_item(loss));

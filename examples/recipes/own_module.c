@@ -19,7 +19,7 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
 
     if (tn_module_is_training(self) && tn_add_scalar_(tn_module_get(self, "calls"), 1) == NULL)
         return NULL;
-    return tn_add(y, tn_module_call_child(self, "skip", x), NULL);
+    return tn_add(y, tn_module_call_child(self, "skip", x));
 }
 
 static tn_module *gate_new(int in, int out, double limit)
@@ -70,7 +70,7 @@ static double loss_of(tn_module *net, bool backward)
     TN_SCOPE;
     tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
     tn_tensor *y = tn_tensor_from(ys, TN_F32, TN_SHAPE(4, 1));
-    tn_tensor *loss = tn_mse_loss(tn_module_call(net, x), y, NULL);
+    tn_tensor *loss = tn_mse_loss(tn_module_call(net, x), y);
 
     if (backward)
         tn_backward(loss);

@@ -15,7 +15,7 @@ static tn_tensor *block(tn_module *self, tn_tensor *x)
 
     if (tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD)
         x = tn_module_call_child(self, "downsample", x);
-    return tn_relu(tn_add(y, x, NULL));
+    return tn_relu(tn_add(y, x));
 }
 
 /* The forward of the class ResNet. */
@@ -46,7 +46,7 @@ static void predict(tn_module *net, tn_state *data, const char *save)
     tn_grad_begin(false);
     tn_tensor *logits = tn_module_call(net, tn_state_tensor(data, 0));
     tn_grad_end();
-    double class = tn_item(tn_argmax(tn_narrow(logits, 0, 0, 1), NULL));
+    double class = tn_item(tn_argmax(tn_narrow(logits, 0, 0, 1)));
 
     if (!tn_failed())
         printf("class %g\n", class);

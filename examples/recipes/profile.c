@@ -141,7 +141,7 @@ int main(void)
         if (step == 1) /* the first step also activates plugins and fills caches */
             tn_register(&observer);
         tn_module_zero_grad(net);
-        tn_backward(tn_mean(tn_module_call(net, tn_randn(TN_SHAPE(8, 3, 32, 32))), NULL));
+        tn_backward(tn_mean(tn_module_call(net, tn_randn(TN_SHAPE(8, 3, 32, 32)))));
     }
     tn_unregister(TN_KIND_tn_observer_def, "profile");
     print(&profile);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "base/pages.h"
 #include "device.h"
 #include "matmul/bfloat16.h"
 #include "matmul/blas.h"
@@ -111,14 +112,16 @@ static tn_status device_alloc(void *device, tn_memory *memory)
                        "cpu: memory: unsupported kind, got %u; expected device, managed or shared "
                        "memory",
                        memory->kind);
-    if (memory->bytes > SIZE_MAX - 2 * ALIGNMENT)
+    size_t alignment = tn__pages_alignment((size_t)memory->bytes, ALIGNMENT);
+    if (memory->bytes > SIZE_MAX - 2 * alignment)
         return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %llu bytes; expected fewer",
                        (unsigned long long)memory->bytes);
-    char *block = tn_malloc((size_t)memory->bytes + ALIGNMENT + sizeof(void *));
+    char *block = tn_malloc((size_t)memory->bytes + alignment + sizeof(void *));
     if (!block)
         return TN_ERR_MEMORY;
-    uintptr_t start = (uintptr_t)block + sizeof(void *) + ALIGNMENT - 1;
-    char *at = block + ((start & ~(uintptr_t)(ALIGNMENT - 1)) - (uintptr_t)block);
+    uintptr_t start = (uintptr_t)block + sizeof(void *) + alignment - 1;
+    char *at = block + ((start & ~(uintptr_t)(alignment - 1)) - (uintptr_t)block);
+    tn__pages_advise(at, (size_t)memory->bytes);
     memcpy(at - sizeof(void *), &block, sizeof block);
     note_start(NULL, block);
     memory->handle = at;

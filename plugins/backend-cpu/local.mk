@@ -3,15 +3,15 @@
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
 	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h %D%/base/philox.h \
-	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
+	%D%/base/pages.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
-	%D%/nn/norm_running_template.h %D%/nn/pool_template.h \
-	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
-	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
-	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
+	%D%/nn/norm_running_template.h %D%/nn/pool_avg_template.h %D%/nn/pool_grad_template.h %D%/nn/pool_max_template.h \
+	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/fuse.h \
+	%D%/op/index_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
+	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
 	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
@@ -21,19 +21,19 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
 	%D%/simd/gemm_strip_template.h %D%/simd/gemm_all_strips_template.h \
 	%D%/simd/gemm_strip_widths_template.h %D%/simd/gemm_template.h \
-	%D%/simd/gemm_part.h %D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
+	%D%/simd/gemm_part.h %D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/integers_template.h %D%/simd/loop_template.h \
 	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
-	%D%/simd/pool_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
+	%D%/simd/pool_max_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
-	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
+	%D%/simd/softmax_template.h %D%/simd/special_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared_memory.c \
-	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
-	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
+	%D%/base/dtype.c %D%/base/pages.c %D%/base/scratch.c %D%/base/span.c \
+	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_bits.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
 	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
 	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
-	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c \
+	%D%/op/elementwise_scalar.c %D%/op/embedding.c %D%/op/fuse.c %D%/op/index.c %D%/op/index_nonzero.c \
 	%D%/op/index_reduce.c %D%/op/index_span.c %D%/op/random.c \
-	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_strided.c %D%/op/scan.c \
+	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_prepare.c %D%/op/reduction_strided.c %D%/op/scan.c \
 	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/unary.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
@@ -56,9 +56,9 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
 # heads of these files and of simd/elementwise.c say why.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
-	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/norm.c \
-	%D%/simd/optimizer.c %D%/simd/pool.c %D%/simd/random.c \
-	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/winograd.c
+	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/integers.c %D%/simd/norm.c \
+	%D%/simd/optimizer.c %D%/simd/pairs.c %D%/simd/pool_max.c %D%/simd/random.c \
+	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/special.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c
 
 noinst_LTLIBRARIES += libsimd-baseline.la libsimd-fused-baseline.la

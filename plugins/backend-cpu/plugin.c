@@ -15,6 +15,7 @@
 #include "linalg/lapack.h"
 #include "matmul/bfloat16.h"
 #include "matmul/blas.h"
+#include "op/fuse.h"
 #include "simd/simd.h"
 
 static struct options {
@@ -149,7 +150,7 @@ static const struct tn__kernel_table *const tables[] = { TN__KERNEL_FAMILIES(REF
 enum { MOST_KERNELS = 256 };
 static tn_kernel_def kernels[MOST_KERNELS];
 
-static const void *const contributions[] = { &tn__backend_cpu };
+static const void *const contributions[] = { &tn__backend_cpu, &tn__compiler_fuse };
 
 static tn_plugin plugin = {
     TN_HEAD(tn_plugin),
@@ -158,7 +159,7 @@ static tn_plugin plugin = {
     .help = "tensors in the host's memory, operators on the processor",
     .license = "MIT",
     .contributions = contributions,
-    .n_contributions = 1,
+    .n_contributions = sizeof contributions / sizeof *contributions,
     .kernels = kernels,
     .kernel_size = sizeof(tn_kernel_def),
     .options = options,
@@ -177,6 +178,12 @@ static void join_tables(void)
         count += (int64_t)tables[i]->count;
     }
     plugin.n_kernels = count;
+}
+
+size_t tn__plugin_kernels(const tn_kernel_def **rows)
+{
+    *rows = kernels;
+    return (size_t)plugin.n_kernels;
 }
 
 /* Returns the descriptor and joins the tables on the first call: the host may ask for the

@@ -39,7 +39,7 @@ struct cuda_device {
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
     struct blaslt_device blas;
-    struct cuda_plan *plans; /* CUDA_PLANS slots, allocated at the first product */
+    struct cuda_plan *plans; /* CUDA_PLANS slots, allocated at the first matrix product */
 };
 
 /* A block of pinned memory for copies between host and device. A stream has two blocks: the device

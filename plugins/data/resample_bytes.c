@@ -183,7 +183,7 @@ static unsigned char finish(const struct resample_plan *plan, int32_t sum)
     return (unsigned char)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
 }
 
-/* One value: its inputs are `step` bytes apart. */
+/* Returns result i of the plan: its inputs are `step` bytes apart, the first at `at`. */
 static unsigned char value(const struct resample_plan *plan, int64_t i, const unsigned char *at,
                            int64_t step)
 {

@@ -150,8 +150,8 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
                            tn_tensor_offset(tensor), &visits))
         status = tn_fail(
             TN_ERR_VALUE,
-            "%s: tensor %q: wrong byte in a bool; expected 0 or 1; a comparison such as x != 0 "
-            "gives such bools",
+            "%s: tensor %q: wrong byte in a bool; expected 0 or 1, as the result of a comparison "
+            "such as tn_ne has",
             w->path, name);
     tn_free(copied);
     tn_scope_end(scope);

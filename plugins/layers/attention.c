@@ -274,7 +274,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
             tn_module_get(self, "v_proj_weight"), tn_module_get(self, "in_proj_bias"),
             flat(tn_module_get(self, "bias_k")), flat(tn_module_get(self, "bias_v")),
             tn_module_get(last, "weight"), tn_module_get(last, "bias"), padded, mask, s->num_heads,
-            &o, &y, &weights);
+            &y, &weights, o.dropout_p, o.add_zero_attn, o.average_attn_weights);
         if (status != TN_OK)
             return status;
     } else {
@@ -288,7 +288,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
             tn_module_get(self, "v_proj_weight"), tn_module_get(self, "in_proj_bias"),
             flat(tn_module_get(self, "bias_k")), flat(tn_module_get(self, "bias_v")),
             tn_module_get(last, "weight"), tn_module_get(last, "bias"), padded, mask, s->num_heads,
-            &o);
+            o.dropout_p, o.add_zero_attn);
     }
     y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
     if (weights != NULL && !batched)

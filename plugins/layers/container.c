@@ -226,7 +226,7 @@ static tn_tensor *residual_by_child(tn_module *self, tn_tensor *x)
     for (int64_t i = 0; i < tn_module_child_count(self) && y != NULL; i++)
         if (!is_other(tn_module_child_name(self, i)))
             y = tn_module_call(tn_module_child_at(self, i), y);
-    return through(self, "activation", tn_add(y, through(self, "shortcut", x), NULL));
+    return through(self, "activation", tn_add(y, through(self, "shortcut", x)));
 }
 
 static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)

@@ -257,7 +257,6 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
 static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
 {
     int64_t sizes[2 * MOST];
-    tn_pad_options o = TN_PAD_OPTIONS;
 
     for (int i = 0; i < dims; i++) {
         int64_t all = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) : 2 * s->pad[i];
@@ -265,8 +264,7 @@ static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
         sizes[2 * (dims - 1 - i)] = all / 2;
         sizes[2 * (dims - 1 - i) + 1] = all - all / 2;
     }
-    o.mode = s->padding_mode;
-    return tn_pad(x, (tn_ints){ sizes, 2 * dims }, &o);
+    return tn_pad(x, ((tn_ints){ sizes, 2 * dims }), s->padding_mode);
 }
 
 static int64_t conv_repr(tn_module *self, char *out, size_t size)
@@ -316,32 +314,25 @@ typedef tn_tensor *conv_op(const struct conv *s, tn_tensor *x, tn_tensor *weight
                            bool edges);
 
 #define CONV_OPTIONS(dims)                                                                         \
-    .stride = { s->step, dims }, .dilation = { s->apart, dims }, .groups = s->groups,              \
-    .padding = { s->pad, edges || says(s, "same") ? 0 : dims },                                    \
-    .auto_padding = !edges && says(s, "same") ? "same" : NULL
+    ((tn_ints){ s->step, dims }), ((tn_ints){ s->pad, edges || says(s, "same") ? 0 : dims }),      \
+        ((tn_ints){ s->apart, dims }), s->groups, !edges && says(s, "same") ? "same" : NULL
 
 static tn_tensor *conv1d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
                          bool edges)
 {
-    tn_conv1d_options o = { .size = sizeof o, CONV_OPTIONS(1) };
-
-    return tn_conv1d(x, weight, bias, &o);
+    return tn_conv1d(x, weight, bias, CONV_OPTIONS(1));
 }
 
 static tn_tensor *conv2d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
                          bool edges)
 {
-    tn_conv2d_options o = { .size = sizeof o, CONV_OPTIONS(2) };
-
-    return tn_conv2d(x, weight, bias, &o);
+    return tn_conv2d(x, weight, bias, CONV_OPTIONS(2));
 }
 
 static tn_tensor *conv3d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
                          bool edges)
 {
-    tn_conv3d_options o = { .size = sizeof o, CONV_OPTIONS(3) };
-
-    return tn_conv3d(x, weight, bias, &o);
+    return tn_conv3d(x, weight, bias, CONV_OPTIONS(3));
 }
 
 static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
@@ -473,39 +464,34 @@ static tn_tensor *conv_fuse(tn_module *self, tn_tensor *x, const tn_follower *fo
     *done = after.count;
     if (after.norm == NULL)
         return tn_convolution_activation(x, weight, bias, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
-                                         after.sum, after.activation, &o);
+                                         after.sum, after.activation, o.stride, o.padding,
+                                         o.dilation, o.groups, o.eps);
     o.eps = after.norm->eps;
-    return tn_convolution_activation(x, weight, bias, after.norm->mean, after.norm->var,
-                                     after.norm->weight, after.norm->bias, after.sum,
-                                     after.activation, &o);
+    return tn_convolution_activation(
+        x, weight, bias, after.norm->mean, after.norm->var, after.norm->weight, after.norm->bias,
+        after.sum, after.activation, o.stride, o.padding, o.dilation, o.groups, o.eps);
 }
 
 #define CONV_TRANSPOSE_OPTIONS(dims)                                                               \
-    .stride = { s->step, dims }, .padding = { s->pad, dims }, .output_padding = { s->more, dims }, \
-    .dilation = { s->apart, dims }, .groups = s->groups
+    ((tn_ints){ s->step, dims }), ((tn_ints){ s->pad, dims }), ((tn_ints){ s->more, dims }),       \
+        s->groups, ((tn_ints){ s->apart, dims })
 
 static tn_tensor *conv_transpose1d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
                                    tn_tensor *bias)
 {
-    tn_conv_transpose1d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(1) };
-
-    return tn_conv_transpose1d(x, weight, bias, &o);
+    return tn_conv_transpose1d(x, weight, bias, CONV_TRANSPOSE_OPTIONS(1));
 }
 
 static tn_tensor *conv_transpose2d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
                                    tn_tensor *bias)
 {
-    tn_conv_transpose2d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(2) };
-
-    return tn_conv_transpose2d(x, weight, bias, &o);
+    return tn_conv_transpose2d(x, weight, bias, CONV_TRANSPOSE_OPTIONS(2));
 }
 
 static tn_tensor *conv_transpose3d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
                                    tn_tensor *bias)
 {
-    tn_conv_transpose3d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(3) };
-
-    return tn_conv_transpose3d(x, weight, bias, &o);
+    return tn_conv_transpose3d(x, weight, bias, CONV_TRANSPOSE_OPTIONS(3));
 }
 
 static tn_tensor *conv_transpose_forward(tn_module *self, tn_tensor *x)

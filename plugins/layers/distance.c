@@ -48,26 +48,22 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 static tn_status cosine_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct distance *s = tn_module_data(self);
-    tn_cosine_similarity_options o = TN_COSINE_SIMILARITY_OPTIONS;
     tn_tensor *in[2];
     tn_status status = take_two(self, input, in);
 
-    o.dim = s->dim;
-    o.eps = s->eps;
-    return status == TN_OK ? layers_give(output, tn_cosine_similarity(in[0], in[1], &o)) : status;
+    return status == TN_OK ? layers_give(output, tn_cosine_similarity(in[0], in[1], s->dim, s->eps))
+                           : status;
 }
 
 static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct distance *s = tn_module_data(self);
-    tn_pairwise_distance_options o = TN_PAIRWISE_DISTANCE_OPTIONS;
     tn_tensor *in[2];
     tn_status status = take_two(self, input, in);
 
-    o.p = s->p;
-    o.eps = s->eps;
-    o.keepdim = s->keepdim;
-    return status == TN_OK ? layers_give(output, tn_pairwise_distance(in[0], in[1], &o)) : status;
+    return status == TN_OK
+               ? layers_give(output, tn_pairwise_distance(in[0], in[1], s->p, s->eps, s->keepdim))
+               : status;
 }
 
 #define DISTANCE(id, Name, table, call_, help_)                                                    \

@@ -39,8 +39,7 @@ static tn_tensor *given(tn_module *self, tn_tensor *x, tn_tensor *y)
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct dropout *s = tn_module_data(self);                                            \
-        tn_##op##_options o = { .size = sizeof o, .p = s->p, .training = true };                   \
-        return tn_module_is_training(self) ? given(self, x, tn_##op(x, &o)) : x;                   \
+        return tn_module_is_training(self) ? given(self, x, tn_##op(x, s->p, true)) : x;           \
     }
 DROPOUT(dropout)
 DROPOUT(feature_dropout)
@@ -104,7 +103,6 @@ static tn_status depth_check(tn_module *self)
 static tn_tensor *depth_forward(tn_module *self, tn_tensor *x)
 {
     const struct depth *s = tn_module_data(self);
-    tn_dropout_options o = { .size = sizeof o, .p = s->p, .training = true };
     int64_t sizes[TN_MAX_DIMS];
     int32_t ndim = tn_tensor_ndim(x);
     tn_tensor *ones;
@@ -114,7 +112,7 @@ static tn_tensor *depth_forward(tn_module *self, tn_tensor *x)
     for (int32_t d = 0; d < ndim; d++)
         sizes[d] = d == 0 && strcmp(s->mode, "row") == 0 ? tn_tensor_size(x, 0) : 1;
     ones = tn_tensor_full((tn_ints){ sizes, ndim }, 1, tn_tensor_dtype(x), tn_tensor_device(x));
-    return tn_mul(x, tn_dropout(ones, &o));
+    return tn_mul(x, tn_dropout(ones, s->p, true));
 }
 
 static int64_t depth_repr(tn_module *self, char *out, size_t size)

@@ -89,29 +89,25 @@ static tn_status reset(tn_module *self)
  * whose rows are short enough. */
 static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor *index)
 {
-    tn_norm_options along = TN_NORM_OPTIONS;
     uint64_t scope = tn_scope_begin();
     tn_tensor *rows, *length, *limit, *longer, *any, *one, *factor;
     tn_scalar found = tn_scalar_none();
     tn_status status;
 
-    along.p = s->norm_type;
-    along.dims = TN_INTS(-1);
-    along.keepdim = true;
     tn_grad_begin(false);
-    rows = tn_embedding(weight, index, NULL);
-    length = tn_norm(rows, &along);
+    rows = tn_embedding(weight, index);
+    length = tn_norm(rows, s->norm_type, TN_INTS(-1), true);
     limit = tn_tensor_full(TN_SHAPE(1), s->max_norm, tn_tensor_dtype(weight),
                            tn_tensor_device(weight));
     longer = tn_gt(length, limit);
-    any = tn_any(longer, NULL);
+    any = tn_any(longer);
     status = status_of(any);
     if (status == TN_OK && tn_device_has_memory(tn_tensor_device(any)))
         status = tn_tensor_scalar(any, &found);
     if (status == TN_OK && found.as.i != 0) {
         one = tn_tensor_full(TN_SHAPE(1), 1, tn_tensor_dtype(weight), tn_tensor_device(weight));
-        factor = tn_where(longer, tn_div(limit, tn_add_scalar(length, 1e-7), NULL), one);
-        status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1, NULL));
+        factor = tn_where(longer, tn_div(limit, tn_add_scalar(length, 1e-7)), one);
+        status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1));
     }
     tn_grad_end();
     tn_scope_end(scope);
@@ -121,14 +117,11 @@ static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor
 static tn_tensor *forward(tn_module *self, tn_tensor *x)
 {
     const struct embedding *s = tn_module_data(self);
-    tn_embedding_options o = TN_EMBEDDING_OPTIONS;
     tn_tensor *weight = tn_module_get(self, "weight");
 
-    o.padding_idx = s->padding_idx;
-    o.scale_grad_by_freq = s->scale_grad_by_freq;
     if (!isnan(s->max_norm) && shorten(s, weight, x) != TN_OK)
         return NULL;
-    return tn_embedding(weight, x, &o);
+    return tn_embedding(weight, x, s->padding_idx, s->scale_grad_by_freq);
 }
 
 static void put_max_norm(layers_text *text, const struct embedding *s)
@@ -210,7 +203,6 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
 {
     static const char *const names[] = { "input", "offsets", "per_sample_weights" };
     const struct embedding *s = tn_module_data(self);
-    tn_embedding_bag_options o = TN_EMBEDDING_BAG_OPTIONS;
     tn_tensor *in[3] = { TN_NONE, TN_NONE, TN_NONE }, *weight = tn_module_get(self, "weight"), *y;
 
     for (int64_t i = 0; i < 3; i++) {
@@ -225,12 +217,10 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
         if (in[i] == NULL)
             return tn_error_last_code();
     }
-    o.mode = s->mode;
-    o.padding_idx = s->padding_idx;
-    o.include_last_offset = s->include_last_offset;
     if (!isnan(s->max_norm) && shorten(s, weight, in[0]) != TN_OK)
         return tn_error_last_code();
-    y = tn_embedding_bag(weight, in[0], in[1], in[2], &o);
+    y = tn_embedding_bag(weight, in[0], in[1], in[2], s->mode, s->padding_idx,
+                         s->include_last_offset);
     return y == NULL ? tn_error_last_code() : tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 

@@ -32,25 +32,19 @@ static tn_tensor *unfold_forward(tn_module *self, tn_tensor *x)
 {
     const struct window *s = tn_module_data(self);
     struct rows rows = { .used = 0 };
-    tn_im2col_options o = TN_IM2COL_OPTIONS;
 
-    o.dilation = window_row(&rows, s->dilation, 2);
-    o.padding = window_row(&rows, s->padding, 2);
-    o.stride = window_row(&rows, s->stride, 2);
-    return tn_im2col(x, window_row(&rows, s->kernel_size, 2), &o);
+    return tn_im2col(x, window_row(&rows, s->kernel_size, 2), window_row(&rows, s->dilation, 2),
+                     window_row(&rows, s->padding, 2), window_row(&rows, s->stride, 2));
 }
 
 static tn_tensor *fold_forward(tn_module *self, tn_tensor *x)
 {
     const struct window *s = tn_module_data(self);
     struct rows rows = { .used = 0 };
-    tn_fold_options o = TN_FOLD_OPTIONS;
 
-    o.dilation = window_row(&rows, s->dilation, 2);
-    o.padding = window_row(&rows, s->padding, 2);
-    o.stride = window_row(&rows, s->stride, 2);
     return tn_fold(x, window_row(&rows, s->output_size, 2), window_row(&rows, s->kernel_size, 2),
-                   &o);
+                   window_row(&rows, s->dilation, 2), window_row(&rows, s->padding, 2),
+                   window_row(&rows, s->stride, 2));
 }
 
 static int64_t window_repr(tn_module *self, char *out, size_t size)

@@ -48,22 +48,16 @@ static bool is_complex(const tn_tensor *tensor)
 /* For complex tensors, draws the real and the imaginary part. */
 static tn_status draw_uniform(tn_tensor *tensor, double low, double high)
 {
-    tn_uniform_options options = TN_UNIFORM_OPTIONS;
     tensor = is_complex(tensor) ? tn_view_as_real(tensor) : tensor;
-    options.low = low;
-    options.high = high;
-    return status_of(tn_uniform_(tensor, &options));
+    return status_of(tn_uniform_(tensor, low, high));
 }
 
 /* For complex tensors, each part has half of the variance; the mean is added to the real part. */
 static tn_status draw_normal(tn_tensor *tensor, double mean, double std)
 {
-    tn_normal_options options = TN_NORMAL_OPTIONS;
     bool parts = is_complex(tensor);
     tn_tensor *drawn = parts ? tn_view_as_real(tensor) : tensor;
-    options.mean = parts ? 0.0 : mean;
-    options.std = parts ? std / sqrt(2.0) : std;
-    drawn = tn_normal_(drawn, &options);
+    drawn = tn_normal_(drawn, parts ? 0.0 : mean, parts ? std / sqrt(2.0) : std);
     return status_of(parts && mean != 0.0 ? tn_add_scalar_(tensor, mean) : drawn);
 }
 

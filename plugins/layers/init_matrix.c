@@ -28,7 +28,6 @@ static tn_status trunc_normal(const tn_init_def *self, const void *data, tn_tens
 {
     (void)self;
     const struct truncated *s = data;
-    tn_truncated_normal_options o = TN_TRUNCATED_NORMAL_OPTIONS;
 
     if (!(s->std > 0.0) || !(s->a < s->b))
         return tn_fail(
@@ -40,11 +39,7 @@ static tn_status trunc_normal(const tn_init_def *self, const void *data, tn_tens
         tn_log(TN_LOG_WARNING,
                "mean is more than 2 std from [a, b] in trunc_normal. The distribution of values "
                "may be incorrect.");
-    o.mean = s->mean;
-    o.std = s->std;
-    o.low = s->a;
-    o.high = s->b;
-    return status_of(tn_truncated_normal_(tensor, &o));
+    return status_of(tn_truncated_normal_(tensor, s->mean, s->std, s->a, s->b));
 }
 
 /* ---- numbers on the host --------------------------------------------------------------------- */
@@ -76,7 +71,7 @@ static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
     tn_tensor *drawn = tn_tensor_empty(TN_SHAPE(count), dtype, tn_tensor_device(tensor));
     size_t bytes = (size_t)count * (dtype == TN_F64 ? sizeof(double) : sizeof(float));
 
-    drawn = normal ? tn_normal_(drawn, NULL) : tn_uniform_(drawn, NULL);
+    drawn = normal ? tn_normal_(drawn) : tn_uniform_(drawn);
     if (drawn == NULL || tn_tensor_copy_out(drawn, numbers, bytes) != TN_OK)
         return tn_error_last_code();
     /* Widens from the end, so that no float at the start of `numbers` is overwritten too early. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The list of all layers and initializations, ordered by file. plugin.c includes it twice, with
- * LAYER_ROW(id) and INIT_ROW(id) defined as a declaration and as an element of the table. */
+ * LAYER_ROW(id) and INIT_ROW(id) defined as a declaration and as an element of the table.
+ *
+ * A layer of one operator without options is not listed here: a line `layer Name` in the block of
+ * the operator in sdk/operators/FAMILY.ops makes the layer, and its row in from_operators.h. */
 /* clang-format off */
-/* activation.c */
+/* activation_with_options.c */
 LAYER_ROW(relu) LAYER_ROW(leaky_relu) LAYER_ROW(elu) LAYER_ROW(celu) LAYER_ROW(gelu)
 LAYER_ROW(hardtanh) LAYER_ROW(softshrink)
 LAYER_ROW(hardshrink) LAYER_ROW(softplus) LAYER_ROW(threshold) LAYER_ROW(glu) LAYER_ROW(prelu)
@@ -91,8 +94,8 @@ LAYER_ROW(softmax) LAYER_ROW(log_softmax) LAYER_ROW(softmin) LAYER_ROW(softmax2d
 LAYER_ROW(transformer_encoder_layer) LAYER_ROW(transformer_decoder_layer)
 /* transformer_stack.c */
 LAYER_ROW(transformer_encoder) LAYER_ROW(transformer_decoder) LAYER_ROW(transformer)
-/* schema.h, which is generated */
-LAYERS_SCHEMA(LAYER_ROW)
+/* from_operators.h, which is generated from the lines `layer` of the .ops files */
+LAYERS_FROM_OPERATORS(LAYER_ROW)
 /* init.c */
 INIT_ROW(zeros) INIT_ROW(ones) INIT_ROW(constant) INIT_ROW(uniform) INIT_ROW(normal)
 INIT_ROW(kaiming_uniform)

@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/layers.la
 plugins_layers_la_SOURCES = \
-	%D%/activation.c \
+	%D%/activation_with_options.c \
 	%D%/arguments.c \
 	%D%/attention.c \
 	%D%/container.c \
@@ -36,8 +36,8 @@ plugins_layers_la_SOURCES = \
 	%D%/pool_unpool.c \
 	%D%/resample.c \
 	%D%/rnn.c \
-	%D%/schema.c \
-	%D%/schema.h \
+	%D%/from_operators.c \
+	%D%/from_operators.h \
 	%D%/shape.c \
 	%D%/softmax.c \
 	%D%/repr.c \

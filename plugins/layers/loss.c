@@ -122,12 +122,6 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
         tn_status status = take(self, input, names, in);                                           \
         return status == TN_OK ? layers_give(output, result) : status;                             \
     }
-/* The option struct of the operator `op`. */
-#define OPTIONS(op, ...)                                                                           \
-    &(tn_##op##_options)                                                                           \
-    {                                                                                              \
-        .size = (uint32_t)sizeof(tn_##op##_options), .reduction = s->reduction, __VA_ARGS__        \
-    }
 #define LOSS_OF(id, name_, table, help_, build_)                                                   \
     LAYER(id, name_, .help = help_, .options = table, .data_size = sizeof(struct loss),            \
           .build = build_, .call = id##_call, .repr = layers_no_words)
@@ -137,15 +131,13 @@ static const tn_option plain[] = { REDUCTION, TN_OPTION_END };
 static const tn_option weighted[] = { WEIGHT("factors of the losses; broadcast"), REDUCTION,
                                       TN_OPTION_END };
 
-CALL(mse_loss, tn_mse_loss(in[0], in[1], OPTIONS(mse_loss)), "input", "target")
+CALL(mse_loss, tn_mse_loss(in[0], in[1], s->reduction), "input", "target")
 LOSS(mse_loss, "MSELoss", plain, "(input - target)^2, reduced");
 
-CALL(l1_loss, tn_l1_loss(in[0], in[1], OPTIONS(l1_loss)), "input", "target")
+CALL(l1_loss, tn_l1_loss(in[0], in[1], s->reduction), "input", "target")
 LOSS(l1_loss, "L1Loss", plain, "|input - target|, reduced");
 
-CALL(bce_loss,
-     tn_binary_cross_entropy(in[0], in[1], tn_module_get(self, "weight"),
-                             OPTIONS(binary_cross_entropy)),
+CALL(bce_loss, tn_binary_cross_entropy(in[0], in[1], tn_module_get(self, "weight"), s->reduction),
      "input", "target")
 LOSS_OF(bce_loss, "BCELoss", weighted, "binary cross entropy of probabilities", check_weighted);
 
@@ -158,24 +150,21 @@ static const tn_option weighted_twice[] = {
 
 CALL(bce_with_logits_loss,
      tn_binary_cross_entropy_with_logits(in[0], in[1], tn_module_get(self, "weight"),
-                                         tn_module_get(self, "pos_weight"),
-                                         OPTIONS(binary_cross_entropy_with_logits)),
+                                         tn_module_get(self, "pos_weight"), s->reduction),
      "input", "target")
 LOSS_OF(bce_with_logits_loss, "BCEWithLogitsLoss", weighted_twice,
         "binary cross entropy of log-odds", check_weighted_twice);
 
-CALL(soft_margin_loss, tn_soft_margin_loss(in[0], in[1], OPTIONS(soft_margin_loss)), "input",
-     "target")
+CALL(soft_margin_loss, tn_soft_margin_loss(in[0], in[1], s->reduction), "input", "target")
 LOSS(soft_margin_loss, "SoftMarginLoss", plain, "log(1 + e^(-target input)), reduced");
 
-CALL(multilabel_margin_loss,
-     tn_multilabel_margin_loss(in[0], in[1], OPTIONS(multilabel_margin_loss)), "input", "target")
+CALL(multilabel_margin_loss, tn_multilabel_margin_loss(in[0], in[1], s->reduction), "input",
+     "target")
 LOSS(multilabel_margin_loss, "MultiLabelMarginLoss", plain,
      "hinge loss between the target classes and the other classes");
 
 CALL(multilabel_soft_margin_loss,
-     tn_multilabel_soft_margin_loss(in[0], in[1], tn_module_get(self, "weight"),
-                                    OPTIONS(multilabel_soft_margin_loss)),
+     tn_multilabel_soft_margin_loss(in[0], in[1], tn_module_get(self, "weight"), s->reduction),
      "input", "target")
 LOSS_OF(multilabel_soft_margin_loss, "MultiLabelSoftMarginLoss", weighted,
         "binary cross entropy of log-odds, mean over classes", check_weighted);
@@ -185,8 +174,7 @@ static const tn_option smooth[] = { REDUCTION,
                                                   "above this difference, the loss is linear",
                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
                                     TN_OPTION_END };
-CALL(smooth_l1_loss, tn_smooth_l1_loss(in[0], in[1], OPTIONS(smooth_l1_loss, .beta = s->beta)),
-     "input", "target")
+CALL(smooth_l1_loss, tn_smooth_l1_loss(in[0], in[1], s->reduction, s->beta), "input", "target")
 LOSS(smooth_l1_loss, "SmoothL1Loss", smooth,
      "quadratic for small differences, linear for larger "
      "differences");
@@ -195,8 +183,7 @@ static const tn_option huber[] = {
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING, 0),
     NUMBER(delta, "1.0", "above this difference, the loss is linear"), TN_OPTION_END
 };
-CALL(huber_loss, tn_huber_loss(in[0], in[1], OPTIONS(huber_loss, .delta = s->delta)), "input",
-     "target")
+CALL(huber_loss, tn_huber_loss(in[0], in[1], s->reduction, s->delta), "input", "target")
 LOSS(huber_loss, "HuberLoss", huber,
      "quadratic for small differences, linear with slope delta for "
      "larger differences");
@@ -206,8 +193,7 @@ static const tn_option kl[] = { WORD("'mean'", "none, mean, batchmean or sum"),
                                               "whether target contains logarithms",
                                               TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
                                 TN_OPTION_END };
-CALL(kl_div_loss, tn_kl_div(in[0], in[1], OPTIONS(kl_div, .log_target = s->log_target)), "input",
-     "target")
+CALL(kl_div_loss, tn_kl_div(in[0], in[1], s->reduction, s->log_target), "input", "target")
 LOSS(kl_div_loss, "KLDivLoss", kl, "target (log target - input), reduced");
 
 static const tn_option poisson[] = {
@@ -218,10 +204,8 @@ static const tn_option poisson[] = {
     REDUCTION, TN_OPTION_END
 };
 CALL(poisson_nll_loss,
-     tn_poisson_nll_loss(in[0], in[1],
-                         OPTIONS(poisson_nll_loss, .log_input = s->log_input, .full = s->full,
-                                 .eps = s->eps)),
-     "input", "target")
+     tn_poisson_nll_loss(in[0], in[1], s->reduction, s->log_input, s->full, s->eps), "input",
+     "target")
 LOSS(poisson_nll_loss, "PoissonNLLLoss", poisson, "e^input - target input, reduced");
 
 static const tn_option gaussian[] = {
@@ -231,30 +215,24 @@ static const tn_option gaussian[] = {
                   TN_OPTION_KEYWORD),
     REDUCTION, TN_OPTION_END
 };
-CALL(gaussian_nll_loss,
-     tn_gaussian_nll_loss(in[0], in[1], in[2],
-                          OPTIONS(gaussian_nll_loss, .full = s->full, .eps = s->eps)),
+CALL(gaussian_nll_loss, tn_gaussian_nll_loss(in[0], in[1], in[2], s->reduction, s->full, s->eps),
      "input", "target", "var")
 LOSS(gaussian_nll_loss, "GaussianNLLLoss", gaussian,
      "(log var + (input - target)^2 / var) / 2, reduced");
 
 static const tn_option hinge[] = { NUMBER(margin, "1.0", "margin"), REDUCTION, TN_OPTION_END };
 static const tn_option ranking[] = { NUMBER(margin, "0.0", "margin"), REDUCTION, TN_OPTION_END };
-CALL(hinge_embedding_loss,
-     tn_hinge_embedding_loss(in[0], in[1], OPTIONS(hinge_embedding_loss, .margin = s->margin)),
-     "input", "target")
+CALL(hinge_embedding_loss, tn_hinge_embedding_loss(in[0], in[1], s->reduction, s->margin), "input",
+     "target")
 LOSS(hinge_embedding_loss, "HingeEmbeddingLoss", hinge,
      "input where target is 1, max(0, margin - input) where it is -1");
 
-CALL(margin_ranking_loss,
-     tn_margin_ranking_loss(in[0], in[1], in[2], OPTIONS(margin_ranking_loss, .margin = s->margin)),
+CALL(margin_ranking_loss, tn_margin_ranking_loss(in[0], in[1], in[2], s->reduction, s->margin),
      "input1", "input2", "target")
 LOSS(margin_ranking_loss, "MarginRankingLoss", ranking,
      "max(0, -target (input1 - input2) + margin), reduced");
 
-CALL(cosine_embedding_loss,
-     tn_cosine_embedding_loss(in[0], in[1], in[2],
-                              OPTIONS(cosine_embedding_loss, .margin = s->margin)),
+CALL(cosine_embedding_loss, tn_cosine_embedding_loss(in[0], in[1], in[2], s->reduction, s->margin),
      "input1", "input2", "target")
 LOSS(cosine_embedding_loss, "CosineEmbeddingLoss", ranking,
      "1 - cos where target is 1, max(0, cos - margin) where it is -1");
@@ -271,8 +249,8 @@ static const tn_option multi[] = { { "p",
                                    REDUCTION,
                                    TN_OPTION_END };
 CALL(multi_margin_loss,
-     tn_multi_margin_loss(in[0], in[1], tn_module_get(self, "weight"),
-                          OPTIONS(multi_margin_loss, .p = s->power, .margin = s->margin)),
+     tn_multi_margin_loss(in[0], in[1], tn_module_get(self, "weight"), s->reduction, s->power,
+                          s->margin),
      "input", "target")
 LOSS_OF(multi_margin_loss, "MultiMarginLoss", multi,
         "hinge loss between the target class and the other classes", check_margins);
@@ -285,9 +263,7 @@ static const tn_option triplet[] = { NUMBER(margin, "1.0", "margin"),
                                      REDUCTION,
                                      TN_OPTION_END };
 CALL(triplet_margin_loss,
-     tn_triplet_margin_loss(in[0], in[1], in[2],
-                            OPTIONS(triplet_margin_loss, .margin = s->margin, .p = s->p,
-                                    .eps = s->eps, .swap = s->swap)),
+     tn_triplet_margin_loss(in[0], in[1], in[2], s->reduction, s->margin, s->p, s->eps, s->swap),
      "anchor", "positive", "negative")
 LOSS(triplet_margin_loss, "TripletMarginLoss", triplet,
      "max(0, |anchor - positive| - |anchor - negative| + margin), reduced");
@@ -299,9 +275,7 @@ static const tn_option ctc[] = {
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
-CALL(ctc_loss,
-     tn_ctc_loss(in[0], in[1], in[2], in[3],
-                 OPTIONS(ctc_loss, .blank = s->blank, .zero_infinity = s->zero_infinity)),
+CALL(ctc_loss, tn_ctc_loss(in[0], in[1], in[2], in[3], s->blank, s->reduction, s->zero_infinity),
      "log_probs", "targets", "input_lengths", "target_lengths")
 LOSS(ctc_loss, "CTCLoss", ctc,
      "connectionist temporal classification: -log of the probability of the targets");

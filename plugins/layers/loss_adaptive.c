@@ -96,11 +96,9 @@ static tn_tensor *number_like(tn_tensor *like, double value)
 
 static tn_tensor *squeeze_last(tn_tensor *x)
 {
-    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
     const int64_t last = -1;
 
-    o.dims = (tn_ints){ &last, 1 };
-    return tn_squeeze(x, &o);
+    return tn_squeeze(x, TN_INTS(last));
 }
 
 /* y[i] = x[i, at[i]] */
@@ -119,7 +117,7 @@ static tn_tensor *all_classes(tn_module *self, tn_tensor *x)
 
     for (int64_t i = 0; i < s->cutoffs.count && all != NULL; i++) {
         tn_tensor *own = tn_log_softmax(tn_module_call(tn_module_child_at(tail, i), x), 1);
-        tn_tensor *both[] = { all, tn_add(own, tn_narrow(head, 1, s->cutoffs.at[0] + i, 1), NULL) };
+        tn_tensor *both[] = { all, tn_add(own, tn_narrow(head, 1, s->cutoffs.at[0] + i, 1)) };
 
         all = both[1] == NULL ? NULL : tn_cat(both, 2, 1);
     }
@@ -133,8 +131,8 @@ static tn_status targets_fit(tn_tensor *target, const struct adaptive *s)
 
     if (tn_tensor_numel(target) == 0)
         return TN_OK;
-    if (tn_tensor_scalar(tn_amin(target, NULL), &least) != TN_OK ||
-        tn_tensor_scalar(tn_amax(target, NULL), &most) != TN_OK)
+    if (tn_tensor_scalar(tn_amin(target), &least) != TN_OK ||
+        tn_tensor_scalar(tn_amax(target), &most) != TN_OK)
         return tn_error_last_code();
     low = tn_scalar_as_float(least);
     high = tn_scalar_as_float(most);
@@ -176,12 +174,12 @@ static tn_tensor *own_classes(tn_module *self, tn_tensor *x, tn_tensor *target)
         if (more == NULL)
             more = tn_tensor_full(tn_tensor_shape(target), 0, tn_tensor_dtype(own),
                                   tn_tensor_device(own));
-        more = tn_index_add(more, rows, own, 0, NULL);
+        more = tn_index_add(more, rows, own, 0);
         if (more == NULL)
             return NULL;
     }
     sum = pick(head, place);
-    return more == NULL ? sum : tn_add(sum, more, NULL);
+    return more == NULL ? sum : tn_add(sum, more);
 }
 
 static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -218,7 +216,7 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
         return status;
     y = own_classes(self, x, target);
     status = layers_give(output, single && y != NULL ? tn_select(y, 0, 0) : y);
-    return status == TN_OK ? layers_give(output, tn_neg(tn_mean(y, NULL))) : status;
+    return status == TN_OK ? layers_give(output, tn_neg(tn_mean(y))) : status;
 }
 
 const tn_layer_def layer_adaptive_log_softmax = {

@@ -60,11 +60,12 @@ static tn_tensor *cross_entropy_of(tn_module *self, tn_tensor *x, tn_tensor *tar
     if (weight == NULL || x == NULL)
         return NULL;
     if (weight == TN_NONE && tn_tensor_dtype(target) == TN_I64)
-        return tn_cross_entropy(x, target, o);
+        return tn_cross_entropy(x, target, o->reduction, o->ignore_index, o->label_smoothing);
     weighted.reduction = o->reduction;
     weighted.ignore_index = o->ignore_index;
     weighted.label_smoothing = o->label_smoothing;
-    return tn_cross_entropy_weighted(x, target, weight, &weighted);
+    return tn_cross_entropy_weighted(x, target, weight, weighted.reduction, weighted.ignore_index,
+                                     weighted.label_smoothing);
 }
 
 /* Reads input and target, by position or by name. */
@@ -109,8 +110,9 @@ static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
     plain.reduction = weighted.reduction = s->reduction;
     plain.ignore_index = weighted.ignore_index = s->ignore_index;
     if (weight != TN_NONE || tn_tensor_ndim(x) != 2)
-        return layers_give(output, tn_nll_loss_weighted(x, target, weight, &weighted));
-    status = tn_nll_loss(x, target, &plain, &loss, &total);
+        return layers_give(output, tn_nll_loss_weighted(x, target, weight, weighted.reduction,
+                                                        weighted.ignore_index));
+    status = tn_nll_loss(x, target, &loss, &total, plain.reduction, plain.ignore_index);
     return status == TN_OK ? layers_give(output, loss) : status;
 }
 

@@ -51,7 +51,6 @@ static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *ou
 {
     static const char *const names[] = { "anchor", "positive", "negative" };
     const struct triplet *s = tn_module_data(self);
-    tn_clamp_options above = TN_CLAMP_OPTIONS;
     tn_value v[3];
     tn_tensor *x[3] = { NULL, NULL, NULL }, *near, *far, *y;
     tn_status status = layers_take(self, input, names, 3, v);
@@ -64,12 +63,11 @@ static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *ou
     far = near != NULL ? distance(self, x[0], x[2]) : NULL;
     if (far != NULL && s->swap)
         far = tn_minimum(far, distance(self, x[1], x[2]));
-    above.min = TN_SCALAR(0);
-    y = tn_clamp(tn_add_scalar(tn_sub(near, far, NULL), s->margin), &above);
+    y = tn_clamp(tn_add_scalar(tn_sub(near, far), s->margin), 0);
     if (strcmp(s->reduction, "mean") == 0)
-        y = tn_mean(y, NULL);
+        y = tn_mean(y);
     else if (strcmp(s->reduction, "sum") == 0)
-        y = tn_sum(y, NULL);
+        y = tn_sum(y);
     return layers_give(output, y);
 }
 

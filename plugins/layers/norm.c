@@ -284,7 +284,8 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
     if (batch_begin(self, x, least, most, true, &o) != TN_OK)
         return NULL;
     return tn_batch_norm(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
-                         tn_module_get(self, "weight"), tn_module_get(self, "bias"), &o);
+                         tn_module_get(self, "weight"), tn_module_get(self, "bias"), o.training,
+                         o.momentum, o.eps);
 }
 
 /* Returns the parameter, TN_NONE if there is none; NULL if it is computed, which may have
@@ -319,7 +320,6 @@ static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *f
                              int64_t count, int64_t *done)
 {
     tn_batch_norm_options plain = TN_BATCH_NORM_OPTIONS;
-    tn_batch_norm_relu_options o = TN_BATCH_NORM_RELU_OPTIONS;
     int32_t dims = layers_dims(self);
     int64_t n = layers_skip(followers, count, 0);
     tn_tensor *weight, *more = TN_NONE;
@@ -336,34 +336,28 @@ static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *f
         strcmp(followers[n].pointwise, "relu") != 0 || weight == NULL ||
         batch_begin(self, x, dims == 1 ? 2 : dims + 2, dims + 2, false, &plain) != TN_OK)
         return NULL;
-    o.eps = plain.eps;
-    o.momentum = plain.momentum;
-    o.training = plain.training;
     *done = n + 1;
     return tn_batch_norm_relu(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
-                              weight, tn_module_get(self, "bias"), more, &o);
+                              weight, tn_module_get(self, "bias"), more, plain.training,
+                              plain.momentum, plain.eps);
 }
 
 static tn_tensor *instance_forward(tn_module *self, tn_tensor *x)
 {
     int32_t batched = layers_dims(self) + 2;
     const struct running *s = tn_module_data(self);
-    tn_instance_norm_options o = TN_INSTANCE_NORM_OPTIONS;
-    tn_squeeze_options first = TN_SQUEEZE_OPTIONS;
     int64_t zero = 0;
     bool single = tn_tensor_ndim(x) == batched - 1;
     tn_tensor *y;
 
     if (check_dims(self, x, batched - 1, batched) != TN_OK)
         return NULL;
-    o.eps = s->eps;
-    o.momentum = isnan(s->momentum) ? 0 : s->momentum;
-    o.use_input_stats = tn_module_is_training(self) || !s->track_running_stats;
     y = tn_instance_norm(single ? tn_unsqueeze(x, 0) : x, moment_of(self, "running_mean"),
                          moment_of(self, "running_var"), tn_module_get(self, "weight"),
-                         tn_module_get(self, "bias"), &o);
-    first.dims = (tn_ints){ &zero, 1 };
-    return single && y != NULL ? tn_squeeze(y, &first) : y;
+                         tn_module_get(self, "bias"),
+                         tn_module_is_training(self) || !s->track_running_stats,
+                         isnan(s->momentum) ? 0 : s->momentum, s->eps);
+    return single && y != NULL ? tn_squeeze(y, TN_INTS(zero)) : y;
 }
 
 static tn_tensor *batch1d_forward(tn_module *self, tn_tensor *x)
@@ -500,11 +494,9 @@ static int64_t group_repr(tn_module *self, char *out, size_t size)
 static tn_tensor *group_forward(tn_module *self, tn_tensor *x)
 {
     const struct group *s = tn_module_data(self);
-    tn_group_norm_options o = TN_GROUP_NORM_OPTIONS;
 
-    o.eps = s->eps;
     return tn_group_norm(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),
-                         s->num_groups, &o);
+                         s->num_groups, s->eps);
 }
 
 const tn_layer_def layer_group_norm = {
@@ -542,12 +534,8 @@ static const tn_option response_options[] = {
 static tn_tensor *response_forward(tn_module *self, tn_tensor *x)
 {
     const struct response *s = tn_module_data(self);
-    tn_local_response_norm_options o = TN_LOCAL_RESPONSE_NORM_OPTIONS;
 
-    o.alpha = s->alpha;
-    o.beta = s->beta;
-    o.k = s->k;
-    return tn_local_response_norm(x, s->size, &o);
+    return tn_local_response_norm(x, s->size, s->alpha, s->beta, s->k);
 }
 
 const tn_layer_def layer_local_response_norm = {

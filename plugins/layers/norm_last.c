@@ -46,11 +46,9 @@ static tn_status layer_build(tn_module *self)
 static tn_tensor *layer_forward(tn_module *self, tn_tensor *x)
 {
     const struct last *s = tn_module_data(self);
-    tn_layer_norm_options o = TN_LAYER_NORM_OPTIONS;
 
-    o.eps = s->eps;
     return tn_layer_norm(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),
-                         s->normalized_shape, &o);
+                         s->normalized_shape, s->eps);
 }
 
 static int64_t layer_repr(tn_module *self, char *out, size_t size)
@@ -122,10 +120,8 @@ static tn_status rms_reset(tn_module *self)
 static tn_tensor *rms_forward(tn_module *self, tn_tensor *x)
 {
     const struct last *s = tn_module_data(self);
-    tn_rms_norm_options o = TN_RMS_NORM_OPTIONS;
 
-    o.eps = s->eps;
-    return tn_rms_norm(x, tn_module_get(self, "weight"), s->normalized_shape, &o);
+    return tn_rms_norm(x, tn_module_get(self, "weight"), s->normalized_shape, s->eps);
 }
 
 static int64_t rms_repr(tn_module *self, char *out, size_t size)

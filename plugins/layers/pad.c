@@ -45,7 +45,6 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double
 {
     int64_t dims = layers_dims(self);
     const struct padding *s = tn_module_data(self);
-    tn_pad_options o = TN_PAD_OPTIONS;
 
     /* As in PyTorch, padding with a constant applies to the last dimensions of any tensor; the
      * other modes need images. */
@@ -57,9 +56,7 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double
                 tn_module_type(self), (int)tn_tensor_ndim(x), (int)dims + 1, (int)dims + 2);
         return NULL;
     }
-    o.mode = mode;
-    o.value = TN_SCALAR(value);
-    return tn_pad(x, (tn_ints){ s->sizes, 2 * dims }, &o);
+    return tn_pad(x, ((tn_ints){ s->sizes, 2 * dims }), mode, value);
 }
 
 static int64_t pad_repr(tn_module *self, char *out, size_t size)

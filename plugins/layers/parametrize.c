@@ -105,16 +105,14 @@ static tn_status symmetric_attach(tn_module *self, tn_module *owner, const char 
 
 static tn_tensor *symmetric_forward(tn_module *self, tn_tensor *x)
 {
-    const tn_triu_options above = { .size = sizeof above, .diagonal = 1 };
-
     (void)self;
-    return tn_add(tn_triu(x, NULL), tn_transpose(tn_triu(x, &above), -2, -1), NULL);
+    return tn_add(tn_triu(x), tn_transpose(tn_triu(x, 1), -2, -1));
 }
 
 static tn_status symmetric_inverse(tn_module *self, tn_tensor *value, tn_pack *originals)
 {
     (void)self;
-    return layers_give(originals, tn_triu(value, NULL));
+    return layers_give(originals, tn_triu(value));
 }
 
 LAYER(symmetric, "Symmetric", .help = "a parametrization: a symmetric matrix",
@@ -142,7 +140,7 @@ static tn_tensor *norm_except(tn_module *self, tn_tensor *v)
 
     /* -1 is one norm of all elements, as in PyTorch. */
     if (v == NULL || dim == INT64_MIN || dim == -1)
-        return tn_linalg_vector_norm(v, NULL);
+        return tn_linalg_vector_norm(v);
     if (parametrize_dim(self, v, &dim) != TN_OK)
         return NULL;
     for (int64_t i = 0; i < ndim; i++)
@@ -150,10 +148,11 @@ static tn_tensor *norm_except(tn_module *self, tn_tensor *v)
             dims[o.dims.count++] = i;
     o.dims.at = dims;
     o.keepdim = true;
-    return o.dims.count > 0 ? tn_linalg_vector_norm(v, &o) : tn_abs(v);
+    return o.dims.count > 0 ? tn_linalg_vector_norm(v, o.ord, o.dims, o.keepdim) : tn_abs(v);
 }
 
-/* The value of the parametrizations before it is one tensor, and it needs two originals. */
+/* Weight norm computes a tensor from two originals, but a parametrization before it would give it
+ * one tensor. So it must be the first. */
 static tn_status weight_norm_attach(tn_module *self, tn_module *owner, const char *name,
                                     tn_tensor *tensor)
 {
@@ -177,7 +176,7 @@ static tn_status weight_norm_call(tn_module *self, const tn_pack *input, tn_pack
                        tn_module_type(self), (long long)tn_pack_count(input));
     g = tn_pack_tensor(input, 0);
     v = g != NULL ? tn_pack_tensor(input, 1) : NULL;
-    return layers_give(output, tn_mul(v, tn_div(g, norm_except(self, v), NULL)));
+    return layers_give(output, tn_mul(v, tn_div(g, norm_except(self, v))));
 }
 
 static tn_status weight_norm_inverse(tn_module *self, tn_tensor *value, tn_pack *originals)

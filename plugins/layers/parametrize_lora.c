@@ -106,14 +106,13 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     a = tn_module_get(self, "lora_A");
     b = tn_module_get(self, "lora_B");
     if (a != NULL && s->dropout > 0 && tn_module_is_training(self)) {
-        const tn_dropout_options o = { .size = sizeof o, .p = s->dropout, .training = true };
         tn_tensor *inputs = tn_tensor_full(TN_SHAPE(tn_tensor_shape(a).at[1]), 1.0,
                                            tn_tensor_dtype(a), tn_tensor_device(a));
-        a = tn_mul(a, tn_dropout(inputs, &o));
+        a = tn_mul(a, tn_dropout(inputs, s->dropout, true));
     }
     product = tn_mul_scalar(tn_matmul(b, a), s->alpha / (double)s->rank);
     product = s->in_out ? tn_transpose(product, 0, 1) : product;
-    return tn_add(x, tn_reshape(product, tn_tensor_shape(x)), NULL);
+    return tn_add(x, tn_reshape(product, tn_tensor_shape(x)));
 }
 
 /* The weights of a model without adapters. */

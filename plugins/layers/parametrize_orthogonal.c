@@ -71,16 +71,12 @@ static tn_status attach(tn_module *self, tn_module *owner, const char *name, tn_
 
 static tn_tensor *strictly_lower(tn_tensor *x)
 {
-    const tn_tril_options o = { .size = sizeof o, .diagonal = -1 };
-
-    return tn_tril(x, &o);
+    return tn_tril(x, -1);
 }
 
 static tn_tensor *diagonal_of(tn_tensor *x)
 {
-    const tn_diagonal_options o = { .size = sizeof o, .offset = 0, .dim1 = -2, .dim2 = -1 };
-
-    return tn_diagonal(x, &o);
+    return tn_diagonal(x, 0, -2, -1);
 }
 
 /* Returns zeros of the shape of x, but with `size` columns. */
@@ -97,9 +93,7 @@ static tn_tensor *zero_columns(tn_tensor *x, int64_t size)
 
 static tn_tensor *identity(tn_tensor *like, int64_t size)
 {
-    const tn_eye_options o = { .size = sizeof o, .n = size, .m = size, .dtype = TN_DTYPE_AUTO };
-
-    return tn_eye(like, size, &o);
+    return tn_eye(like, size, size, TN_DTYPE_AUTO);
 }
 
 static tn_tensor *matrix_exp(tn_tensor *a, int64_t size)
@@ -113,7 +107,7 @@ static tn_tensor *cayley(tn_tensor *a, int64_t size)
 {
     tn_tensor *one = identity(a, size), *half = tn_mul_scalar(a, 0.5);
 
-    return tn_linalg_solve(tn_sub(one, half, NULL), tn_add(one, half, NULL), NULL);
+    return tn_linalg_solve(tn_sub(one, half), tn_add(one, half));
 }
 
 /* Returns the first k columns of map(A), where A is the skew-symmetric n x n matrix whose lower
@@ -121,23 +115,20 @@ static tn_tensor *cayley(tn_tensor *a, int64_t size)
 static tn_tensor *of_skew(tn_tensor *x, int64_t n, int64_t k,
                           tn_tensor *(*map)(tn_tensor *, int64_t))
 {
-    x = tn_tril(x, NULL);
+    x = tn_tril(x);
     if (n != k && x != NULL) {
         tn_tensor *parts[] = { x, zero_columns(x, n - k) };
         x = parts[1] != NULL ? tn_cat(parts, 2, -1) : NULL;
     }
-    x = map(tn_sub(x, parametrize_adjoint(x), NULL), n);
+    x = map(tn_sub(x, parametrize_adjoint(x)), n);
     return n != k ? tn_narrow(x, -1, 0, k) : x;
 }
 
 static tn_tensor *sum_of_rows(tn_tensor *x, bool keepdim)
 {
     const int64_t rows = -2;
-    tn_sum_options o = TN_SUM_OPTIONS;
 
-    o.dims = (tn_ints){ &rows, 1 };
-    o.keepdim = keepdim;
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(rows), keepdim);
 }
 
 /* The product of k reflections; the signs on the diagonal of x are those of the columns. */
@@ -197,7 +188,7 @@ static tn_tensor *make_orthogonal(tn_tensor *a)
 {
     tn_tensor *q, *r;
 
-    if (tn_linalg_qr(a, NULL, &q, &r) != TN_OK)
+    if (tn_linalg_qr(a, &q, &r) != TN_OK)
         return NULL;
     return tn_mul(q, tn_unsqueeze(tn_sgn(diagonal_of(r)), -2));
 }
@@ -214,9 +205,9 @@ static tn_status is_orthogonal(tn_tensor *q, bool *is)
     *is = true;
     if (!tn_device_has_memory(tn_tensor_device(q)) || tn_tensor_numel(q) == 0)
         return one != NULL ? TN_OK : tn_error_last_code();
-    off = tn_abs(tn_sub(tn_matmul(parametrize_adjoint(q), q), one, NULL));
+    off = tn_abs(tn_sub(tn_matmul(parametrize_adjoint(q), q), one));
     /* The tolerance of torch.allclose: eps + 1e-5 of the expected value. */
-    off = tn_amax(tn_sub(off, tn_mul_scalar(tn_abs(one), 1e-5), NULL), NULL);
+    off = tn_amax(tn_sub(off, tn_mul_scalar(tn_abs(one), 1e-5)));
     if (off == NULL)
         return tn_error_last_code();
     *is = tn_tensor_item(off) <= eps;
@@ -233,7 +224,7 @@ static tn_tensor *base_for(tn_tensor *q, int64_t n, int64_t k)
     if (n == k)
         return is_orthogonal(q, &good) != TN_OK ? NULL : good ? tn_clone(q) : make_orthogonal(q);
     parts[0] = q;
-    parts[1] = tn_normal_(zero_columns(q, n - k), NULL);
+    parts[1] = tn_normal_(zero_columns(q, n - k));
     return parts[1] != NULL ? make_orthogonal(tn_cat(parts, 2, -1)) : NULL;
 }
 
@@ -248,13 +239,12 @@ static tn_status reflect(tn_tensor *w, int64_t n, int64_t k, int64_t j)
     tn_tensor *squares = sum_of_rows(tn_square(tail), true);
     tn_tensor *zero = squares != NULL ? tn_fill(squares, TN_SCALAR(0.0)) : NULL;
     tn_tensor *plain = tn_eq(squares, zero); /* nothing to reflect */
-    tn_tensor *length = tn_sqrt(tn_add(tn_square(alpha), squares, NULL));
+    tn_tensor *length = tn_sqrt(tn_add(tn_square(alpha), squares));
     tn_tensor *beta = tn_where(tn_lt(alpha, zero), length, tn_neg(length));
     tn_tensor *one = zero != NULL ? tn_fill(squares, TN_SCALAR(1.0)) : NULL;
-    tn_tensor *divisor = tn_where(plain, one, tn_sub(alpha, beta, NULL));
-    tn_tensor *tau = tn_where(plain, zero,
-                              tn_div(tn_sub(beta, alpha, NULL), tn_where(plain, one, beta), NULL));
-    tn_tensor *v = tn_div(tail, divisor, NULL), *parts[2];
+    tn_tensor *divisor = tn_where(plain, one, tn_sub(alpha, beta));
+    tn_tensor *tau = tn_where(plain, zero, tn_div(tn_sub(beta, alpha), tn_where(plain, one, beta)));
+    tn_tensor *v = tn_div(tail, divisor), *parts[2];
     /* forward reflects a column without tail as well, which changes its sign. */
     tn_tensor *sign = tn_where(plain, tn_neg(tn_sign(alpha)), tn_sign(beta));
 
@@ -266,7 +256,7 @@ static tn_status reflect(tn_tensor *w, int64_t n, int64_t k, int64_t j)
         tn_tensor *whole = tn_cat(parts, 2, -2);
         tn_tensor *rest = tn_narrow(down, -1, j + 1, k - j - 1);
         tn_tensor *by = tn_matmul(tn_transpose(whole, -2, -1), rest);
-        if (tn_sub_(rest, tn_mul(tau, tn_matmul(whole, by)), NULL) == NULL)
+        if (tn_sub_(rest, tn_mul(tau, tn_matmul(whole, by))) == NULL)
             return tn_error_last_code();
     }
     parts[0] = sign;

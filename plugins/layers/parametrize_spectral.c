@@ -43,9 +43,7 @@ static tn_status build(tn_module *self)
 
 static tn_tensor *unit(const struct spectral *s, tn_tensor *x)
 {
-    const tn_normalize_options o = { .size = sizeof o, .p = 2, .dim = 0, .eps = s->eps };
-
-    return tn_normalize(x, &o);
+    return tn_normalize(x, 2, 0, s->eps);
 }
 
 /* Returns the weight as a matrix with one row for each index of the dimension of the outputs. */
@@ -83,7 +81,7 @@ static tn_status add_vector(tn_module *self, const char *name, const tn_tensor *
     const struct spectral *s = tn_module_data(self);
     tn_tensor *x = tn_tensor_empty(TN_SHAPE(size), tn_tensor_dtype(like), tn_tensor_device(like));
 
-    x = unit(s, tn_normal_(x, NULL));
+    x = unit(s, tn_normal_(x));
     return x != NULL ? tn_module_add_buffer(self, name, x, 0) : tn_error_last_code();
 }
 
@@ -132,7 +130,7 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     /* Copies: the buffers may change again before backward reads them. */
     u = tn_clone(tn_module_get(self, "_u"));
     v = tn_clone(tn_module_get(self, "_v"));
-    return tn_div(x, tn_dot(u, tn_mv(weight, v)), NULL);
+    return tn_div(x, tn_dot(u, tn_mv(weight, v)));
 }
 
 static tn_status inverse(tn_module *self, tn_tensor *value, tn_pack *originals)

@@ -3,7 +3,7 @@
  * The plugin with the standard layers and initializations. */
 #include "layers.h"
 
-#include "schema.h"
+#include "from_operators.h"
 
 #define LAYER_ROW(name) TN_HIDDEN extern const tn_layer_def layer_##name;
 #define INIT_ROW(name) TN_HIDDEN extern const tn_init_def init_##name;

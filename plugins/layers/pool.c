@@ -262,20 +262,16 @@ typedef tn_tensor *pool_op(const struct pool *s, tn_tensor *x);
 typedef tn_status pool_with_indices_op(const struct pool *s, tn_tensor *x, tn_tensor **y,
                                        tn_tensor **indices);
 
-#define MAX_WINDOW                                                                                 \
-    .stride = stride_of(s), .padding = s->padding.row, .dilation = s->dilation.row,                \
-    .ceil_mode = s->ceil_mode
+#define MAX_WINDOW stride_of(s), s->padding.row, s->dilation.row, s->ceil_mode
 #define MAX_POOL(op)                                                                               \
     static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
     {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
-        return tn_##op(x, s->kernel_size.row, &o);                                                 \
+        return tn_##op(x, s->kernel_size.row, MAX_WINDOW);                                         \
     }
 #define MAX_POOL_WITH_INDICES(op)                                                                  \
     static tn_status op(const struct pool *s, tn_tensor *x, tn_tensor **y, tn_tensor **indices)    \
     {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
-        return tn_##op(x, s->kernel_size.row, &o, y, indices);                                     \
+        return tn_##op(x, s->kernel_size.row, y, indices, MAX_WINDOW);                             \
     }
 MAX_POOL(max_pool1d)
 MAX_POOL(max_pool2d)
@@ -330,13 +326,8 @@ static tn_status adaptive_max_call(tn_module *self, const tn_pack *input, tn_pac
 #define AVG_POOL(op, divisor)                                                                      \
     static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
     {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o,                                                  \
-                                .stride = stride_of(s),                                            \
-                                .padding = s->padding.row,                                         \
-                                .ceil_mode = s->ceil_mode,                                         \
-                                .count_include_pad = s->count_include_pad,                         \
-                                .divisor_override = divisor };                                     \
-        return tn_##op(x, s->kernel_size.row, &o);                                                 \
+        return tn_##op(x, s->kernel_size.row, stride_of(s), s->padding.row, s->ceil_mode,          \
+                       s->count_include_pad, divisor);                                             \
     }
 AVG_POOL(avg_pool1d, INT64_MIN)
 AVG_POOL(avg_pool2d, s->divisor_override)
@@ -361,10 +352,7 @@ static tn_tensor *adaptive_avg_forward(tn_module *self, tn_tensor *x)
 #define LP_POOL(op)                                                                                \
     static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
     {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o,                                                  \
-                                .stride = stride_of(s),                                            \
-                                .ceil_mode = s->ceil_mode };                                       \
-        return tn_##op(x, s->norm_type, s->kernel_size.row, &o);                                   \
+        return tn_##op(x, s->norm_type, s->kernel_size.row, stride_of(s), s->ceil_mode);           \
     }
 LP_POOL(lp_pool1d)
 LP_POOL(lp_pool2d)

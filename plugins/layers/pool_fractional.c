@@ -101,7 +101,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     drawn[before] = dims;
     samples = tn_tensor_empty((tn_ints){ drawn, before + 1 }, tn_tensor_dtype(x),
                               tn_tensor_device(x));
-    samples = tn_uniform_(samples, NULL);
+    samples = tn_uniform_(samples);
     if (samples == NULL)
         return tn_error_last_code();
     status = (dims == 2 ? tn_fractional_max_pool2d : tn_fractional_max_pool3d)(

@@ -68,10 +68,9 @@ typedef tn_tensor *unpool_op(const struct window *s, tn_tensor *const *in, tn_in
     {                                                                                              \
         struct rows rows = { .used = 0 };                                                          \
         tn_ints kernel = window_row(&rows, s->kernel_size, dims);                                  \
-        tn_##op##_options o = { .size = sizeof o, .output_size = output_size };                    \
-        o.stride = s->stride.count > 0 ? window_row(&rows, s->stride, dims) : kernel;              \
-        o.padding = window_row(&rows, s->padding, dims);                                           \
-        return tn_##op(in[0], in[1], kernel, &o);                                                  \
+        tn_ints stride = s->stride.count > 0 ? window_row(&rows, s->stride, dims) : kernel;        \
+        tn_ints padding = window_row(&rows, s->padding, dims);                                     \
+        return tn_##op(in[0], in[1], kernel, stride, padding, output_size);                        \
     }
 MAX_UNPOOL(max_unpool1d, 1)
 MAX_UNPOOL(max_unpool2d, 2)

@@ -77,7 +77,8 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
     if (scaled)
         o.scale_factor = s->scale_factor;
     o.recompute_scale_factor = s->recompute_scale_factor;
-    return tn_interpolate(x, (tn_ints){ sizes, scaled ? 0 : dims }, &o);
+    return tn_interpolate(x, ((tn_ints){ sizes, scaled ? 0 : dims }), o.mode, o.align_corners,
+                          o.scale_factor, o.recompute_scale_factor);
 }
 
 static tn_tensor *upsample_forward(tn_module *self, tn_tensor *x)

@@ -331,14 +331,15 @@ static tn_tensor *along(tn_module *self, tn_tensor *x, tn_tensor *lengths, int64
     plain.nonlinearity = s->nonlinearity;
     switch (kind_of(self)) {
     case LSTM:
-        status = tn_lstm_sequence(x, *h, *c, w[0], w[1], w[2], w[3], w[4], lengths, &memory, &y, h,
-                                  c);
+        status = tn_lstm_sequence(x, *h, *c, w[0], w[1], w[2], w[3], w[4], lengths, &y, h, c,
+                                  memory.reverse);
         break;
     case GRU:
-        status = tn_gru_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &gated, &y, h);
+        status = tn_gru_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &y, h, gated.reverse);
         break;
     case RNN:
-        status = tn_rnn_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &plain, &y, h);
+        status = tn_rnn_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &y, h, plain.nonlinearity,
+                                 plain.reverse);
         break;
     }
     return status == TN_OK ? y : NULL;
@@ -399,10 +400,7 @@ static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *lengths, tn_tenso
         }
         x = directions == 1 ? parts[0] : tn_cat(parts, 2, -1);
         if (s->dropout > 0 && tn_module_is_training(self) && i < s->num_layers - 1) {
-            tn_dropout_options o = TN_DROPOUT_OPTIONS;
-
-            o.p = s->dropout;
-            x = tn_dropout(x, &o);
+            x = tn_dropout(x, s->dropout);
         }
         if (x == NULL)
             return tn_error_last_code();

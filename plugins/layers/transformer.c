@@ -130,7 +130,7 @@ static tn_tensor *feed(tn_module *self, const char *dropout, tn_tensor *x)
     const struct transformer *s = tn_module_data(self);
 
     x = through(self, "linear1", x);
-    x = strcmp(s->activation, "relu") == 0 ? tn_relu(x) : tn_gelu(x, NULL);
+    x = strcmp(s->activation, "relu") == 0 ? tn_relu(x) : tn_gelu(x);
     return through(self, dropout, through(self, "linear2", through(self, "dropout", x)));
 }
 
@@ -143,7 +143,7 @@ static tn_tensor *step(tn_module *self, tn_tensor *x, const char *norm, const ch
     tn_tensor *in = s->norm_first ? through(self, norm, x) : x;
     tn_tensor *more = a == NULL ? feed(self, dropout, in)
                                 : attend(self, a, in, memory == NULL ? in : memory);
-    tn_tensor *sum = tn_add(x, more, NULL);
+    tn_tensor *sum = tn_add(x, more);
 
     return s->norm_first ? sum : through(self, norm, sum);
 }

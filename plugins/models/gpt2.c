@@ -152,11 +152,8 @@ MODEL(gpt2_conv1d, "gpt2.Conv1D", "Conv1D", .help = "y = x . weight + bias; weig
 
 static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
 {
-    tn_gelu_options o = TN_GELU_OPTIONS;
-
     (void)self;
-    o.approximate = "tanh";
-    return tn_gelu(x, &o);
+    return tn_gelu(x, "tanh");
 }
 
 MODEL(gpt2_gelu, "gpt2.NewGELUActivation", "NewGELUActivation",
@@ -204,7 +201,8 @@ static tn_tensor *attention_forward(tn_module *self, tn_tensor *x)
     if (tn_chunk(tn_module_call_child(self, "c_attn", x), 3, -1, part, 3) != 3)
         return NULL;
     x = tn_scaled_dot_product_attention(heads(part[0], s->n_head), heads(part[1], s->n_head),
-                                        heads(part[2], s->n_head), TN_NONE, &o);
+                                        heads(part[2], s->n_head), TN_NONE, o.dropout_p,
+                                        o.is_causal);
     if (x == NULL)
         return NULL;
     return tn_module_call_chain(self, "c_proj resid_dropout",
@@ -278,8 +276,8 @@ static tn_status block_build(tn_module *self)
 
 static tn_tensor *block_forward(tn_module *self, tn_tensor *x)
 {
-    x = tn_add(x, tn_module_call_chain(self, "ln_1 attn", x), NULL);
-    return x != NULL ? tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x), NULL) : NULL;
+    x = tn_add(x, tn_module_call_chain(self, "ln_1 attn", x));
+    return x != NULL ? tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x)) : NULL;
 }
 
 MODEL(gpt2_block, "gpt2.GPT2Block", "GPT2Block",
@@ -342,9 +340,8 @@ static tn_tensor *model_forward(tn_module *self, tn_tensor *words)
                 (long long)s->n_positions);
         return NULL;
     }
-    places = tn_arange(words, tn_scalar_int(0), tn_scalar_int(tn_tensor_size(words, 1)), NULL);
-    x = tn_add(tn_module_call_child(self, "wte", words), tn_module_call_child(self, "wpe", places),
-               NULL);
+    places = tn_arange(words, tn_scalar_int(0), tn_scalar_int(tn_tensor_size(words, 1)));
+    x = tn_add(tn_module_call_child(self, "wte", words), tn_module_call_child(self, "wpe", places));
     x = tn_module_call_children(tn_module_child(self, "h"), tn_module_call_child(self, "drop", x));
     return tn_module_call_child(self, "ln_f", x);
 }

@@ -179,8 +179,8 @@ static tn_tensor *pooled(tn_module *self, const char *name, tn_tensor *x)
     const struct lenet *s = tn_module_data(self);
 
     x = activated(self, name, x);
-    return strcmp(s->pool, "avg") == 0 ? tn_avg_pool2d(x, TN_INTS(2), NULL)
-                                       : tn_max_pool2d(x, TN_INTS(2), NULL);
+    return strcmp(s->pool, "avg") == 0 ? tn_avg_pool2d(x, TN_INTS(2))
+                                       : tn_max_pool2d(x, TN_INTS(2));
 }
 
 static tn_tensor *lenet_forward(tn_module *self, tn_tensor *x)

@@ -96,7 +96,7 @@ static tn_tensor *block_forward(tn_module *self, tn_tensor *x)
     const struct block *s = tn_module_data(self);
     tn_tensor *y = tn_module_call_child(self, "conv", x);
 
-    return s->stride == 1 && s->inp == s->oup ? tn_add(x, y, NULL) : y;
+    return s->stride == 1 && s->inp == s->oup ? tn_add(x, y) : y;
 }
 
 MODEL(mobilenet_block, "mobilenet.InvertedResidual", "InvertedResidual",

@@ -117,8 +117,7 @@ static tn_tensor *join(tn_module *self, tn_tensor *x, tn_tensor *skip)
     high = tn_tensor_size(skip, 2) - tn_tensor_size(both[1], 2);
     wide = tn_tensor_size(skip, 3) - tn_tensor_size(both[1], 3);
     if (high != 0 || wide != 0)
-        both[1] = tn_pad(both[1], TN_INTS(wide / 2, wide - wide / 2, high / 2, high - high / 2),
-                         NULL);
+        both[1] = tn_pad(both[1], TN_INTS(wide / 2, wide - wide / 2, high / 2, high - high / 2));
     return both[1] != NULL ? tn_module_call_child(self, "conv", tn_cat(both, 2, 1)) : NULL;
 }
 

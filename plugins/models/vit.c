@@ -195,8 +195,8 @@ static tn_tensor *block_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = attend(self, tn_module_call_child(self, "ln_1", x));
 
-    x = tn_add(x, tn_module_call_child(self, "dropout", y), NULL);
-    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x), NULL);
+    x = tn_add(x, tn_module_call_child(self, "dropout", y));
+    return tn_add(x, tn_module_call_chain(self, "ln_2 mlp", x));
 }
 
 MODEL(vit_block, "vit.EncoderBlock", "EncoderBlock",
@@ -237,7 +237,7 @@ static tn_status encoder_reset(tn_module *self)
 static tn_tensor *encoder_forward(tn_module *self, tn_tensor *x)
 {
     return tn_module_call_chain(self, "dropout layers ln",
-                                tn_add(x, tn_module_get(self, "pos_embedding"), NULL));
+                                tn_add(x, tn_module_get(self, "pos_embedding")));
 }
 
 MODEL(vit_encoder, "vit.Encoder", "Encoder", .help = "the blocks of vit_base, with positions",

@@ -141,12 +141,44 @@ static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive,
 
     return tn_mul(gy, tn_where(is_at_most(x, 0.0), below, number(x, positive)));
 }
-UNARY(elu, exponential(x, 1.0, o->alpha, 1.0), tn_elu_grad(gy, x, 1.0, o->alpha, 1.0));
+
+/* Returns the gradient by x, or by the result y after an in-place call, as in PyTorch. By y it has
+ * the error that rounded y: near the limit -negative, y + negative is no longer exact. */
+static tn_tensor *elu_gradient(tn_tensor *gy, tn_tensor *x, tn_tensor *y, double positive,
+                               double negative, double inner)
+{
+    return x != NULL ? tn_elu_grad(gy, x, positive, negative, inner)
+                     : tn_elu_result_grad(gy, y, positive, negative, inner);
+}
+
+/* Otherwise y would not have the sign of x, or be -infinity for all negative x. */
+static bool is_sign_kept(double alpha)
+{
+    return alpha >= 0 && isfinite(alpha);
+}
+
+static bool elu_keeps_sign(const tn_op *op, const void *options, tn_dtype dtype)
+{
+    (void)op, (void)dtype;
+    return is_sign_kept(((const tn_elu_options *)options)->alpha);
+}
+
+static bool celu_keeps_sign(const tn_op *op, const void *options, tn_dtype dtype)
+{
+    (void)op, (void)dtype;
+    return is_sign_kept(((const tn_celu_options *)options)->alpha);
+}
+
+DECOMPOSE(elu, exponential(x, 1.0, o->alpha, 1.0))
+DERIVE(elu, elu_gradient(gy, x, y, 1.0, o->alpha, 1.0))
+DECOMPOSE_GRAD(elu_result_grad,
+               tn_mul(gy, tn_where(is_at_most(x, 0.0), times(add_number(x, o->negative), o->inner),
+                                   number(x, o->positive))))
 DECOMPOSE_GRAD(elu_grad, exponential_grad(gy, x, o->positive, o->negative, o->inner))
-UNARY(selu, exponential(x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0),
-      tn_elu_grad(gy, x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0));
+DECOMPOSE(selu, exponential(x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
+DERIVE(selu, elu_gradient(gy, x, y, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
 DECOMPOSE(celu, exponential(x, 1.0, o->alpha, 1.0 / o->alpha))
-DERIVE(celu, tn_elu_grad(gy, x, 1.0, o->alpha, 1.0 / o->alpha))
+DERIVE(celu, elu_gradient(gy, x, y, 1.0, o->alpha, 1.0 / o->alpha))
 
 /* ---- smooth functions ---- */
 
@@ -186,7 +218,7 @@ static tn_tensor *mish_slope(tn_tensor *x)
 }
 UNARY(mish, tn_mul(x, tn_tanh(smooth(x))), tn_mish_grad(gy, x));
 DECOMPOSE_GRAD(mish_grad, tn_mul(gy, mish_slope(x)))
-UNARY(tanhshrink, tn_sub(x, tn_tanh(x), NULL), tn__common_chain(gy, tn_square(tn_tanh(x))));
+UNARY(tanhshrink, tn_sub(x, tn_tanh(x)), tn__common_chain(gy, tn_square(tn_tanh(x))));
 /* Returns the gradient of softsign for complex x: with r = 1 / (1 + |x|), it is gy r - r^2 x / |x|
  * Re(gy conj x). */
 static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
@@ -194,7 +226,7 @@ static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
     tn_tensor *r = tn_reciprocal(add_number(tn_abs(x), 1.0));
     tn_tensor *along = tn_mul(tn_square(r), tn_real(tn_mul(gy, tn_conj(x))));
 
-    return tn_sub(tn_mul(gy, r), tn_mul(tn_sgn(x), along), NULL);
+    return tn_sub(tn_mul(gy, r), tn_mul(tn_sgn(x), along));
 }
 UNARY(softsign, divide(x, add_number(tn_abs(x), 1.0)),
       tn__is_complex(d->in_meta[0].dtype) ? softsign_complex(gy, x)
@@ -316,11 +348,7 @@ static tn_status slopes_infer(tn_infer *infer, double lower, double upper)
 
 static tn_tensor *drawn_slopes(tn_tensor *x, const tn_rrelu_options *o)
 {
-    tn_uniform_options between = TN_UNIFORM_OPTIONS;
-
-    between.low = o->lower;
-    between.high = o->upper;
-    return o->training ? tn_where(is_above(x, 0.0), x, tn_mul(x, tn_uniform(x, &between)))
+    return o->training ? tn_where(is_above(x, 0.0), x, tn_mul(x, tn_uniform(x, o->lower, o->upper)))
                        : tn_where(is_above(x, 0.0), x, times(x, (o->lower + o->upper) / 2));
 }
 
@@ -456,7 +484,12 @@ static tn_status glu_derive(tn_derive *d)
 /* ---- definitions ---- */
 
 TN__OP(prelu, .infer = prelu_infer, .derive = prelu_derive, .decompose = prelu_decompose);
-TN__OP(celu, .infer = celu_infer, .derive = celu_derive, .decompose = celu_decompose);
+TN__OP(elu, .infer = tn__common_unary, .derive = elu_derive, .decompose = elu_decompose,
+       .result_suffices = elu_keeps_sign);
+TN__OP(selu, .infer = tn__common_unary, .derive = selu_derive, .decompose = selu_decompose,
+       .result_suffices = always);
+TN__OP(celu, .infer = celu_infer, .derive = celu_derive, .decompose = celu_decompose,
+       .result_suffices = celu_keeps_sign);
 TN__OP(gelu, .infer = gelu_infer, .derive = gelu_derive, .decompose = gelu_decompose);
 TN__OP(hardtanh, .infer = hardtanh_infer, .derive = hardtanh_derive,
        .decompose = hardtanh_decompose, .result_suffices = bounds_are_exact);
@@ -479,6 +512,7 @@ TN__OP(hardsigmoid_grad, .infer = tn__common_pair, .decompose = hardsigmoid_grad
 TN__OP(hardswish_grad, .infer = tn__common_pair, .decompose = hardswish_grad_decompose);
 TN__OP(hardshrink_grad, .infer = tn__common_pair, .decompose = hardshrink_grad_decompose);
 TN__OP(elu_grad, .infer = tn__common_pair, .decompose = elu_grad_decompose);
+TN__OP(elu_result_grad, .infer = tn__common_pair, .decompose = elu_result_grad_decompose);
 TN__OP(softplus_grad, .infer = tn__common_pair, .decompose = softplus_grad_decompose);
 TN__OP(silu_grad, .infer = tn__common_pair, .decompose = silu_grad_decompose);
 TN__OP(mish_grad, .infer = tn__common_pair, .decompose = mish_grad_decompose);

@@ -109,9 +109,9 @@ static tn_status div_derive(tn_derive *d)
         return TN_OK;
     }
     if (tn__needs(d, 0))
-        d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[1]), NULL);
+        d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[1]));
     if (tn__needs(d, 1)) {
-        tn_tensor *slope = tn_div(tn_div(d->in[0], d->in[1], NULL), d->in[1], NULL);
+        tn_tensor *slope = tn_div(tn_div(d->in[0], d->in[1]), d->in[1]);
 
         d->gin[1] = tn_neg(tn_mul(d->gout[0], tn__common_conj(slope)));
     }
@@ -194,13 +194,10 @@ static tn_status minimum_derive(tn_derive *d)
 /* For remainder and fmod: y = a - b * rounded(a / b) */
 static tn_status rest_derive(tn_derive *d, const char *mode)
 {
-    tn_div_options o = TN_DIV_OPTIONS;
-
-    o.rounding_mode = mode;
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->in[0], d->in[1], &o)));
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->in[0], d->in[1], mode)));
     return TN_OK;
 }
 
@@ -319,9 +316,9 @@ static tn_status pow_scalar_derive(tn_derive *d)
 static tn_status atan2_derive(tn_derive *d)
 {
     tn_tensor *a = d->in[0], *b = d->in[1];
-    tn_tensor *square = tn_add(tn_mul(a, a), tn_mul(b, b), NULL);
+    tn_tensor *square = tn_add(tn_mul(a, a), tn_mul(b, b));
     tn_tensor *origin = tn_logical_not(square);
-    tn_tensor *scaled = tn_div(d->gout[0], tn_masked_fill(square, origin, 1.0), NULL);
+    tn_tensor *scaled = tn_div(d->gout[0], tn_masked_fill(square, origin, 1.0));
 
     if (tn__needs(d, 0))
         d->gin[0] = tn_mul(scaled, b);

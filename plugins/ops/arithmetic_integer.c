@@ -29,11 +29,9 @@ static tn_tensor *divisor(tn_tensor *a, tn_tensor *b)
 static tn_tensor *multiple(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *common = tn_gcd(a, b), *zero = number(common, 0);
-    tn_div_options o = TN_DIV_OPTIONS;
 
-    o.rounding_mode = "trunc";
     common = tn_where(tn_eq(common, zero), number(common, 1), common);
-    return tn_abs(tn_mul(tn_div(a, common, &o), b));
+    return tn_abs(tn_mul(tn_div(a, common, "trunc"), b));
 }
 
 /* Returns 2^b. Powers out of range wrap around to 0; those with a negative exponent are 0. */
@@ -46,14 +44,12 @@ static tn_tensor *power_of_2(tn_tensor *b)
  * remains. */
 static tn_tensor *shifted_right(tn_tensor *a, tn_tensor *b)
 {
-    tn_div_options o = TN_DIV_OPTIONS;
     tn_tensor *zero = number(a, 0), *power = power_of_2(b);
     tn_tensor *far = tn_le(power, zero), *sign = zero;
 
-    o.rounding_mode = "floor";
     if (a != NULL && tn_tensor_dtype(a) != TN_U8)
         sign = tn_neg(tn_cast(tn_lt(a, zero), tn_tensor_dtype(a)));
-    return tn_where(far, sign, tn_div(a, tn_where(far, number(a, 1), power), &o));
+    return tn_where(far, sign, tn_div(a, tn_where(far, number(a, 1), power), "floor"));
 }
 
 DECOMPOSE(gcd, divisor(in[0], in[1]))

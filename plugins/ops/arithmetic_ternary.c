@@ -137,8 +137,7 @@ static tn_status addition_infer(tn_infer *infer)
 static tn_status lerp_decompose(const tn_decompose *call)
 {
     return tn__common_given(
-        call->out,
-        tn_add(call->in[0], tn_mul(call->in[2], tn_sub(call->in[1], call->in[0], NULL)), NULL));
+        call->out, tn_add(call->in[0], tn_mul(call->in[2], tn_sub(call->in[1], call->in[0]))));
 }
 
 static tn_status lerp_derive(tn_derive *d)
@@ -150,7 +149,7 @@ static tn_status lerp_derive(tn_derive *d)
     if (tn__needs(d, 1))
         d->gin[1] = tn__common_chain(gy, weight);
     if (tn__needs(d, 2))
-        d->gin[2] = tn__common_chain(gy, tn_sub(d->in[1], d->in[0], NULL));
+        d->gin[2] = tn__common_chain(gy, tn_sub(d->in[1], d->in[0]));
     return TN_OK;
 }
 
@@ -166,8 +165,8 @@ static tn_status lerp_scalar_infer(tn_infer *infer)
 static tn_status lerp_scalar_decompose(const tn_decompose *call)
 {
     tn_scalar weight = ((const tn_lerp_scalar_options *)call->options)->weight;
-    return tn__common_given(
-        call->out, plus_times(call->in[0], weight, tn_sub(call->in[1], call->in[0], NULL)));
+    return tn__common_given(call->out,
+                            plus_times(call->in[0], weight, tn_sub(call->in[1], call->in[0])));
 }
 
 static tn_status lerp_scalar_derive(tn_derive *d)
@@ -231,7 +230,7 @@ static tn_status addcdiv_decompose(const tn_decompose *call)
 {
     tn_scalar value = ((const tn_addcdiv_options *)call->options)->value;
     return tn__common_given(call->out,
-                            plus_times(call->in[0], value, tn_div(call->in[1], call->in[2], NULL)));
+                            plus_times(call->in[0], value, tn_div(call->in[1], call->in[2])));
 }
 
 /* Returns the gradient of the denominator b. Computed in float32 for float16 and bfloat16, because
@@ -247,7 +246,7 @@ static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, tn_sca
         a = tn_cast(a, TN_F32);
         b = tn_cast(b, TN_F32);
     }
-    g = tn__common_chain(times(gy, tn__scalar_neg(value)), tn_div(tn_div(a, b, NULL), b, NULL));
+    g = tn__common_chain(times(gy, tn__scalar_neg(value)), tn_div(tn_div(a, b), b));
     return narrow ? tn_cast(g, dtype) : g;
 }
 
@@ -259,7 +258,7 @@ static tn_status addcdiv_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = tn_div(times(d->gout[0], value), tn__common_conj(b), NULL);
+        d->gin[1] = tn_div(times(d->gout[0], value), tn__common_conj(b));
     if (tn__needs(d, 2))
         d->gin[2] = addcdiv_grad(d->gout[0], a, b, value);
     return TN_OK;

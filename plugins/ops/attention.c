@@ -200,14 +200,12 @@ static tn_tensor *repeated(tn_tensor *x, int64_t times)
 static tn_tensor *shared(tn_tensor *x, int64_t times)
 {
     static const int64_t dim[] = { 2 };
-    tn_sum_options o = TN_SUM_OPTIONS;
 
     if (x == NULL || times == 1)
         return x;
-    o.dims = (tn_ints){ dim, 1 };
     return tn_sum(tn_reshape(x, TN_SHAPE(tn_tensor_size(x, 0), tn_tensor_size(x, 1) / times, times,
                                          tn_tensor_size(x, 2), tn_tensor_size(x, 3))),
-                  &o);
+                  ((tn_ints){ dim, 1 }));
 }
 
 static int64_t sharing(tn_tensor *q, tn_tensor *k)
@@ -223,19 +221,16 @@ static tn_tensor *scores(tn_tensor *q, tn_tensor *k, tn_tensor *mask, double sca
                              tn_transpose(repeated(as_wide(k), sharing(q, k)), 2, 3));
 
     if (s != NULL && is_causal) {
-        tn_arange_options whole = TN_ARANGE_OPTIONS;
-
-        whole.dtype = TN_I64;
         s = tn_masked_fill(
             s,
-            tn_gt(tn_arange(q, 0, (double)tn_tensor_size(k, 2), &whole),
-                  tn_unsqueeze(tn_arange(q, 0, (double)tn_tensor_size(q, 2), &whole), 1)),
+            tn_gt(tn_arange(q, 0, (double)tn_tensor_size(k, 2), 1, TN_I64),
+                  tn_unsqueeze(tn_arange(q, 0, (double)tn_tensor_size(q, 2), 1, TN_I64), 1)),
             -INFINITY);
     }
     if (mask == TN_NONE)
         return s;
     return tn_tensor_dtype(mask) == TN_BOOL ? tn_masked_fill(s, tn_logical_not(mask), -INFINITY)
-                                            : tn_add(s, mask, NULL);
+                                            : tn_add(s, mask);
 }
 
 struct drop {
@@ -268,7 +263,7 @@ static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
 /* Returns the softmax of the scores: e^(s - logsumexp) */
 static tn_tensor *shares(tn_tensor *s, tn_tensor *logsumexp)
 {
-    return tn_exp(tn_sub(s, tn_unsqueeze(logsumexp, 3), NULL));
+    return tn_exp(tn_sub(s, tn_unsqueeze(logsumexp, 3)));
 }
 
 static tn_status attend_decompose(const tn_decompose *call)
@@ -281,7 +276,7 @@ static tn_status attend_decompose(const tn_decompose *call)
     if (s == NULL)
         return tn_error_last_code();
     if (tn_tensor_size(s, 3) > 0) {
-        call->out[1] = tn_logsumexp(s, (tn_ints){ &last, 1 }, NULL);
+        call->out[1] = tn_logsumexp(s, ((tn_ints){ &last, 1 }));
         call->out[1] = tn_masked_fill(
             call->out[1],
             call->out[1] == NULL ? NULL
@@ -313,12 +308,9 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
                              const tn_attend_grad_options *o, struct slopes *out)
 {
     struct drop drop = { o->dropout_p, o->seed, o->block, state };
-    tn_sum_options sums = TN_SUM_OPTIONS;
     tn_tensor *p, *gp, *keep, *less;
     int64_t last = 3;
 
-    sums.dims = (tn_ints){ &last, 1 };
-    sums.keepdim = true;
     p = shares(scores(q, k, mask, o->scale, o->is_causal), as_scores(logsumexp, q));
     gp = tn_matmul(as_wide(gy), tn_transpose(repeated(as_wide(v), sharing(q, k)), 2, 3));
     keep = kept(p, tn_tensor_dtype(q), drop);
@@ -327,10 +319,10 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
         gp = tn_mul(gp, keep);
         out->dropped = tn_mul(p, keep);
     }
-    less = tn_sum(tn_mul(as_wide(gy), as_wide(y)), &sums);
+    less = tn_sum(tn_mul(as_wide(gy), as_wide(y)), TN_INTS(last), true);
     if (glogsumexp != TN_NONE)
-        less = tn_sub(less, tn_unsqueeze(as_scores(glogsumexp, q), 3), NULL);
-    out->s = tn_mul(p, tn_sub(gp, less, NULL));
+        less = tn_sub(less, tn_unsqueeze(as_scores(glogsumexp, q), 3));
+    out->s = tn_mul(p, tn_sub(gp, less));
     return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -375,8 +367,9 @@ static tn_status attend_derive(tn_derive *d)
     if (gy == TN_NONE)
         gy = tn__common_nothing(d->out[0], tn_tensor_shape(d->out[0]));
     if (tn__needs(d, 0) || tn__needs(d, 1) || tn__needs(d, 2)) {
-        if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state, o->scale, &g,
-                           &all[0], &all[1], &all[2]) != TN_OK)
+        if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state, o->scale,
+                           &all[0], &all[1], &all[2], g.is_causal, g.dropout_p, g.seed,
+                           g.block) != TN_OK)
             return tn_error_last_code();
         for (int i = 0; i < 3; i++)
             if (tn__needs(d, i))
@@ -563,7 +556,8 @@ static tn_status scaled_dot_product_attention_decompose(const tn_decompose *call
     k = as_four(k, &all, gqa);
     v = as_four(v, &all, gqa);
     mask = mask_as_four(mask, &all, gqa);
-    status = tn_attend(q, k, v, mask, TN_NONE, scale, &how, &y, &logsumexp);
+    status = tn_attend(q, k, v, mask, TN_NONE, scale, &y, &logsumexp, how.is_causal, how.dropout_p,
+                       how.seed, how.block);
     return status == TN_OK
                ? tn__common_given(call->out, all.count == 2
                                                  ? y

@@ -128,7 +128,7 @@ static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
 /* Appends `by` columns of zeros to the mask for the keys that were added; every query sees them. */
 static tn_tensor *wider(tn_tensor *mask, int64_t by)
 {
-    return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by), NULL);
+    return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by));
 }
 
 struct attention {
@@ -177,7 +177,7 @@ static tn_status project(tn_tensor *const *in, struct heads heads, struct attent
         if (keys == NULL)
             return tn_error_last_code();
     }
-    a->mask = mask == NULL ? keys : keys == NULL ? mask : tn_add(mask, keys, NULL);
+    a->mask = mask == NULL ? keys : keys == NULL ? mask : tn_add(mask, keys);
     return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last_code() : TN_OK;
 }
 
@@ -201,16 +201,14 @@ static tn_status multi_head_attention_infer(tn_infer *infer)
 static tn_status multi_head_attention_decompose(const tn_decompose *call)
 {
     const tn_multi_head_attention_options *o = call->options;
-    tn_scaled_dot_product_attention_options how = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
     struct attention a;
     tn_status status = project(call->in,
                                (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn }, &a);
     if (status != TN_OK)
         return status;
-    how.dropout_p = o->dropout_p;
     return tn__common_given(
-        call->out, joined(tn_scaled_dot_product_attention(a.q, a.k, a.v,
-                                                          a.mask != NULL ? a.mask : TN_NONE, &how),
+        call->out, joined(tn_scaled_dot_product_attention(
+                              a.q, a.k, a.v, a.mask != NULL ? a.mask : TN_NONE, o->dropout_p),
                           call->in));
 }
 
@@ -224,8 +222,6 @@ static tn_status multi_head_attention_with_weights_infer(tn_infer *infer)
 static tn_status multi_head_attention_with_weights_decompose(const tn_decompose *call)
 {
     const tn_multi_head_attention_with_weights_options *o = call->options;
-    tn_dropout_options drop = TN_DROPOUT_OPTIONS;
-    tn_mean_options over_heads = TN_MEAN_OPTIONS;
     int64_t head = 1;
     struct attention a;
     tn_tensor *s;
@@ -236,14 +232,12 @@ static tn_status multi_head_attention_with_weights_decompose(const tn_decompose 
     s = tn_matmul(tn_mul_scalar(a.q, 1 / sqrt((double)tn_tensor_size(a.q, -1))),
                   tn_transpose(a.k, -2, -1));
     if (a.mask != NULL)
-        s = tn_add(s, a.mask, NULL);
+        s = tn_add(s, a.mask);
     s = tn_softmax(s, -1);
-    drop.p = o->dropout_p;
     if (o->dropout_p > 0)
-        s = tn_dropout(s, &drop);
-    over_heads.dims = (tn_ints){ &head, 1 };
+        s = tn_dropout(s, o->dropout_p);
     call->out[0] = joined(tn_matmul(s, a.v), call->in);
-    call->out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
+    call->out[1] = o->average_attn_weights ? tn_mean(s, TN_INTS(head)) : s;
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 

@@ -79,6 +79,20 @@ tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_v
                    tn_dtype_name(tn_view_dtype(b)));
 }
 
+tn_status tn__common_same_shape(const tn_view *view, const char *name, tn_ints shape,
+                                const char *whose)
+{
+    char text[TN__TEXT], text_shape[TN__TEXT];
+    bool fits = view == NULL || view->ndim == shape.count;
+
+    for (int32_t d = 0; fits && view != NULL && d < view->ndim; d++)
+        fits = view->shape[d] == shape.at[d];
+    return fits ? TN_OK
+                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected the shape of %s, %s",
+                          name, tn__common_text(text, tn__common_shape(view)), whose,
+                          tn__common_text(text_shape, shape));
+}
+
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
 {
     meta->dtype = dtype;

@@ -34,6 +34,10 @@ void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
  * (absent). */
 tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
                                 const char *b_name);
+/* Fails unless an input has this shape, which the error calls the shape of `whose`. view may be
+ * NULL (absent). */
+tn_status tn__common_same_shape(const tn_view *view, const char *name, tn_ints shape,
+                                const char *whose);
 /* Complete inference functions for common kinds of operators. */
 tn_status tn__common_unary(tn_infer *infer);  /* elementwise, one input */
 tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that broadcast */

@@ -142,7 +142,7 @@ static tn_status masked_fill_tensor_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = tn_where(d->in[1], zero, gy);
     if (tn__needs(d, 2))
-        d->gin[2] = tn_cast(tn_sum(tn_where(d->in[1], gy, zero), NULL), d->in_meta[2].dtype);
+        d->gin[2] = tn_cast(tn_sum(tn_where(d->in[1], gy, zero)), d->in_meta[2].dtype);
     return TN_OK;
 }
 
@@ -174,7 +174,7 @@ static tn_tensor *is_close(tn_tensor *a, tn_tensor *b, const tn_isclose_options 
         return close;
     a = real ? a : tn_cast(a, tn_default_dtype());
     b = real ? b : tn_cast(b, tn_default_dtype());
-    error = tn_abs(tn_sub(a, b, NULL));
+    error = tn_abs(tn_sub(a, b));
     allowed = tn_add_scalar(tn_abs(tn_mul_scalar(b, o->rtol)), o->atol);
     return tn_bitwise_or(close, tn_bitwise_and(tn_isfinite(error), tn_le(error, allowed)));
 }

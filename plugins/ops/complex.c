@@ -75,6 +75,43 @@ static tn_status view_as_real_infer(tn_infer *infer)
     return TN_OK;
 }
 
+static tn_status view_as_complex_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+    tn_meta *meta = &infer->out[0];
+    int32_t last = x->ndim - 1;
+    char text[TN__TEXT];
+    bool even = infer->in0_offset % 2 == 0;
+
+    if (last < 0 || x->shape[last] != 2)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: Tensor must have a last dimension of size 2, got shape %s",
+                       tn__common_text(text, tn__common_shape(x)));
+    meta->dtype = tn_view_dtype(x) == TN_F64 ? TN_C128 : TN_C64;
+    meta->ndim = last;
+    meta->flags = TN_META_STRIDED;
+    meta->offset = infer->in0_offset / 2;
+    for (int32_t i = 0; i < last; i++) {
+        even = even && (x->shape[i] <= 1 || x->strides[i] % 2 == 0);
+        meta->shape[i] = x->shape[i];
+        meta->strides[i] = x->strides[i] / 2;
+    }
+    if (x->strides[last] != 1 || !even)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: wrong layout, got strides %s and offset %lld; expected stride 1 in the "
+                       "last dimension, and other strides and an offset that are divisible by 2 "
+                       "(tn_complex makes a copy)",
+                       tn__common_text(text, (tn_ints){ x->strides, x->ndim }),
+                       (long long)infer->in0_offset);
+    return TN_OK;
+}
+
+static tn_status view_as_complex_derive(tn_derive *d)
+{
+    d->gin[0] = tn_view_as_real(d->gout[0]);
+    return TN_OK;
+}
+
 static tn_status real_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0];
@@ -142,8 +179,8 @@ static tn_status angle_derive(tn_derive *d)
     }
     re = tn_real(x);
     im = tn_imag(x);
-    size = tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
-    gy = tn_where(tn_eq(size, number(size, 0.0)), number(gy, 0.0), tn_div(gy, size, NULL));
+    size = tn_add(tn_mul(re, re), tn_mul(im, im));
+    gy = tn_where(tn_eq(size, number(size, 0.0)), number(gy, 0.0), tn_div(gy, size));
     d->gin[0] = tn_complex(tn_neg(tn_mul(gy, im)), tn_mul(gy, re));
     return TN_OK;
 }
@@ -151,6 +188,7 @@ static tn_status angle_derive(tn_derive *d)
 TN__OP(complex, .infer = complex_infer, .derive = complex_derive);
 TN__OP(real, .infer = real_infer, .derive = real_derive);
 TN__OP(imag, .infer = imag_infer, .derive = imag_derive);
+TN__OP(view_as_complex, .infer = view_as_complex_infer, .derive = view_as_complex_derive);
 TN__OP(view_as_real, .infer = view_as_real_infer, .derive = view_as_real_derive);
 TN__OP(conj, .infer = tn__common_unary, .derive = conj_derive, .decompose = conj_decompose);
 TN__OP(angle, .infer = angle_infer, .derive = angle_derive, .decompose = angle_decompose);
@@ -164,7 +202,7 @@ static tn_status sgn_decompose(const tn_decompose *call)
         return tn__common_given(call->out, tn_sign(x));
     size = tn_abs(x);
     return tn__common_given(
-        call->out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size, NULL)));
+        call->out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size)));
 }
 
 /* The part of gy perpendicular to y, divided by |x|; 0 at x = 0 */
@@ -179,7 +217,7 @@ static tn_status sgn_derive(tn_derive *d)
     size = tn_abs(d->in[0]);
     along = tn_mul(y, tn_real(tn_mul(tn_conj(y), gy)));
     d->gin[0] = tn_where(tn_eq(size, number(size, 0.0)), number(gy, 0.0),
-                         tn_div(tn_sub(gy, along, NULL), size, NULL));
+                         tn_div(tn_sub(gy, along), size));
     return TN_OK;
 }
 

@@ -250,16 +250,18 @@ tn_status tn__complex_parts_sum(const tn_decompose *call)
 {
     tn_sum_options o = *(const tn_sum_options *)call->options;
     o.dtype = TN_DTYPE_AUTO;
-    return tn__common_given(
-        call->out, tn_complex(tn_sum(tn_real(call->in[0]), &o), tn_sum(tn_imag(call->in[0]), &o)));
+    return tn__common_given(call->out,
+                            tn_complex(tn_sum(tn_real(call->in[0]), o.dims, o.keepdim, o.dtype),
+                                       tn_sum(tn_imag(call->in[0]), o.dims, o.keepdim, o.dtype)));
 }
 
 tn_status tn__complex_parts_cumsum(const tn_decompose *call)
 {
     tn_cumsum_options o = *(const tn_cumsum_options *)call->options;
     o.dtype = TN_DTYPE_AUTO;
-    return tn__common_given(call->out, tn_complex(tn_cumsum(tn_real(call->in[0]), o.dim, &o),
-                                                  tn_cumsum(tn_imag(call->in[0]), o.dim, &o)));
+    return tn__common_given(call->out,
+                            tn_complex(tn_cumsum(tn_real(call->in[0]), o.dim, o.reverse, o.dtype),
+                                       tn_cumsum(tn_imag(call->in[0]), o.dim, o.reverse, o.dtype)));
 }
 
 /* Returns the complex number with this absolute value and angle. In a product of complex numbers,
@@ -272,19 +274,17 @@ static tn_tensor *turned(tn_tensor *size, tn_tensor *angle)
 tn_status tn__complex_parts_prod(const tn_decompose *call)
 {
     tn_prod_options o = *(const tn_prod_options *)call->options;
-    tn_sum_options sum = TN_SUM_OPTIONS;
     o.dtype = TN_DTYPE_AUTO;
-    sum.dims = o.dims;
-    sum.keepdim = o.keepdim;
-    return tn__common_given(
-        call->out, turned(tn_prod(tn_abs(call->in[0]), &o), tn_sum(tn_angle(call->in[0]), &sum)));
+    return tn__common_given(call->out,
+                            turned(tn_prod(tn_abs(call->in[0]), o.dims, o.keepdim, o.dtype),
+                                   tn_sum(tn_angle(call->in[0]), o.dims, o.keepdim)));
 }
 
 tn_status tn__complex_parts_cumprod(const tn_decompose *call)
 {
     int64_t dim = ((const tn_cumprod_options *)call->options)->dim;
-    return tn__common_given(call->out, turned(tn_cumprod(tn_abs(call->in[0]), dim, NULL),
-                                              tn_cumsum(tn_angle(call->in[0]), dim, NULL)));
+    return tn__common_given(call->out, turned(tn_cumprod(tn_abs(call->in[0]), dim),
+                                              tn_cumsum(tn_angle(call->in[0]), dim)));
 }
 
 OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), tn_bmm(b, c))))

@@ -153,7 +153,7 @@ static tn_status convolution_decompose(const tn_decompose *call)
                          columns_of(call->in[0], &l)),
                   &l);
     if (call->n_in > 2 && call->in[2] != TN_NONE)
-        y = tn_add(y, tn__window_per_channel(call->in[2], l.slide.dims), NULL);
+        y = tn_add(y, tn__window_per_channel(call->in[2], l.slide.dims));
     return tn__common_given(call->out, y);
 }
 
@@ -170,17 +170,16 @@ static tn_status convolution_derive(tn_derive *d)
     gi.dilation = gw.dilation = o->dilation;
     gi.groups = gw.groups = o->groups;
     if (tn__needs(d, 0))
-        d->gin[0] = tn_convolution_grad_input(gy, d->in[1], (tn_ints){ x.at + 2, x.count - 2 },
-                                              &gi);
+        d->gin[0] = tn_convolution_grad_input(gy, d->in[1], ((tn_ints){ x.at + 2, x.count - 2 }),
+                                              gi.stride, gi.padding, gi.dilation, gi.groups);
     if (tn__needs(d, 1))
         d->gin[1] = tn_convolution_grad_weight(gy, d->in[0],
-                                               (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
+                                               ((tn_ints){ weight.at + 2, weight.count - 2 }),
+                                               gw.stride, gw.padding, gw.dilation, gw.groups);
     if (tn__needs(d, 2)) {
         int64_t dims[1 + TN__WINDOW_DIMS] = { 0, 2, 3, 4 };
-        tn_sum_options all = TN_SUM_OPTIONS;
 
-        all.dims = (tn_ints){ dims, x.count - 1 };
-        d->gin[2] = tn_sum(gy, &all);
+        d->gin[2] = tn_sum(gy, ((tn_ints){ dims, x.count - 1 }));
     }
     return TN_OK;
 }
@@ -260,15 +259,12 @@ static tn_tensor *spread(tn_tensor *gy, const layout *l)
     if (apart) {
         wide = steps = tn__common_zeros(gy, (tn_ints){ shape, 2 + s->dims });
         for (int32_t i = 0; i < s->dims; i++) {
-            tn_slice_options every = TN_SLICE_OPTIONS;
-
-            every.step = s->stride[i];
-            steps = tn_slice(steps, 2 + i, &every);
+            steps = tn_slice(steps, 2 + i, INT64_MIN, INT64_MIN, s->stride[i]);
         }
         if (tn_copy_(steps, gy) == NULL)
             return NULL;
     }
-    return tn_pad(wide, (tn_ints){ sizes, 2 * s->dims }, NULL);
+    return tn_pad(wide, ((tn_ints){ sizes, 2 * s->dims }));
 }
 
 /* Returns the weight [O, C / groups, ...] as [C, O / groups, ...], flipped along the kernel
@@ -293,47 +289,35 @@ static tn_tensor *turned(tn_tensor *weight, const layout *l)
 static tn_status convolution_grad_input_decompose(const tn_decompose *call)
 {
     const tn_convolution_grad_input_options *o = call->options;
-    tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
     layout l = { .images = tn_tensor_size(call->in[0], 0),
                  .outputs = tn_tensor_size(call->in[1], 0),
                  .channels = tn_tensor_size(call->in[1], 1) * o->groups };
     if (lay_out(&l, o->input_size, shape_after(call->in[1], 2), o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
         return tn_error_last_code();
-    plain.dilation = o->dilation;
-    plain.groups = o->groups;
-    return tn__common_given(call->out, tn_convolution(spread(call->in[0], &l),
-                                                      turned(call->in[1], &l), TN_NONE, &plain));
+    return tn__common_given(
+        call->out, tn_convolution(spread(call->in[0], &l), turned(call->in[1], &l), TN_NONE,
+                                  tn_no_ints(), tn_no_ints(), o->dilation, o->groups));
 }
 
 /* Returns a convolution without bias, with the options of one of the gradient operators. */
 static tn_tensor *convolved(tn_tensor *x, tn_tensor *weight, tn_ints stride, tn_ints padding,
                             tn_ints dilation, int64_t groups)
 {
-    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
-
-    o.stride = stride;
-    o.padding = padding;
-    o.dilation = dilation;
-    o.groups = groups;
-    return tn_convolution(x, weight, TN_NONE, &o);
+    return tn_convolution(x, weight, TN_NONE, stride, padding, dilation, groups);
 }
 
 static tn_status convolution_grad_input_derive(tn_derive *d)
 {
     const tn_convolution_grad_input_options *o = d->options;
-    tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
     tn_ints weight = tn__common_in_shape(d, 1);
 
-    gw.stride = o->stride;
-    gw.padding = o->padding;
-    gw.dilation = o->dilation;
-    gw.groups = o->groups;
     if (tn__needs(d, 0))
         d->gin[0] = convolved(d->gout[0], d->in[1], o->stride, o->padding, o->dilation, o->groups);
     if (tn__needs(d, 1))
         d->gin[1] = tn_convolution_grad_weight(d->in[0], d->gout[0],
-                                               (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
+                                               ((tn_ints){ weight.at + 2, weight.count - 2 }),
+                                               o->stride, o->padding, o->dilation, o->groups);
     return TN_OK;
 }
 
@@ -382,18 +366,14 @@ static tn_status convolution_grad_weight_decompose(const tn_decompose *call)
 static tn_status convolution_grad_weight_derive(tn_derive *d)
 {
     const tn_convolution_grad_weight_options *o = d->options;
-    tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
     tn_ints x = tn__common_in_shape(d, 1);
 
-    gi.stride = o->stride;
-    gi.padding = o->padding;
-    gi.dilation = o->dilation;
-    gi.groups = o->groups;
     if (tn__needs(d, 0))
         d->gin[0] = convolved(d->in[1], d->gout[0], o->stride, o->padding, o->dilation, o->groups);
     if (tn__needs(d, 1))
         d->gin[1] = tn_convolution_grad_input(d->in[0], d->gout[0],
-                                              (tn_ints){ x.at + 2, x.count - 2 }, &gi);
+                                              ((tn_ints){ x.at + 2, x.count - 2 }), o->stride,
+                                              o->padding, o->dilation, o->groups);
     return TN_OK;
 }
 
@@ -480,10 +460,8 @@ static tn_status convolution_activation_infer(tn_infer *infer)
     tn_convolution_options plain = convolution_part(o);
     const tn_view *residual = infer->in[RESIDUAL];
     tn_meta *y = &infer->out[0];
-    char text[TN__TEXT], text_y[TN__TEXT];
     tn_infer part = *infer;
     tn_status status;
-    bool fits;
 
     if (!is_activation(o->activation))
         return tn_fail(TN_ERR_VALUE,
@@ -496,17 +474,10 @@ static tn_status convolution_activation_infer(tn_infer *infer)
         status = check_norm(infer, y->shape[1], o->eps);
     if (status == TN_OK)
         status = tn__common_same_dtype(infer->in[0], "x", residual, "residual");
-    if (status != TN_OK)
-        return status;
-    fits = residual == NULL || residual->ndim == y->ndim;
-    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
-        fits = residual->shape[d] == y->shape[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "residual: wrong shape, got %s; expected the shape of the result, %s",
-                       tn__common_text(text, tn__common_shape(residual)),
-                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
-    if (infer->in[3] != NULL)
+    if (status == TN_OK)
+        status = tn__common_same_shape(residual, "residual", (tn_ints){ y->shape, y->ndim },
+                                       "the result");
+    if (status == TN_OK && infer->in[3] != NULL)
         status = follow_strides(infer, NULL);
     if (status == TN_OK && residual != NULL)
         status = follow_strides(infer, residual);
@@ -519,23 +490,25 @@ static tn_status convolution_activation_decompose(const tn_decompose *call)
     const tn_convolution_activation_options *o = call->options;
     tn_convolution_options plain = convolution_part(o);
     tn_tensor *const *in = call->in;
-    tn_tensor *y = tn_convolution(in[0], in[1], in[2], &plain);
+    tn_tensor *y = tn_convolution(in[0], in[1], in[2], plain.stride, plain.padding, plain.dilation,
+                                  plain.groups);
 
     if (y != NULL && in[3] != TN_NONE && strcmp(o->activation, "relu") == 0) {
         tn_batch_norm_relu_options norm = TN_BATCH_NORM_RELU_OPTIONS;
 
         norm.eps = o->eps;
-        return tn__common_given(
-            call->out, tn_batch_norm_relu(y, in[3], in[4], in[5], in[6], in[RESIDUAL], &norm));
+        return tn__common_given(call->out,
+                                tn_batch_norm_relu(y, in[3], in[4], in[5], in[6], in[RESIDUAL],
+                                                   norm.training, norm.momentum, norm.eps));
     }
     if (y != NULL && in[3] != TN_NONE) {
         tn_batch_norm_options norm = TN_BATCH_NORM_OPTIONS;
 
         norm.eps = o->eps;
-        y = tn_batch_norm(y, in[3], in[4], in[5], in[6], &norm);
+        y = tn_batch_norm(y, in[3], in[4], in[5], in[6], norm.training, norm.momentum, norm.eps);
     }
     if (y != NULL && in[RESIDUAL] != TN_NONE)
-        y = tn_add(y, in[RESIDUAL], NULL);
+        y = tn_add(y, in[RESIDUAL]);
     if (y != NULL && strcmp(o->activation, "relu") == 0)
         y = tn_relu(y);
     else if (y != NULL && strcmp(o->activation, "relu6") == 0)

@@ -66,10 +66,11 @@ static tn_status forward(tn_tensor *const *in, int64_t n_in, int32_t dims, const
         }
         plain.padding = (tn_ints){ both, dims };
         if (uneven)
-            x = tn_pad(x, (tn_ints){ sizes, 2 * dims }, NULL);
+            x = tn_pad(x, ((tn_ints){ sizes, 2 * dims }));
     }
     return tn__common_given(
-        out, tn__window_unbatched(tn_convolution(x, in[1], n_in > 2 ? in[2] : TN_NONE, &plain),
+        out, tn__window_unbatched(tn_convolution(x, in[1], n_in > 2 ? in[2] : TN_NONE, plain.stride,
+                                                 plain.padding, plain.dilation, plain.groups),
                                   dims, in[0]));
 }
 
@@ -128,7 +129,6 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
 static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const back_options *o,
                       tn_tensor **out)
 {
-    tn_convolution_grad_input_options plain = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
     tn_tensor *x = tn__window_batched(in[0], dims), *y;
     int64_t stride[TN__WINDOW_DIMS], padding[TN__WINDOW_DIMS], dilation[TN__WINDOW_DIMS],
         more[TN__WINDOW_DIMS], size[TN__WINDOW_DIMS], zeros[2 * TN__WINDOW_DIMS] = { 0 };
@@ -141,6 +141,11 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         tn__window_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
         return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
+        if (tn_tensor_size(x, 2 + i) == 0) /* as PyTorch, which allows no batch or no channels */
+            return tn_fail(TN_ERR_RUNTIME,
+                           "x: wrong shape, got %s; expected at least 1 element "
+                           "in each dimension of an image",
+                           tn__common_text(text, tn_tensor_shape(in[0])));
         size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
                   dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
         if (size[i] < 1)
@@ -154,14 +159,11 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         wider |= more[i] >= stride[i];
     }
     if (wider)
-        x = tn_pad(x, (tn_ints){ zeros, 2 * dims }, NULL);
-    plain.stride = o->stride;
-    plain.padding = o->padding;
-    plain.dilation = o->dilation;
-    plain.groups = o->groups;
-    y = tn_convolution_grad_input(x, in[1], (tn_ints){ size, dims }, &plain);
+        x = tn_pad(x, ((tn_ints){ zeros, 2 * dims }));
+    y = tn_convolution_grad_input(x, in[1], ((tn_ints){ size, dims }), o->stride, o->padding,
+                                  o->dilation, o->groups);
     if (n_in > 2 && in[2] != TN_NONE)
-        y = tn_add(y, tn__window_per_channel(in[2], dims), NULL);
+        y = tn_add(y, tn__window_per_channel(in[2], dims));
     return tn__common_given(out, tn__window_unbatched(y, dims, in[0]));
 }
 

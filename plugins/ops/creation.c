@@ -105,7 +105,7 @@ static tn_dtype call_dtype(const tn_decompose *call, tn_dtype given)
 
 static tn_tensor *range_of(tn_tensor *like, int64_t n)
 {
-    return tn_arange(like, 0, n, NULL);
+    return tn_arange(like, 0, n);
 }
 
 static tn_status linspace_infer(tn_infer *infer)
@@ -199,7 +199,7 @@ static tn_status one_hot_decompose(const tn_decompose *call)
 {
     int64_t classes = ((const tn_one_hot_options *)call->options)->classes, least = 0, most = -1;
     if (tn_tensor_numel(call->in[0]) > 0) {
-        tn_tensor *low = tn_amin(call->in[0], NULL), *high = tn_amax(call->in[0], NULL);
+        tn_tensor *low = tn_amin(call->in[0]), *high = tn_amax(call->in[0]);
         tn_scalar first, last;
 
         if (tn_tensor_scalar(low, &first) != TN_OK || tn_tensor_scalar(high, &last) != TN_OK)
@@ -241,7 +241,7 @@ static tn_status triangle_infer(tn_infer *infer)
 static tn_tensor *offsets(tn_tensor *x)
 {
     return tn_sub(range_of(x, tn_tensor_size(x, -1)),
-                  tn_unsqueeze(range_of(x, tn_tensor_size(x, -2)), 1), NULL);
+                  tn_unsqueeze(range_of(x, tn_tensor_size(x, -2)), 1));
 }
 
 static tn_status tril_decompose(const tn_decompose *call)
@@ -262,13 +262,17 @@ static tn_status triu_decompose(const tn_decompose *call)
 
 static tn_status tril_derive(tn_derive *d)
 {
-    d->gin[0] = tn_tril(d->gout[0], d->options);
+    const tn_tril_options *o = d->options;
+
+    d->gin[0] = tn_tril(d->gout[0], o->diagonal);
     return TN_OK;
 }
 
 static tn_status triu_derive(tn_derive *d)
 {
-    d->gin[0] = tn_triu(d->gout[0], d->options);
+    const tn_triu_options *o = d->options;
+
+    d->gin[0] = tn_triu(d->gout[0], o->diagonal);
     return TN_OK;
 }
 

@@ -5,12 +5,7 @@
 
 static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim)
 {
-    tn_norm_options o = TN_NORM_OPTIONS;
-
-    o.p = p;
-    o.dims = (tn_ints){ &dim, 1 };
-    o.keepdim = keepdim;
-    return tn_norm(x, &o);
+    return tn_norm(x, p, TN_INTS(dim), keepdim);
 }
 
 static tn_status normalize_decompose(const tn_decompose *call)
@@ -18,7 +13,7 @@ static tn_status normalize_decompose(const tn_decompose *call)
     const tn_normalize_options *o = call->options;
     return tn__common_given(
         call->out,
-        tn_div(call->in[0], at_least(length_along(call->in[0], o->p, o->dim, true), o->eps), NULL));
+        tn_div(call->in[0], at_least(length_along(call->in[0], o->p, o->dim, true), o->eps)));
 }
 
 /* Expands x to the shape to which x and `other` broadcast. */
@@ -53,13 +48,11 @@ static tn_status cosine_similarity_decompose(const tn_decompose *call)
 {
     const tn_cosine_similarity_options *o = call->options;
     int64_t dim = o->dim;
-    tn_sum_options sum = TN_SUM_OPTIONS;
     tn_tensor *a = as_both(call->in[0], call->in[1]), *b = as_both(call->in[1], call->in[0]);
-    sum.dims = (tn_ints){ &dim, 1 };
     return tn__common_given(
-        call->out, tn_sum(tn_mul(tn_div(a, at_least(length_along(a, 2, dim, true), o->eps), NULL),
-                                 tn_div(b, at_least(length_along(b, 2, dim, true), o->eps), NULL)),
-                          &sum));
+        call->out, tn_sum(tn_mul(tn_div(a, at_least(length_along(a, 2, dim, true), o->eps)),
+                                 tn_div(b, at_least(length_along(b, 2, dim, true), o->eps))),
+                          TN_INTS(dim)));
 }
 
 static tn_status pairwise_distance_decompose(const tn_decompose *call)
@@ -92,11 +85,9 @@ static tn_status cdist_decompose(const tn_decompose *call)
 {
     const tn_cdist_options *o = call->options;
     tn_tensor *apart = minus(tn_unsqueeze(call->in[0], -2), tn_unsqueeze(call->in[1], -3));
-    tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t last = -1;
-    sum.dims = (tn_ints){ &last, 1 };
     if (apart != NULL && tn_tensor_size(apart, -1) == 0) /* norm would fail here if p is infinite */
-        return tn__common_given(call->out, tn_sum(apart, &sum));
+        return tn__common_given(call->out, tn_sum(apart, TN_INTS(last)));
     return tn__common_given(call->out, length_along(apart, o->p, -1, false));
 }
 

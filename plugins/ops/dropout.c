@@ -65,7 +65,7 @@ static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool chan
     keep = kept(x, p, channels);
     b = -low * a * p;
     return tn_add(tn_mul(x, tn_mul_scalar(keep, a)),
-                  tn_add_scalar(tn_mul_scalar(tn_add_scalar(keep, -1), -low * a), b), NULL);
+                  tn_add_scalar(tn_mul_scalar(tn_add_scalar(keep, -1), -low * a), b));
 }
 
 INFER(dropout, share_infer(infer, o->p))

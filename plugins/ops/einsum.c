@@ -245,14 +245,11 @@ static void single(named *x)
 {
     for (int32_t a = 0; a < x->count; a++)
         for (int32_t b = a + 1; b < x->count; b++) {
-            tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
             int8_t letter = x->of[a];
 
             if (x->of[b] != letter)
                 continue;
-            o.dim1 = a;
-            o.dim2 = b;
-            x->x = tn_diagonal(x->x, &o);
+            x->x = tn_diagonal(x->x, 0, a, b);
             memmove(x->of + b, x->of + b + 1, (size_t)(x->count - b - 1));
             memmove(x->of + a, x->of + a + 1, (size_t)(x->count - a - 1));
             x->count--;
@@ -266,21 +263,19 @@ static void single(named *x)
 static void forget(named *x, const bool *needed)
 {
     int64_t dims[TN_MAX_DIMS];
-    tn_sum_options o = TN_SUM_OPTIONS;
-    int32_t kept = 0, count = x->count;
+    int32_t kept = 0, gone = 0, count = x->count;
 
-    o.dims.at = dims;
     for (int32_t d = 0; d < count; d++) {
         if (needed[x->of[d]])
             x->of[kept++] = x->of[d];
         else
-            dims[o.dims.count++] = d;
+            dims[gone++] = d;
     }
     x->count = kept;
-    if (o.dims.count > 0 && x->x != NULL) {
+    if (gone > 0 && x->x != NULL) {
         tn_dtype dtype = tn_tensor_dtype(x->x);
 
-        x->x = tn_cast(tn_sum(x->x, &o), dtype);
+        x->x = tn_cast(tn_sum(x->x, ((tn_ints){ dims, gone })), dtype);
     }
 }
 

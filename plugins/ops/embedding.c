@@ -55,7 +55,7 @@ static tn_tensor *by_frequency(tn_tensor *gy, tn_tensor *index, int64_t table)
                                        0);
     tn_tensor *each = tn_reshape(tn_index_select(counts, flat, 0), tn_tensor_shape(index));
 
-    return tn_div(gy, tn_unsqueeze(tn_cast(each, tn_tensor_dtype(gy)), -1), NULL);
+    return tn_div(gy, tn_unsqueeze(tn_cast(each, tn_tensor_dtype(gy)), -1));
 }
 
 static tn_status embedding_derive(tn_derive *d)
@@ -227,30 +227,25 @@ static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_
 
 static tn_tensor *rows_of(tn_tensor *weight, tn_tensor *index, tn_tensor *factors)
 {
-    tn_tensor *rows = tn_embedding(weight, index, NULL);
+    tn_tensor *rows = tn_embedding(weight, index);
 
     return factors == TN_NONE ? rows : tn_mul(rows, tn_unsqueeze(factors, -1));
 }
 
 static tn_tensor *largest(tn_tensor *weight, tn_tensor *index, tn_tensor *counts)
 {
-    tn_max_dim_options kept = TN_MAX_DIM_OPTIONS;
-    tn_tensor *rows = tn_embedding(weight, index, NULL), *hidden, *most, *which, *none;
-    tn_any_options of_bag = TN_ANY_OPTIONS;
+    tn_tensor *rows = tn_embedding(weight, index), *hidden, *most, *which, *none;
     int64_t one = 1;
 
-    kept.keepdim = true;
     hidden = counts == NULL ? tn_detach(rows)
                             : tn_masked_fill(tn_detach(rows),
                                              tn_unsqueeze(tn_logical_not(counts), -1), -INFINITY);
-    if (tn_max_dim(hidden, 1, &kept, &most, &which) != TN_OK)
+    if (tn_max_dim(hidden, 1, &most, &which, true) != TN_OK)
         return NULL;
     most = tn_select(tn_gather(rows, which, 1), 1, 0);
     if (counts == NULL)
         return most;
-    of_bag.dims = (tn_ints){ &one, 1 };
-    of_bag.keepdim = true;
-    none = tn_logical_not(tn_any(counts, &of_bag));
+    none = tn_logical_not(tn_any(counts, TN_INTS(one), true));
     return tn_masked_fill(most, none, 0);
 }
 
@@ -259,8 +254,6 @@ static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight
                             tn_tensor *factors)
 {
     tn_tensor *counts = NULL, *rows, *y, *how_many;
-    tn_sum_options sum = TN_SUM_OPTIONS;
-    int64_t one = 1;
 
     if (tn_tensor_size(index, 1) == 0)
         return tn__common_zeros(weight,
@@ -277,16 +270,14 @@ static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight
         counts = tn_cast(counts, tn_tensor_dtype(rows));
         rows = tn_mul(rows, tn_unsqueeze(counts, -1));
     }
-    sum.dims = (tn_ints){ &one, 1 };
-    y = tn_sum(rows, &sum);
+    y = tn_sum(rows, TN_INTS(1));
     if (is(o->mode, "sum"))
         return y;
     if (counts == NULL)
         return tn_mul_scalar(y, 1 / (double)tn_tensor_size(index, 1));
-    sum.keepdim = true;
-    how_many = tn_sum(counts, &sum);
-    return tn_div(y, tn_maximum(how_many, how_many == NULL ? NULL : tn__scalar_number(how_many, 1)),
-                  NULL);
+    how_many = tn_sum(counts, TN_INTS(1), true);
+    return tn_div(y,
+                  tn_maximum(how_many, how_many == NULL ? NULL : tn__scalar_number(how_many, 1)));
 }
 
 static tn_tensor *uneven_bags(const tn_embedding_bag_options *o, tn_tensor *const *in,
@@ -311,15 +302,15 @@ static tn_tensor *uneven_bags(const tn_embedding_bag_options *o, tn_tensor *cons
         rows = tn_mul(rows, tn_unsqueeze(counts, -1));
     }
     y = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags, tn_tensor_size(weight, 1))), bag, rows,
-                     0, NULL);
+                     0);
     if (is(o->mode, "sum") || y == NULL)
         return y;
     if (counts == NULL)
         counts = tn_tensor_full(TN_SHAPE(tn_tensor_size(index, 0)), 1, tn_tensor_dtype(y),
                                 tn_tensor_device(y));
-    how_many = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags)), bag, counts, 0, NULL);
+    how_many = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags)), bag, counts, 0);
     how_many = tn_maximum(how_many, tn__scalar_number(y, 1));
-    return tn_div(y, tn_unsqueeze(how_many, 1), NULL);
+    return tn_div(y, tn_unsqueeze(how_many, 1));
 }
 
 static tn_status embedding_bag_decompose(const tn_decompose *call)

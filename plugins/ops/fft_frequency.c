@@ -38,8 +38,7 @@ static tn_tensor *shifted(tn_tensor *x, tn_ints dims, bool back)
 
         shifts[i] = back ? (size + 1) / 2 : size / 2;
     }
-    return tn_roll(x, (tn_ints){ shifts, dims.count },
-                   &(tn_roll_options){ .size = sizeof(tn_roll_options), .dims = dims });
+    return tn_roll(x, ((tn_ints){ shifts, dims.count }), dims);
 }
 
 INFER(fft_fftshift, shift_infer(infer, o->dims))
@@ -75,8 +74,7 @@ static tn_tensor *frequencies(tn_tensor *whole, int64_t n, double d, tn_dtype dt
 
 static tn_tensor *both_signs(tn_tensor *like, int64_t n)
 {
-    tn_tensor *parts[2] = { tn_arange(like, 0, (n + 1) / 2, NULL),
-                            tn_arange(like, -(n / 2), 0, NULL) };
+    tn_tensor *parts[2] = { tn_arange(like, 0, (n + 1) / 2), tn_arange(like, -(n / 2), 0) };
 
     return tn_cat(parts, 2, 0);
 }
@@ -84,7 +82,7 @@ static tn_tensor *both_signs(tn_tensor *like, int64_t n)
 INFER(fft_fftfreq, frequency_infer(infer, o->n, o->n, o->dtype))
 DECOMPOSE(fft_fftfreq, frequencies(both_signs(x, o->n), o->n, o->d, o->dtype))
 INFER(fft_rfftfreq, frequency_infer(infer, o->n, o->n / 2 + 1, o->dtype))
-DECOMPOSE(fft_rfftfreq, frequencies(tn_arange(x, 0, o->n / 2 + 1, NULL), o->n, o->d, o->dtype))
+DECOMPOSE(fft_rfftfreq, frequencies(tn_arange(x, 0, o->n / 2 + 1), o->n, o->d, o->dtype))
 
 TN__OP(fft_fftfreq, .infer = fft_fftfreq_infer, .decompose = fft_fftfreq_decompose);
 TN__OP(fft_rfftfreq, .infer = fft_rfftfreq_infer, .decompose = fft_rfftfreq_decompose);

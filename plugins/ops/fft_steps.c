@@ -31,30 +31,17 @@ tn_dtype tn__fft_dtype(tn_dtype part)
 
 tn_tensor *tn__fft_c2c(tn_tensor *x, int64_t dim, bool inverse, double scale)
 {
-    tn_fft_c2c_options o = TN_FFT_C2C_OPTIONS;
-
-    o.dim = dim;
-    o.inverse = inverse;
-    o.scale = scale;
-    return tn_fft_c2c(x, &o);
+    return tn_fft_c2c(x, dim, inverse, scale);
 }
 
 tn_tensor *tn__fft_r2c(tn_tensor *x, int64_t dim, double scale)
 {
-    tn_fft_r2c_options o = TN_FFT_R2C_OPTIONS;
-
-    o.dim = dim;
-    o.scale = scale;
-    return tn_fft_r2c(x, &o);
+    return tn_fft_r2c(x, dim, scale);
 }
 
 tn_tensor *tn__fft_c2r(tn_tensor *x, int64_t n, int64_t dim, double scale)
 {
-    tn_fft_c2r_options o = TN_FFT_C2R_OPTIONS;
-
-    o.dim = dim;
-    o.scale = scale;
-    return tn_fft_c2r(x, n, &o);
+    return tn_fft_c2r(x, n, dim, scale);
 }
 
 tn_tensor *tn__fft_resized(tn_tensor *x, int32_t dim, int64_t size)

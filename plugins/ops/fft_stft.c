@@ -119,22 +119,18 @@ static tn_status stft_infer(tn_infer *infer)
 /* Pads the last dimension of x [N, L] on both sides. */
 static tn_tensor *padded(tn_tensor *x, int64_t more, const char *mode)
 {
-    tn_pad_options o = TN_PAD_OPTIONS;
     int64_t sides[2] = { more, more };
 
-    o.mode = mode;
-    return tn_squeeze(tn_pad(tn_unsqueeze(x, 0), (tn_ints){ sides, 2 }, &o),
-                      &(tn_squeeze_options){ .size = sizeof(tn_squeeze_options),
-                                             .dims = { &(int64_t){ 0 }, 1 } });
+    return tn_squeeze(tn_pad(tn_unsqueeze(x, 0), ((tn_ints){ sides, 2 }), mode),
+                      ((tn_ints){ &(int64_t){ 0 }, 1 }));
 }
 
 /* Returns a window of n elements with zeros on both sides of `window`, NULL if there is none. */
 static tn_tensor *wide_window(tn_tensor *window, struct sizes s)
 {
-    tn_pad_options o = TN_PAD_OPTIONS;
     int64_t before = (s.n - s.window) / 2, sides[2] = { before, s.n - s.window - before };
 
-    return s.n == s.window ? window : tn_pad(window, (tn_ints){ sides, 2 }, &o);
+    return s.n == s.window ? window : tn_pad(window, ((tn_ints){ sides, 2 }));
 }
 
 /* Returns `window`, or ones with the dtype of x if there is none. */
@@ -261,22 +257,21 @@ static tn_status istft_infer(tn_infer *infer)
 /* Adds the windows y [N, windows, n] at their positions: [N, length]. */
 static tn_tensor *added(tn_tensor *y, struct sizes s, int64_t length)
 {
-    tn_fold_options o = TN_FOLD_OPTIONS;
     int64_t size[2] = { 1, length }, kernel[2] = { 1, s.n }, stride[2] = { 1, s.hop };
 
     if (y == NULL)
         return NULL;
     if (tn__is_complex(tn_tensor_dtype(y)))
         return tn_complex(added(tn_real(y), s, length), added(tn_imag(y), s, length));
-    o.stride = (tn_ints){ stride, 2 };
-    y = tn_fold(tn_transpose(y, 1, 2), (tn_ints){ size, 2 }, (tn_ints){ kernel, 2 }, &o);
+    y = tn_fold(tn_transpose(y, 1, 2), ((tn_ints){ size, 2 }), ((tn_ints){ kernel, 2 }),
+                tn_no_ints(), tn_no_ints(), ((tn_ints){ stride, 2 }));
     return tn_select(tn_select(y, 1, 0), 1, 0);
 }
 
 /* Fails if an element of `sum`, the sum of the squared windows, is 0. */
 static tn_status check_sum(tn_tensor *sum)
 {
-    tn_tensor *least = tn_amin(tn_abs(sum), NULL);
+    tn_tensor *least = tn_amin(tn_abs(sum));
     tn_scalar value;
     tn_status status = least == NULL ? tn_error_last_code() : tn_tensor_scalar(least, &value);
 
@@ -319,7 +314,7 @@ static tn_status istft_decompose(const tn_decompose *call)
     y = tn_narrow(added(tn_mul(y, window), s, whole), -1, start, kept);
     y = divide(y, sum);
     if (kept < length)
-        y = tn_pad(y, TN_SHAPE(0, length - kept), NULL);
+        y = tn_pad(y, TN_SHAPE(0, length - kept));
     return tn__common_given(call->out, batch ? y : tn_select(y, 0, 0));
 }
 

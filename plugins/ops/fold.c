@@ -81,11 +81,8 @@ static tn_tensor *columns(tn_tensor *x, const windows *w)
     int64_t shape[3];
 
     for (int i = 0; i < 2 && x != NULL; i++) {
-        tn_slice_options every = TN_SLICE_OPTIONS;
-
-        every.step = w->dilation[i];
         x = tn_slice(tn_unfold(x, 2 + i, w->dilation[i] * (w->kernel[i] - 1) + 1, w->stride[i]), -1,
-                     &every);
+                     INT64_MIN, INT64_MIN, w->dilation[i]);
     }
     if (x == NULL)
         return NULL;
@@ -99,7 +96,7 @@ static tn_tensor *with_edges(tn_tensor *x, const windows *w)
 {
     int64_t sizes[4] = { w->padding[1], w->padding[1], w->padding[0], w->padding[0] };
 
-    return sizes[0] == 0 && sizes[2] == 0 ? x : tn_pad(x, (tn_ints){ sizes, 4 }, NULL);
+    return sizes[0] == 0 && sizes[2] == 0 ? x : tn_pad(x, ((tn_ints){ sizes, 4 }));
 }
 
 static tn_tensor *batched(tn_tensor *x, int32_t ndim)
@@ -109,11 +106,9 @@ static tn_tensor *batched(tn_tensor *x, int32_t ndim)
 
 static tn_tensor *unbatched(tn_tensor *y, bool was)
 {
-    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
     int64_t first[1] = { 0 };
 
-    o.dims = (tn_ints){ first, 1 };
-    return was || y == NULL ? y : tn_squeeze(y, &o);
+    return was || y == NULL ? y : tn_squeeze(y, ((tn_ints){ first, 1 }));
 }
 
 static tn_status im2col_decompose(const tn_decompose *call)
@@ -182,8 +177,7 @@ static tn_status fold_decompose(const tn_decompose *call)
     image[2] = size[0] + 2 * w.padding[0];
     image[3] = size[1] + 2 * w.padding[1];
     places = columns(
-        tn_reshape(tn_arange(x, 0, (double)(image[2] * image[3]), NULL), (tn_ints){ image, 4 }),
-        &w);
+        tn_reshape(tn_arange(x, 0, (double)(image[2] * image[3])), (tn_ints){ image, 4 }), &w);
     image[0] = tn_tensor_size(x, 0);
     image[1] = tn_tensor_size(x, 1) / (w.kernel[0] * w.kernel[1]);
     rows[0] = flat[0] = image[0] * image[1];

@@ -18,17 +18,17 @@ static inline tn_tensor *number(tn_tensor *like, tn_scalar value)
 
 static inline tn_tensor *plus(tn_tensor *a, tn_tensor *b)
 {
-    return tn_add(a, b, NULL);
+    return tn_add(a, b);
 }
 
 static inline tn_tensor *minus(tn_tensor *a, tn_tensor *b)
 {
-    return tn_sub(a, b, NULL);
+    return tn_sub(a, b);
 }
 
 static inline tn_tensor *divide(tn_tensor *a, tn_tensor *b)
 {
-    return tn_div(a, b, NULL);
+    return tn_div(a, b);
 }
 
 /* Returns x + value */
@@ -47,10 +47,7 @@ static inline tn_tensor *times(tn_tensor *x, tn_scalar factor)
 /* Returns x + factor * y */
 static inline tn_tensor *plus_times(tn_tensor *x, tn_scalar factor, tn_tensor *y)
 {
-    tn_add_options o = TN_ADD_OPTIONS;
-
-    o.alpha = TN_SCALAR(factor);
-    return tn_add(x, y, &o);
+    return tn_add(x, y, factor);
 }
 #define plus_times(x, factor, y) plus_times(x, TN_SCALAR(factor), y)
 
@@ -62,20 +59,13 @@ static inline tn_tensor *one_minus(tn_tensor *x)
 /* max(x, least) */
 static inline tn_tensor *at_least(tn_tensor *x, double least)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = tn_scalar_float(least);
-    return tn_clamp(x, &o);
+    return tn_clamp(x, tn_scalar_float(least));
 }
 
 /* min(max(x, min), max); a bound that is NaN is ignored */
 static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = tn_scalar_float(min);
-    o.max = tn_scalar_float(max);
-    return tn_clamp(x, &o);
+    return tn_clamp(x, tn_scalar_float(min), tn_scalar_float(max));
 }
 
 /* ---- masks ---- */

@@ -313,7 +313,7 @@ static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_in
 {
     int64_t flat[1] = { tn_tensor_numel(index) };
     tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
-    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size, NULL), (double)step);
+    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size), (double)step);
 
     at = index_from_end(at, size);
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
@@ -362,7 +362,7 @@ static tn_status index_put_decompose(const tn_decompose *call)
         tn_tensor *more = offsets_of(call->in[2 + i], x->shape[i], step * rest,
                                      (tn_ints){ meta.shape, ndim });
 
-        at = at != NULL && more != NULL ? tn_add(at, more, NULL) : more;
+        at = at != NULL && more != NULL ? tn_add(at, more) : more;
         if (at == NULL)
             return tn_error_last_code();
         step *= x->shape[i];
@@ -371,8 +371,7 @@ static tn_status index_put_decompose(const tn_decompose *call)
     row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
     open[0] = row[0];
     open[1] = 1;
-    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, (double)rest, NULL),
-                NULL);
+    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, (double)rest));
     rest_of(x, n, &meta);
     row[0] *= rest;
     at = tn_reshape(at, (tn_ints){ row, 1 });

@@ -150,7 +150,7 @@ static tn_status masked_scatter_decompose(const tn_decompose *call)
     shape = (tn_ints){ meta.shape, meta.ndim };
     x = flat(tn_expand(call->in[0], shape));
     mask = flat(tn_expand(call->in[1], shape));
-    numbers = tn_cumsum(mask, 0, NULL);
+    numbers = tn_cumsum(mask, 0);
     if (x == NULL || numbers == NULL)
         return tn_error_last_code();
     numbers = tn_masked_fill(numbers, tn_logical_not(mask), 0);

@@ -61,7 +61,7 @@ static tn_tensor *start_of_sum(const struct operands *of, bool include_self)
                         : tn_scatter(of->x, of->index, same_for_all(of->x, of->index, 0), of->dim);
 }
 
-/* The number of values of each element of the result, at least 1; int64. */
+/* Returns, for each element of the result, how many values it combines; at least 1; int64. */
 static tn_tensor *number_of_values(const struct operands *of, bool include_self)
 {
     tn_tensor *start = tn_tensor_full(tn_tensor_shape(of->x), include_self ? 1 : 0, TN_I64,
@@ -73,13 +73,10 @@ static tn_tensor *number_of_values(const struct operands *of, bool include_self)
 
 static tn_tensor *mean_of(tn_tensor *sum, tn_tensor *count)
 {
-    tn_div_options whole = TN_DIV_OPTIONS;
-
     if (sum == NULL || count == NULL)
         return NULL;
-    whole.rounding_mode = "floor";
     return tn_div(sum, tn_cast(count, tn_tensor_dtype(sum)),
-                  tn__is_int(tn_tensor_dtype(sum)) ? &whole : NULL);
+                  tn__is_int(tn_tensor_dtype(sum)) ? "floor" : NULL);
 }
 
 /* prod, amax, amin: sorts the values by index and combines those of equal indices in a scan with
@@ -87,12 +84,10 @@ static tn_tensor *mean_of(tn_tensor *sum, tn_tensor *count)
  * group, and scatter uses the last value. */
 static tn_tensor *scanned(const struct operands *of, bool include_self)
 {
-    tn_sort_options by_index = TN_SORT_OPTIONS;
     int64_t n = tn_tensor_size(of->index, of->dim), dim = of->dim;
     tn_tensor *keys, *order, *values, *to;
 
-    by_index.dim = dim;
-    if (tn_sort(of->index, &by_index, &keys, &order) != TN_OK)
+    if (tn_sort(of->index, &keys, &order, dim) != TN_OK)
         return NULL;
     values = tn_gather(of->src, order, dim);
     for (int64_t step = 1; step < n && values != NULL; step *= 2) {
@@ -159,15 +154,14 @@ struct gradients {
 static struct gradients of_product(const struct operands *of, tn_tensor *y, tn_tensor *gy,
                                    bool include_self)
 {
-    tn_scatter_reduce_options o = TN_SCATTER_REDUCE_OPTIONS;
     tn_tensor *x_zero = tn_eq(of->x, number(of->x, 0)),
               *src_zero = tn_eq(of->src, number(of->src, 0));
     tn_tensor *x_filled = tn_masked_fill(of->x, x_zero, 1), *zeros, *single, *by_single, *by_rest;
     struct gradients of_both = { NULL, NULL };
 
-    o.include_self = include_self;
     of_both.x = tn_mul(
-        gy, divide(tn_scatter_reduce(x_filled, of->index, of->src, of->dim, "prod", &o), x_filled));
+        gy, divide(tn_scatter_reduce(x_filled, of->index, of->src, of->dim, "prod", include_self),
+                   x_filled));
     zeros = tn_scatter_add(tn_cast(x_zero, TN_I64), of->index, tn_cast(src_zero, TN_I64), of->dim);
     if (!include_self)
         zeros = tn_scatter_add(tn_mul_scalar(tn_cast(x_zero, TN_I64), 0), of->index,
@@ -175,7 +169,7 @@ static struct gradients of_product(const struct operands *of, tn_tensor *y, tn_t
     zeros = tn_gather(zeros, of->index, of->dim);
     single = tn_logical_and(src_zero, tn_eq(zeros, number(zeros, 1)));
     by_single = tn_scatter_reduce(of->x, of->index, tn_masked_fill(of->src, single, 1), of->dim,
-                                  "prod", &o);
+                                  "prod", include_self);
     by_single = tn_gather(tn_mul(gy, by_single), of->index, of->dim);
     by_rest = divide(tn_gather(tn_mul(gy, y), of->index, of->dim),
                      tn_masked_fill(of->src, src_zero, 1));
@@ -257,17 +251,15 @@ static tn_status index_reduce_infer(tn_infer *infer)
 static tn_status index_reduce_decompose(const tn_decompose *call)
 {
     const tn_index_reduce_options *o = call->options;
-    tn_scatter_reduce_options more = TN_SCATTER_REDUCE_OPTIONS;
     int32_t dim;
 
-    more.include_self = o->include_self;
     if (tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]), &dim) != TN_OK)
         return tn_error_last_code();
     return tn__common_given(
         call->out,
         tn_scatter_reduce(call->in[0],
                           tn__common_spread(call->in[1], tn_tensor_shape(call->in[2]), dim),
-                          call->in[2], dim, o->reduce, &more));
+                          call->in[2], dim, o->reduce, o->include_self));
 }
 
 TN__OP(scatter_reduce, .infer = scatter_reduce_infer, .derive = scatter_reduce_derive,

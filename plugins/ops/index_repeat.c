@@ -76,7 +76,7 @@ static tn_status read_repeats(tn_tensor *repeats, tn_tensor *ends, int64_t *tota
     *total = 0;
     if (n == 0)
         return TN_OK;
-    if (tn_tensor_scalar(tn_amin(repeats, NULL), &least) != TN_OK ||
+    if (tn_tensor_scalar(tn_amin(repeats), &least) != TN_OK ||
         tn_tensor_scalar(tn_select(ends, 0, n - 1), &sum) != TN_OK)
         return tn_error_last_code();
     if (tn_scalar_as_int(least) < 0)
@@ -100,14 +100,14 @@ static tn_status repeat_interleave_decompose(const tn_decompose *call)
         repeated_shape(tn_tensor_view(call->in[0]), o->dim, &meta, &dim, &size) != TN_OK)
         return tn_error_last_code();
     repeats = tn_expand(flat(call->in[1]), TN_SHAPE(size));
-    ends = tn_cumsum(repeats, 0, NULL);
+    ends = tn_cumsum(repeats, 0);
     if (ends == NULL)
         return tn_error_last_code();
     if (total == INT64_MIN && read_repeats(repeats, ends, &total) != TN_OK)
         return tn_error_last_code();
     marks = tn__common_zeros(ends, TN_SHAPE(total + 1));
     marks = tn_scatter_add(marks, ends, tn_expand(number(ends, 1), TN_SHAPE(size)), 0);
-    marks = tn_cumsum(tn_narrow(marks, 0, 0, total), 0, NULL);
+    marks = tn_cumsum(tn_narrow(marks, 0, 0, total), 0);
     return tn__common_given(call->out, tn_index_select(x, marks, dim));
 }
 
@@ -144,12 +144,10 @@ static tn_status repeat_interleave_scalar_decompose(const tn_decompose *call)
         repeated_shape(tn_tensor_view(call->in[0]), o->dim, &meta, &dim, &size) != TN_OK)
         return tn_error_last_code();
     if (meta.ndim == TN_MAX_DIMS) { /* one more dimension is not possible: selects by index */
-        tn_tensor *index = tn_arange(x, 0, (double)(size * o->repeats), NULL);
-        tn_div_options whole = TN_DIV_OPTIONS;
+        tn_tensor *index = tn_arange(x, 0, (double)(size * o->repeats));
 
-        whole.rounding_mode = "floor";
         if (o->repeats > 0)
-            index = tn_div(index, number(index, o->repeats), &whole);
+            index = tn_div(index, number(index, o->repeats), "floor");
         return tn__common_given(call->out, tn_index_select(x, index, dim));
     }
     for (int32_t d = 0; d <= meta.ndim; d++)
@@ -205,15 +203,15 @@ static tn_tensor *diagonal_of(tn_tensor *x, int64_t offset)
     if (n == 0) {
         moved[0] = 0;
         moved[1] = size * size;
-        return tn_reshape(tn_pad(x, (tn_ints){ moved, 2 }, NULL), (tn_ints){ shape, lead + 2 });
+        return tn_reshape(tn_pad(x, ((tn_ints){ moved, 2 })), (tn_ints){ shape, lead + 2 });
     }
-    x = tn_pad(tn_unsqueeze(x, -1), (tn_ints){ spread, 2 }, NULL);
+    x = tn_pad(tn_unsqueeze(x, -1), ((tn_ints){ spread, 2 }));
     shape[lead] = n * (size + 1);
     x = tn_narrow(tn_reshape(x, (tn_ints){ shape, lead + 1 }), -1, 0, (n - 1) * (size + 1) + 1);
     shape[lead] = size;
     moved[0] = offset < 0 ? -offset * size : offset;
     moved[1] = size * size - moved[0] - ((n - 1) * (size + 1) + 1);
-    return tn_reshape(tn_pad(x, (tn_ints){ moved, 2 }, NULL), (tn_ints){ shape, lead + 2 });
+    return tn_reshape(tn_pad(x, ((tn_ints){ moved, 2 })), (tn_ints){ shape, lead + 2 });
 }
 
 static tn_status diag_embed_decompose(const tn_decompose *call)

@@ -17,46 +17,33 @@ static inline tn_tensor *adjoint(tn_tensor *x)
 /* The diagonals of the matrices, as the last dimension */
 static inline tn_tensor *diagonal_of(tn_tensor *x)
 {
-    tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
-
-    o.dim1 = -2;
-    o.dim2 = -1;
-    return tn_diagonal(x, &o);
+    return tn_diagonal(x, 0, -2, -1);
 }
 
 /* x with its n x n matrices' elements off the diagonal replaced by 0 */
 static inline tn_tensor *only_diagonal(tn_tensor *x)
 {
-    return tn_tril(tn_triu(x, NULL), NULL);
+    return tn_tril(tn_triu(x));
 }
 
 /* x without the elements on and above the diagonal */
 static inline tn_tensor *below_diagonal(tn_tensor *x)
 {
-    tn_tril_options o = TN_TRIL_OPTIONS;
-
-    o.diagonal = -1;
-    return tn_tril(x, &o);
+    return tn_tril(x, -1);
 }
 
 /* x without the elements on and below the diagonal */
 static inline tn_tensor *above_diagonal(tn_tensor *x)
 {
-    tn_triu_options o = TN_TRIU_OPTIONS;
-
-    o.diagonal = 1;
-    return tn_triu(x, &o);
+    return tn_triu(x, 1);
 }
 
 /* The n x n identity with the dtype and device of `like` */
 static inline tn_tensor *identity(tn_tensor *like, int64_t n)
 {
-    tn_eye_options o = TN_EYE_OPTIONS;
-
     if (like == NULL)
         return NULL;
-    o.dtype = tn_tensor_dtype(like);
-    return tn_eye(like, n, &o);
+    return tn_eye(like, n, INT64_MIN, tn_tensor_dtype(like));
 }
 
 /* The sum of two gradients, each of which may be TN_NONE; TN_NONE if both are. */

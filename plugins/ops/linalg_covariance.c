@@ -63,7 +63,7 @@ static tn_status no_negative(tn_tensor *weights, const char *name)
 
     if (tn_tensor_numel(weights) == 0)
         return TN_OK;
-    smallest = tn_amin(weights, NULL);
+    smallest = tn_amin(weights);
     status = smallest != NULL ? tn_tensor_scalar(smallest, &least) : tn_error_last_code();
     if (status == TN_OK && tn_scalar_as_float(least) < 0)
         status = tn_fail(TN_ERR_RUNTIME, "cov: %s: a negative weight, got %g; expected 0 or more",
@@ -73,27 +73,21 @@ static tn_status no_negative(tn_tensor *weights, const char *name)
 
 static tn_tensor *sum_last(tn_tensor *x)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
     int64_t last = -1;
 
-    o.dims = (tn_ints){ &last, 1 };
-    o.keepdim = true;
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(last), true);
 }
 
 /* The covariance without weights of x [variables, observations]. */
 static tn_tensor *plain_cov(tn_tensor *x, int64_t correction)
 {
-    tn_mean_options o = TN_MEAN_OPTIONS;
     int64_t last = -1;
     double divisor;
 
     if (x == NULL)
         return NULL;
     divisor = (double)tn_tensor_size(x, -1) - (double)correction;
-    o.dims = (tn_ints){ &last, 1 };
-    o.keepdim = true;
-    x = minus(x, tn_mean(x, &o));
+    x = minus(x, tn_mean(x, TN_INTS(last), true));
     return times(tn_matmul(x, adjoint(x)), 1.0 / (divisor > 0 ? divisor : 0));
 }
 
@@ -158,7 +152,7 @@ static tn_status cov_decompose(const tn_decompose *call)
     x = as_variables(call->in[0], dtype);
     y = f == TN_NONE && a == TN_NONE ? plain_cov(x, o->correction)
                                      : weighted_cov(x, f, a, o->correction);
-    return tn__common_given(call->out, tn_squeeze(y, NULL));
+    return tn__common_given(call->out, tn_squeeze(y));
 }
 
 static tn_status corrcoef_infer(tn_infer *infer)
@@ -184,7 +178,7 @@ static tn_status corrcoef_decompose(const tn_decompose *call)
         y = tn_complex(clamped(tn_real(y), -1, 1), clamped(tn_imag(y), -1, 1));
     else
         y = clamped(y, -1, 1);
-    return tn__common_given(call->out, tn_squeeze(y, NULL));
+    return tn__common_given(call->out, tn_squeeze(y));
 }
 
 TN__OP(cov, .infer = cov_infer, .decompose = cov_decompose);

@@ -42,12 +42,9 @@ static tn_status linalg_pinv_infer(tn_infer *infer)
 static tn_tensor *inverses(tn_tensor *s, double atol, double rtol, tn_tensor *like)
 {
     tn_tensor *size = tn_abs(s), *most, *small;
-    tn_amax_options o = TN_AMAX_OPTIONS;
     int64_t last = -1;
 
-    o.dims = (tn_ints){ &last, 1 };
-    o.keepdim = true;
-    most = times(tn_amax(size, &o), rtol);
+    most = times(tn_amax(size, TN_INTS(last), true), rtol);
     if (atol > 0)
         most = at_least(most, atol);
     small = tn_le(size, most);
@@ -71,13 +68,10 @@ static tn_status linalg_pinv_decompose(const tn_decompose *call)
     if (m == 0 || n == 0)
         return tn__common_given(call->out, tn_copy(tn_transpose(x, -2, -1)));
     if (o->hermitian) {
-        status = tn_linalg_eigh(x, NULL, &s, &u);
+        status = tn_linalg_eigh(x, &s, &u);
         vh = status == TN_OK ? adjoint(u) : NULL;
     } else {
-        tn_linalg_svd_options thin = TN_LINALG_SVD_OPTIONS;
-
-        thin.full_matrices = false;
-        status = tn_linalg_svd(x, &thin, &u, &s, &vh);
+        status = tn_linalg_svd(x, &u, &s, &vh, false);
     }
     if (status != TN_OK)
         return status;
@@ -142,15 +136,11 @@ static tn_status linalg_lstsq_infer(tn_infer *infer)
 static tn_status linalg_lstsq_decompose(const tn_decompose *call)
 {
     const tn_linalg_lstsq_options *o = call->options;
-    tn_linalg_pinv_options pinv = TN_LINALG_PINV_OPTIONS;
     tn_tensor *a = call->in[0], *b = call->in[1], *y;
     bool vector = is_vector(tn_tensor_shape(a), tn_tensor_shape(b));
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
     int64_t last = -1;
-    pinv.rtol = o->rcond;
-    squeeze.dims = (tn_ints){ &last, 1 };
-    y = tn_matmul(tn_linalg_pinv(a, &pinv), vector ? tn_unsqueeze(b, -1) : b);
-    return tn__common_given(call->out, vector ? tn_squeeze(y, &squeeze) : y);
+    y = tn_matmul(tn_linalg_pinv(a, NAN, o->rcond), vector ? tn_unsqueeze(b, -1) : b);
+    return tn__common_given(call->out, vector ? tn_squeeze(y, TN_INTS(last)) : y);
 }
 
 /* ---- products of reflections ----------------------------------------------------------------- */
@@ -182,12 +172,9 @@ static tn_status linalg_householder_product_infer(tn_infer *infer)
 static tn_status linalg_householder_product_decompose(const tn_decompose *call)
 {
     tn_tensor *x = call->in[0], *tau = call->in[1], *v, *y;
-    tn_eye_options eye = TN_EYE_OPTIONS;
     int64_t k = tn_tensor_size(tau, -1);
 
-    eye.dtype = tn_tensor_dtype(x);
-    eye.m = tn_tensor_size(x, -1);
-    y = tn_eye(x, tn_tensor_size(x, -2), &eye);
+    y = tn_eye(x, tn_tensor_size(x, -2), tn_tensor_size(x, -1), tn_tensor_dtype(x));
     v = plus(below_diagonal(x), y);
     y = tn_copy(tn_expand(y, tn_tensor_shape(x)));
     for (int64_t i = k; i-- > 0 && y != NULL;) {
@@ -207,15 +194,13 @@ enum { DEGREE = 14, MOST_SQUARINGS = 1100 };
 /* Sets *squarings to the s for which all matrices of x / 2^s have norm 1/2 or less. */
 static tn_status squarings_of(tn_tensor *x, int *squarings)
 {
-    tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t rows = -2;
     tn_tensor *most;
     tn_scalar value;
     tn_status status;
     double norm;
 
-    sum.dims = (tn_ints){ &rows, 1 };
-    most = tn_amax(tn_sum(tn_abs(x), &sum), NULL);
+    most = tn_amax(tn_sum(tn_abs(x), TN_INTS(rows)));
     status = most != NULL ? tn_tensor_scalar(most, &value) : tn_error_last_code();
     if (status != TN_OK)
         return status;

@@ -35,12 +35,7 @@ static tn_status linalg_vector_norm_infer(tn_infer *infer)
 
 static tn_tensor *norm_along(tn_tensor *x, double p, tn_ints dims, bool keepdim)
 {
-    tn_norm_options o = TN_NORM_OPTIONS;
-
-    o.p = p;
-    o.dims = dims;
-    o.keepdim = keepdim;
-    return tn_norm(x, &o);
+    return tn_norm(x, p, dims, keepdim);
 }
 
 static tn_status linalg_vector_norm_decompose(const tn_decompose *call)
@@ -124,18 +119,12 @@ static tn_status linalg_matrix_norm_infer(tn_infer *infer)
 /* The largest element along `dim` if `most`, else the smallest. */
 static tn_tensor *extreme(tn_tensor *x, bool most, int64_t dim)
 {
-    tn_amax_options largest = TN_AMAX_OPTIONS;
-    tn_amin_options least = TN_AMIN_OPTIONS;
-
-    largest.dims = least.dims = (tn_ints){ &dim, 1 };
-    largest.keepdim = least.keepdim = true;
-    return most ? tn_amax(x, &largest) : tn_amin(x, &least);
+    return most ? tn_amax(x, TN_INTS(dim), true) : tn_amin(x, TN_INTS(dim), true);
 }
 
 /* The singular values of the matrices in two dimensions of x, as the last dimension. */
 static tn_tensor *singular_values(tn_tensor *x, const int32_t *at)
 {
-    tn_linalg_svd_options thin = TN_LINALG_SVD_OPTIONS;
     int64_t order[TN_MAX_DIMS], count = 0;
     tn_tensor *u, *s, *vh;
 
@@ -144,9 +133,8 @@ static tn_tensor *singular_values(tn_tensor *x, const int32_t *at)
             order[count++] = d;
     order[count++] = at[0];
     order[count++] = at[1];
-    thin.full_matrices = false;
     x = tn_permute(x, (tn_ints){ order, count });
-    return x != NULL && tn_linalg_svd(x, &thin, &u, &s, &vh) == TN_OK ? s : NULL;
+    return x != NULL && tn_linalg_svd(x, &u, &s, &vh, false) == TN_OK ? s : NULL;
 }
 
 static tn_status linalg_matrix_norm_decompose(const tn_decompose *call)
@@ -172,13 +160,13 @@ static tn_status linalg_matrix_norm_decompose(const tn_decompose *call)
         y = norm_along(x, 1, (tn_ints){ &both[sums], 1 }, true);
         y = extreme(y, order.p > 0, both[1 - sums]);
         squeeze.dims = (tn_ints){ both, 2 };
-        return tn__common_given(call->out, o->keepdim ? y : tn_squeeze(y, &squeeze));
+        return tn__common_given(call->out, o->keepdim ? y : tn_squeeze(y, squeeze.dims));
     }
     y = singular_values(x, at);
     y = is(o->ord, "nuc") ? norm_along(y, 1, (tn_ints){ &last, 1 }, true)
                           : extreme(y, order.p > 0, -1);
     squeeze.dims = (tn_ints){ &last, 1 };
-    y = tn_squeeze(y, &squeeze);
+    y = tn_squeeze(y, squeeze.dims);
     if (o->keepdim)
         y = tn_unsqueeze(tn_unsqueeze(y, both[0] < both[1] ? both[0] : both[1]),
                          both[0] < both[1] ? both[1] : both[0]);

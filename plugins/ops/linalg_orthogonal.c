@@ -78,7 +78,6 @@ static tn_status linalg_qr_infer(tn_infer *infer)
 static tn_tensor *qr_back(tn_tensor *q, tn_tensor *r, tn_tensor *gq, tn_tensor *gr)
 {
     tn_tensor *m, *above, *across, *sum;
-    tn_linalg_solve_triangular_options o = TN_LINALG_SOLVE_TRIANGULAR_OPTIONS;
 
     m = gr != TN_NONE ? tn_matmul(gr, adjoint(r)) : TN_NONE;
     if (gq != TN_NONE) {
@@ -90,8 +89,7 @@ static tn_tensor *qr_back(tn_tensor *q, tn_tensor *r, tn_tensor *gq, tn_tensor *
     across = only_diagonal(m);
     sum = plus(plus(above, adjoint(above)), times(plus(across, adjoint(across)), 0.5));
     sum = sum_if(gq, tn_matmul(q, sum));
-    o.left = false;
-    return tn_linalg_solve_triangular(adjoint(r), sum, false, &o);
+    return tn_linalg_solve_triangular(adjoint(r), sum, false, false);
 }
 
 /* For x with more columns than rows: x = [a b], r = [s t], where a = q s is square and b = q t. So

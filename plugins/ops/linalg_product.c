@@ -71,7 +71,7 @@ static tn_tensor *cross_of(tn_tensor *a, tn_tensor *b, int64_t dim)
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
 
-        y[i] = tn_sub(tn_mul(pa[j], pb[k]), tn_mul(pa[k], pb[j]), NULL);
+        y[i] = tn_sub(tn_mul(pa[j], pb[k]), tn_mul(pa[k], pb[j]));
         if (y[i] == NULL)
             return NULL;
     }
@@ -115,7 +115,7 @@ static tn_status trace_infer(tn_infer *infer)
 
 static tn_status trace_decompose(const tn_decompose *call)
 {
-    return tn__common_given(call->out, tn_sum(tn_diagonal(call->in[0], NULL), NULL));
+    return tn__common_given(call->out, tn_sum(tn_diagonal(call->in[0])));
 }
 
 /* ---- kron ---- */
@@ -267,18 +267,16 @@ static tn_tensor *summed(tn_tensor *x, const struct side *side, tn_ints other,
 {
     tn_ints shape = tn_tensor_shape(x);
     tn_dtype dtype = tn_tensor_dtype(x);
-    int64_t dims[TN_MAX_DIMS];
-    tn_sum_options o = TN_SUM_OPTIONS;
+    int64_t dims[TN_MAX_DIMS], count = 0;
 
-    o.keepdim = true;
-    o.dims.at = dims;
     for (int32_t i = 0; i < side->n_paired; i++)
         if (shape.at[side->paired[i]] != 1 && other.at[others->paired[i]] == 1)
-            dims[o.dims.count++] = side->paired[i];
-    return o.dims.count == 0 ? x : tn_cast(tn_sum(x, &o), dtype);
+            dims[count++] = side->paired[i];
+    return count == 0 ? x : tn_cast(tn_sum(x, ((tn_ints){ dims, count }), true), dtype);
 }
 
-/* x as a matrix: the others as rows and the paired dimensions as columns, or the reverse. */
+/* Returns x as a matrix. With paired_last, the paired dimensions are its columns and the others its
+ * rows; without, the reverse. */
 static tn_tensor *as_matrix(tn_tensor *x, const struct side *side, bool paired_last)
 {
     int64_t order[TN_MAX_DIMS], paired = 1, others = 1, at = 0;

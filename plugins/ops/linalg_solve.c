@@ -8,10 +8,7 @@
 
 static tn_tensor *triangular(tn_tensor *a, tn_tensor *b, bool upper, bool left)
 {
-    tn_linalg_solve_triangular_options o = TN_LINALG_SOLVE_TRIANGULAR_OPTIONS;
-
-    o.left = left;
-    return tn_linalg_solve_triangular(a, b, upper, &o);
+    return tn_linalg_solve_triangular(a, b, upper, left);
 }
 
 /* With P the lower triangle of L^H gL: gx = L^-H (P + P^H) / 2 L^-1, with the diagonal of P halved.
@@ -108,14 +105,12 @@ static tn_status linalg_solve_derive(tn_derive *d)
     bool vector = is_vector(shape_a, shape_b);
     tn_tensor *y = vector ? tn_unsqueeze(d->out[0], -1) : d->out[0];
     tn_tensor *gy = vector ? tn_unsqueeze(d->gout[0], -1) : d->gout[0];
-    tn_tensor *gb = tn_linalg_solve(adjoint(d->in[0]), gy, o);
+    tn_tensor *gb = tn_linalg_solve(adjoint(d->in[0]), gy, o->left);
 
     if (tn__needs(d, 1)) {
         int64_t last = -1;
-        tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
 
-        squeeze.dims = (tn_ints){ &last, 1 };
-        d->gin[1] = tn_sum_to(vector ? tn_squeeze(gb, &squeeze) : gb, shape_b);
+        d->gin[1] = tn_sum_to(vector ? tn_squeeze(gb, TN_INTS(last)) : gb, shape_b);
     }
     if (tn__needs(d, 0))
         d->gin[0] = tn_sum_to(
@@ -164,7 +159,7 @@ static tn_tensor *products_of_others(tn_tensor *s)
     one = tn_fill(tn_narrow(s, -1, 0, 1), 1.0);
     before = tn_cat((tn_tensor *[]){ one, tn_narrow(s, -1, 0, k - 1) }, 2, -1);
     after = tn_cat((tn_tensor *[]){ one, tn_flip(tn_narrow(s, -1, 1, k - 1), dims) }, 2, -1);
-    return tn_mul(tn_cumprod(before, -1, NULL), tn_flip(tn_cumprod(after, -1, NULL), dims));
+    return tn_mul(tn_cumprod(before, -1), tn_flip(tn_cumprod(after, -1), dims));
 }
 
 /* The adjoint of the adjugate of x, which is conj(det x) x^-H if x has an inverse, by the singular
@@ -173,7 +168,7 @@ static tn_tensor *cofactors(tn_tensor *x)
 {
     tn_tensor *u, *s, *vh, *others, *turn;
 
-    if (tn_linalg_svd(x, NULL, &u, &s, &vh) != TN_OK)
+    if (tn_linalg_svd(x, &u, &s, &vh) != TN_OK)
         return NULL;
     others = tn_cast(tn_unsqueeze(products_of_others(s), -2), tn_tensor_dtype(u));
     turn = tn__common_conj(tn_mul(tn_linalg_det(u), tn_linalg_det(vh)));
@@ -183,7 +178,7 @@ static tn_tensor *cofactors(tn_tensor *x)
 /* Sets *any to whether an element of x is 0. */
 static tn_status any_zero(tn_tensor *x, bool *any)
 {
-    tn_tensor *found = tn_any(tn_eq(x, number(x, 0.0)), NULL);
+    tn_tensor *found = tn_any(tn_eq(x, number(x, 0.0)));
     tn_scalar value;
     tn_status status = found == NULL ? tn_error_last_code() : tn_tensor_scalar(found, &value);
 
@@ -235,7 +230,7 @@ static tn_status linalg_slogdet_derive(tn_derive *d)
     if (tn__is_complex(dtype) && d->gout[0] != TN_NONE) {
         /* g + i Im(gsign^H sign) conjugated: the part of gsign along the circle. */
         tn_tensor *along = tn_imag(tn_mul(tn__common_conj(sign), d->gout[0]));
-        tn_tensor *turned = tn_complex(tn_sub(along, along, NULL), along);
+        tn_tensor *turned = tn_complex(tn_sub(along, along), along);
 
         g = sum_if(g, turned);
     }
@@ -269,7 +264,8 @@ static tn_status linalg_solve_triangular_derive(tn_derive *d)
     tn_tensor *y = d->out[0], *gb, *ga;
 
     other.upper = !o->upper;
-    gb = tn_linalg_solve_triangular(adjoint(d->in[0]), d->gout[0], !o->upper, &other);
+    gb = tn_linalg_solve_triangular(adjoint(d->in[0]), d->gout[0], !o->upper, other.left,
+                                    other.unitriangular);
     if (tn__needs(d, 1))
         d->gin[1] = tn_sum_to(gb, tn__common_in_shape(d, 1));
     if (!tn__needs(d, 0))
@@ -278,7 +274,7 @@ static tn_status linalg_solve_triangular_derive(tn_derive *d)
     if (o->unitriangular)
         ga = o->upper ? above_diagonal(ga) : below_diagonal(ga);
     else
-        ga = o->upper ? tn_triu(ga, NULL) : tn_tril(ga, NULL);
+        ga = o->upper ? tn_triu(ga) : tn_tril(ga);
     d->gin[0] = tn_sum_to(ga, tn__common_in_shape(d, 0));
     return TN_OK;
 }

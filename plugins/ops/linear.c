@@ -47,7 +47,7 @@ static tn_status linear_decompose(const tn_decompose *call)
 {
     tn_tensor *w = call->in[1];
     tn_tensor *y = tn_matmul(call->in[0], tn_tensor_ndim(w) == 1 ? w : tn_transpose(w, 0, 1));
-    return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2], NULL) : y);
+    return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2]) : y);
 }
 
 /* With gz the gradient of x w^T + b: gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over
@@ -118,13 +118,10 @@ static int follower_of(const char *name)
 
 static tn_tensor *follow(int which, tn_tensor *z)
 {
-    tn_gelu_options tanh = TN_GELU_OPTIONS;
-
-    tanh.approximate = "tanh";
     switch (which) {
     case RELU: return tn_relu(z);
-    case GELU: return tn_gelu(z, NULL);
-    case GELU_TANH: return tn_gelu(z, &tanh);
+    case GELU: return tn_gelu(z);
+    case GELU_TANH: return tn_gelu(z, "tanh");
     case SILU: return tn_silu(z);
     default: return z;
     }
@@ -156,9 +153,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
     const tn_view *residual = infer->in[3];
     int which = follower_of(o->activation);
     tn_meta *y = &infer->out[0];
-    char text[TN__TEXT], text_y[TN__TEXT];
     tn_status status;
-    bool fits;
 
     if (which == FOLLOWERS)
         return tn_fail(TN_ERR_VALUE,
@@ -167,16 +162,11 @@ static tn_status linear_activation_infer(tn_infer *infer)
     status = shapes_infer(infer, false);
     if (status == TN_OK && residual != NULL)
         status = tn__matmul_same_dtype(infer->in[0], residual);
+    if (status == TN_OK)
+        status = tn__common_same_shape(residual, "residual", (tn_ints){ y->shape, y->ndim },
+                                       "the result");
     if (status != TN_OK)
         return status;
-    fits = residual == NULL || residual->ndim == y->ndim;
-    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
-        fits = residual->shape[d] == y->shape[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "residual: wrong shape, got %s; expected the shape of the result, %s",
-                       tn__common_text(text, tn__common_shape(residual)),
-                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
     if (keeps_before(which, residual != NULL))
         tn__common_plain(&infer->out[1], y->dtype, (tn_ints){ y->shape, y->ndim });
     else
@@ -191,7 +181,7 @@ static tn_status linear_activation_decompose(const tn_decompose *call)
     tn_tensor *z = tn_linear(call->in[0], call->in[1], call->in[2]),
               *y = z == NULL ? NULL : follow(which, z);
     if (y != NULL && residual)
-        y = tn_add(y, call->in[3], NULL);
+        y = tn_add(y, call->in[3]);
     if (y == NULL)
         return tn_error_last_code();
     call->out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
@@ -211,7 +201,7 @@ static tn_status linear_activation_derive(tn_derive *d)
     if (d->gout[0] != TN_NONE && (d->need & 7))
         gz = follow_back(which, d->gout[0], d->out[kept ? 1 : 0]);
     if (kept && d->gout[1] != TN_NONE)
-        gz = gz == TN_NONE ? d->gout[1] : tn_add(gz, d->gout[1], NULL);
+        gz = gz == TN_NONE ? d->gout[1] : tn_add(gz, d->gout[1]);
     if (gz != TN_NONE && gz != NULL && (d->need & 7))
         linear_back(d, gz);
     if (tn__needs(d, 3))
@@ -246,7 +236,6 @@ static tn_status bilinear_decompose(const tn_decompose *call)
 {
     int64_t last[1] = { -1 }, rows[2], shape[TN_MAX_DIMS], n = 1;
     int32_t ndim = tn_tensor_ndim(call->in[0]);
-    tn_sum_options sum = TN_SUM_OPTIONS;
     tn_tensor *a, *b, *y;
     for (int32_t d = 0; d + 1 < ndim; d++)
         n *= shape[d] = tn_tensor_size(call->in[0], d);
@@ -256,10 +245,9 @@ static tn_status bilinear_decompose(const tn_decompose *call)
     a = tn_reshape(call->in[0], (tn_ints){ rows, 2 });
     rows[1] = tn_tensor_size(call->in[1], -1);
     b = tn_reshape(call->in[1], (tn_ints){ rows, 2 });
-    sum.dims = (tn_ints){ last, 1 };
-    y = tn_transpose(tn_sum(tn_mul(tn_matmul(a, call->in[2]), b), &sum), 0, 1);
+    y = tn_transpose(tn_sum(tn_mul(tn_matmul(a, call->in[2]), b), ((tn_ints){ last, 1 })), 0, 1);
     if (call->in[3] != TN_NONE)
-        y = tn_add(y, call->in[3], NULL);
+        y = tn_add(y, call->in[3]);
     return tn__common_given(call->out, tn_reshape(y, (tn_ints){ shape, ndim }));
 }
 TN__OP(linear, .infer = linear_infer, .derive = linear_derive, .decompose = linear_decompose);

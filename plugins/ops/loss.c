@@ -34,15 +34,13 @@ static tn_status nll_loss_infer(tn_infer *infer)
 static tn_status nll_loss_derive(tn_derive *d)
 {
     const tn_nll_loss_options *o = d->options;
-    tn_nll_loss_grad_options options = TN_NLL_LOSS_GRAD_OPTIONS;
 
     if (d->gout[0] == TN_NONE) { /* only the output `total` was used, a count without a gradient */
         d->gin[0] = TN_NONE;
         return TN_OK;
     }
-    options.reduction = o->reduction;
-    options.ignore_index = o->ignore_index;
-    d->gin[0] = tn_nll_loss_grad(d->gout[0], d->in[1], d->out[1], d->in_meta[0].shape[1], &options);
+    d->gin[0] = tn_nll_loss_grad(d->gout[0], d->in[1], d->out[1], d->in_meta[0].shape[1],
+                                 o->reduction, o->ignore_index);
     return TN_OK;
 }
 
@@ -79,12 +77,9 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
 static tn_status nll_loss_grad_derive(tn_derive *d)
 {
     const tn_nll_loss_grad_options *o = d->options;
-    tn_nll_loss_options options = TN_NLL_LOSS_OPTIONS;
     tn_tensor *total;
 
-    options.reduction = o->reduction;
-    options.ignore_index = o->ignore_index;
-    return tn_nll_loss(d->gout[0], d->in[1], &options, &d->gin[0], &total);
+    return tn_nll_loss(d->gout[0], d->in[1], &d->gin[0], &total, o->reduction, o->ignore_index);
 }
 
 static tn_status cross_entropy_infer(tn_infer *infer)
@@ -142,19 +137,15 @@ static tn_tensor *rows_of(tn_tensor *x, int64_t classes, int64_t rows)
  * loss. */
 static tn_tensor *smoothed(tn_tensor *x, double e, int64_t classes)
 {
-    tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t dims[1] = { 1 };
 
-    sum.dims = (tn_ints){ dims, 1 };
-    sum.keepdim = true;
-    return tn_add(tn_mul_scalar(x, 1.0 - e), tn_mul_scalar(tn_sum(x, &sum), e / (double)classes),
-                  NULL);
+    return tn_add(tn_mul_scalar(x, 1.0 - e),
+                  tn_mul_scalar(tn_sum(x, ((tn_ints){ dims, 1 }), true), e / (double)classes));
 }
 
 static tn_status cross_entropy_decompose(const tn_decompose *call)
 {
     const tn_cross_entropy_options *o = call->options;
-    tn_nll_loss_options loss = TN_NLL_LOSS_OPTIONS;
     int32_t ndim = tn_tensor_ndim(call->in[0]);
     int64_t classes = tn_tensor_size(call->in[0], ndim == 1 ? 0 : 1);
     int64_t rows = tn_tensor_numel(call->in[1]);
@@ -164,9 +155,7 @@ static tn_status cross_entropy_decompose(const tn_decompose *call)
     tn_status status;
     if (o->label_smoothing > 0)
         x = smoothed(x, o->label_smoothing, classes);
-    loss.reduction = o->reduction;
-    loss.ignore_index = o->ignore_index;
-    status = tn_nll_loss(x, target, &loss, &y, &total);
+    status = tn_nll_loss(x, target, &y, &total, o->reduction, o->ignore_index);
     if (status != TN_OK)
         return status;
     if (ndim != 2 && strcmp(o->reduction, "none") == 0)
@@ -225,12 +214,10 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     tn_tensor *out = tn_eq(
         target, tn_tensor_full(TN_SHAPE(), (double)ignore, TN_I64, tn_tensor_device(target)));
     tn_tensor *safe = tn_masked_fill(target, out, 0.0), *each, *share, *y;
-    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
 
-    one.dims = (tn_ints){ &at, 1 };
     /* ignored targets contribute 0 to the loss and to the gradient */
-    y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one)), out,
-                       0.0);
+    y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), TN_INTS(at))),
+                       out, 0.0);
     if (y == NULL)
         return NULL;
     share = weight == TN_NONE
@@ -247,7 +234,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
                     times(tn_masked_fill(all, out, 0.0), smoothing / (double)classes));
     }
     if (is(reduction, "mean"))
-        return divide(tn_sum(each, NULL), tn_sum(share, NULL));
+        return divide(tn_sum(each), tn_sum(share));
     return reduced(each, reduction);
 }
 
@@ -265,7 +252,7 @@ static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, d
     if (weight != TN_NONE)
         y = tn_mul(y, along_classes(weight, x, at));
     y = tn_neg(sum_dim(y, at));
-    return is(reduction, "mean") ? times(tn_sum(y, NULL), 1.0 / samples) : reduced(y, reduction);
+    return is(reduction, "mean") ? times(tn_sum(y), 1.0 / samples) : reduced(y, reduction);
 }
 
 static tn_status cross_entropy_weighted_infer(tn_infer *infer)
@@ -293,6 +280,9 @@ static tn_status cross_entropy_weighted_decompose(const tn_decompose *call)
     tn_tensor *x = tn_log_softmax(call->in[0], tn_tensor_ndim(call->in[0]) > 1 ? 1 : 0);
     if (x == NULL)
         return tn_error_last_code();
+    if (!is_share(tn_tensor_dtype(call->in[1])) && o->label_smoothing == 0)
+        return tn__common_given(call->out, tn_nll_loss_weighted(x, call->in[1], call->in[2],
+                                                                o->reduction, o->ignore_index));
     return tn__common_given(
         call->out, is_share(tn_tensor_dtype(call->in[1]))
                        ? by_share(x, call->in[1], call->in[2], o->label_smoothing, o->reduction)

@@ -8,10 +8,7 @@
 
 static inline tn_tensor *sum_dim(tn_tensor *x, int64_t dim)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
-
-    o.dims = (tn_ints){ &dim, 1 };
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(dim));
 }
 
 static inline tn_tensor *weighted(tn_tensor *y, tn_tensor *weight)
@@ -24,8 +21,8 @@ static inline tn_tensor *weighted(tn_tensor *y, tn_tensor *weight)
 static inline tn_tensor *reduced(tn_tensor *y, const char *reduction)
 {
     if (is(reduction, "mean"))
-        return tn_mean(y, NULL);
-    return is(reduction, "sum") ? tn_sum(y, NULL) : y;
+        return tn_mean(y);
+    return is(reduction, "sum") ? tn_sum(y) : y;
 }
 
 static inline tn_status check_word(const char *reduction)

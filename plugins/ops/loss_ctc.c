@@ -160,15 +160,13 @@ static tn_tensor *placed(const void *values, tn_ints shape, tn_dtype dtype, tn_t
 /* Shifts x by `by` positions: element s is x[n, s - by], or minus infinity if s < by. */
 static tn_tensor *later(tn_tensor *x, int64_t by)
 {
-    tn_pad_options o = TN_PAD_OPTIONS;
-
     if (x == NULL)
         return NULL;
     if (by >= tn_tensor_size(x, 1))
         return tn_tensor_full(tn_tensor_shape(x), -INFINITY, tn_tensor_dtype(x),
                               tn_tensor_device(x));
-    o.value = TN_SCALAR(-INFINITY);
-    return tn_pad(tn_narrow(x, 1, 0, tn_tensor_size(x, 1) - by), TN_SHAPE(by, 0), &o);
+    return tn_pad(tn_narrow(x, 1, 0, tn_tensor_size(x, 1) - by), TN_SHAPE(by, 0), "constant",
+                  -INFINITY);
 }
 
 /* Returns the logarithm of the sum of exponentials. If all parts are minus infinity (impossible),
@@ -176,15 +174,13 @@ static tn_tensor *later(tn_tensor *x, int64_t by)
 static tn_tensor *either(tn_tensor *const *parts, int64_t count)
 {
     int64_t first = 0;
-    tn_amax_options o = TN_AMAX_OPTIONS;
     tn_tensor *all = tn_stack(parts, count, 0), *none;
 
-    o.dims = (tn_ints){ &first, 1 };
-    none = tn_amax(tn_detach(all), &o);
+    none = tn_amax(tn_detach(all), TN_INTS(first));
     if (none == NULL)
         return NULL;
     none = tn_eq(none, tn__scalar_number(none, -INFINITY));
-    return tn_masked_fill(tn_logsumexp(tn_masked_fill(all, none, 0), (tn_ints){ &first, 1 }, NULL),
+    return tn_masked_fill(tn_logsumexp(tn_masked_fill(all, none, 0), ((tn_ints){ &first, 1 })),
                           none, -INFINITY);
 }
 
@@ -223,7 +219,7 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
             parts[2] = tn_masked_fill(later(alpha, 2), barred, -INFINITY);
             if (parts[1] == NULL || parts[2] == NULL)
                 return NULL;
-            next = tn_add(either(parts, 3), now, NULL);
+            next = tn_add(either(parts, 3), now);
         }
         alpha = tn_where(tn_gt(length, tn__scalar_number(length, (double)t)), next, alpha);
         if (alpha == NULL)
@@ -248,7 +244,6 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
 static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y, bool zeros)
 {
     int64_t dims[] = { 0, 2 };
-    tn_sum_options o = TN_SUM_OPTIONS;
     bool *inside;
     tn_tensor *sum, *off, *one;
 
@@ -262,14 +257,13 @@ static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y, b
             inside[t * k->n + n] = t < k->input[n];
     off = placed(inside, TN_SHAPE(k->t, k->n, 1), TN_BOOL, x);
     tn_free(inside);
-    o.dims = (tn_ints){ dims, 2 };
-    sum = tn_sum(tn_masked_fill(tn_exp(x), tn_logical_not(off), 0), &o);
-    off = tn_sub(sum, tn_detach(sum), NULL);
+    sum = tn_sum(tn_masked_fill(tn_exp(x), tn_logical_not(off), 0), ((tn_ints){ dims, 2 }));
+    off = tn_sub(sum, tn_detach(sum));
     off = tn_masked_fill(off, tn_isnan(off), 0);
     one = tn_add_scalar(off, 1);
     if (!zeros)
-        y = tn_div(tn_mul(y, one), one, NULL);
-    return tn_add(y, off, NULL);
+        y = tn_div(tn_mul(y, one), one);
+    return tn_add(y, off);
 }
 
 static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_tensor *x,
@@ -281,11 +275,11 @@ static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_
     for (int64_t n = 0; n < k->n && y != NULL; n++)
         if (k->input[n] == 0 && k->target[n] == 0)
             y = tn_masked_fill(
-                y, tn_eq(tn_arange(y, 0, (double)k->n, NULL), tn__scalar_number(y, (double)n)), 0);
+                y, tn_eq(tn_arange(y, 0, (double)k->n), tn__scalar_number(y, (double)n)), 0);
     if (o->zero_infinity)
         y = tn_masked_fill(y, tn_isinf(y), 0);
     if (y == NULL || is(o->reduction, "sum"))
-        return tn_sum(y, NULL);
+        return tn_sum(y);
     if (is(o->reduction, "none"))
         return batched ? y : tn_select(y, 0, 0);
     per = tn_malloc((size_t)(k->n + 1) * sizeof *per);
@@ -300,7 +294,7 @@ static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_
         share = tn_cast(placed(per, TN_SHAPE(k->n), TN_F32, y), tn_tensor_dtype(y));
     }
     tn_free(per);
-    return tn_mean(tn_div(y, share, NULL), NULL);
+    return tn_mean(tn_div(y, share));
 }
 
 static tn_status ctc_loss_decompose(const tn_decompose *call)

@@ -36,11 +36,7 @@ static tn_status positive(double value, const char *name, bool zero)
 /* d = x - target, clamped to [-bend, bend]. */
 static tn_tensor *within(tn_tensor *d, double bend)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = TN_SCALAR(-bend);
-    o.max = TN_SCALAR(bend);
-    return tn_clamp(d, &o);
+    return tn_clamp(d, -bend, bend);
 }
 
 /* Quadratic for |d| up to the bend, linear beyond: factor c (d - c / 2) with c = d clamped to the
@@ -48,10 +44,8 @@ static tn_tensor *within(tn_tensor *d, double bend)
 static tn_tensor *bent(tn_tensor *d, double bend, double factor)
 {
     tn_tensor *c = within(d, bend);
-    tn_add_options half = TN_ADD_OPTIONS;
 
-    half.alpha = TN_SCALAR(-0.5);
-    return times(tn_mul(c, tn_add(d, c, &half)), factor);
+    return times(tn_mul(c, tn_add(d, c, -0.5)), factor);
 }
 
 /* gx = gy factor c, divided by the number of elements if the loss is their mean */
@@ -151,10 +145,8 @@ static tn_tensor *soft_margin(tn_tensor *x, tn_tensor *target)
 static tn_tensor *mean_of_classes(tn_tensor *y)
 {
     int64_t last = -1;
-    tn_mean_options o = TN_MEAN_OPTIONS;
 
-    o.dims = (tn_ints){ &last, 1 };
-    return tn_mean(y, &o);
+    return tn_mean(y, TN_INTS(last));
 }
 
 LOSS(multilabel_soft_margin_loss, same_shape(infer),
@@ -191,7 +183,7 @@ static tn_status kl_div_decompose(const tn_decompose *call)
     tn_tensor *y = divergence(call->in[0], call->in[1], o->log_target);
     if (!is(o->reduction, "batchmean"))
         return tn__common_given(call->out, reduced(y, o->reduction));
-    y = tn_sum(y, NULL);
+    y = tn_sum(y);
     return tn__common_given(call->out,
                             tn_tensor_ndim(call->in[0]) == 0
                                 ? y

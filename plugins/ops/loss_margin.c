@@ -17,11 +17,7 @@ EACH(margin_ranking_loss, TN_OK,
 
 static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
 {
-    tn_pairwise_distance_options d = TN_PAIRWISE_DISTANCE_OPTIONS;
-
-    d.p = o->p;
-    d.eps = o->eps;
-    return tn_pairwise_distance(a, b, &d);
+    return tn_pairwise_distance(a, b, o->p, o->eps);
 }
 
 static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_options *o)
@@ -111,7 +107,6 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
 {
     tn_tensor *x = at_least_a_row(in[0]), *target = tn_unsqueeze(in[1], -1), *own, *y;
     int64_t last, classes;
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
 
     if (x != NULL && tn_tensor_ndim(x) == 1 && tn_tensor_ndim(in[1]) == 1)
         x = tn_unsqueeze(x, 0);
@@ -120,14 +115,13 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
     last = tn_tensor_ndim(x) - 1;
     classes = tn_tensor_size(x, last);
     own = tn_gather(x, target, last);
-    whole.dtype = TN_I64;
     y = at_least(add_number(minus(x, own), o->margin), 0);
     if (o->p == 2)
         y = tn_square(y);
     if (in[2] != TN_NONE)
         y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
                                  target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
-    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, &whole), target), 0.0);
+    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, 1, TN_I64), target), 0.0);
     return times(sum_dim(y, last), 1.0 / (double)classes);
 }
 
@@ -146,13 +140,12 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
 {
     int64_t last, classes, second = -1, both[2];
     tn_tensor *ended, *counts, *safe, *own, *among, *y;
-    tn_sum_options sum = TN_SUM_OPTIONS;
 
     if (x == NULL || target == NULL)
         return NULL;
     last = tn_tensor_ndim(x) - 1;
     classes = tn_tensor_size(x, last);
-    ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last, NULL);
+    ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last);
     counts = tn_eq(ended, number(ended, 0));
     safe = tn_where(counts, target, number(target, 0));
     own = tn_gather(x, safe, last);
@@ -167,8 +160,7 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
     y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);
     both[0] = second;
     both[1] = -2;
-    sum.dims = (tn_ints){ both, 2 };
-    return times(tn_sum(y, &sum), 1.0 / (double)classes);
+    return times(tn_sum(y, ((tn_ints){ both, 2 })), 1.0 / (double)classes);
 }
 
 LOSS(multilabel_margin_loss, class_shapes(infer, true),

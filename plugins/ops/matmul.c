@@ -227,7 +227,7 @@ static tn_tensor *added(tn_tensor *x, tn_tensor *y, tn_scalar beta, tn_scalar al
         y = tn_mul_scalar(y, alpha);
     if (tn__scalar_is(beta, 0))
         return y;
-    return tn_add(tn__scalar_is(beta, 1) ? x : tn_mul_scalar(x, beta), y, NULL);
+    return tn_add(tn__scalar_is(beta, 1) ? x : tn_mul_scalar(x, beta), y);
 }
 
 static tn_status addmm_infer(tn_infer *infer)

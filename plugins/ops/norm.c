@@ -42,20 +42,6 @@ static tn_status check_within(const tn_view *part, const tn_view *x, const char 
                           tn__common_text(text_x, tn__common_shape(x)));
 }
 
-/* Fails unless `part` has the shape of x; the error calls it `name`. */
-static tn_status check_like(const tn_view *part, const tn_view *x, const char *name)
-{
-    char text[TN__TEXT], text_x[TN__TEXT];
-    bool fits = part->ndim == x->ndim;
-
-    for (int32_t i = 0; fits && i < x->ndim; i++)
-        fits = part->shape[i] == x->shape[i];
-    return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected the shape of x, %s",
-                          name, tn__common_text(text, tn__common_shape(part)),
-                          tn__common_text(text_x, tn__common_shape(x)));
-}
-
 static tn_status standardize_infer(tn_infer *infer)
 {
     const tn_standardize_options *o = infer->options;
@@ -81,7 +67,7 @@ static tn_status standardize_decompose(const tn_decompose *call)
     if (call->in[1] != TN_NONE)
         y = tn_mul(y, tn__normal_as_wide(call->in[1]));
     if (call->in[2] != TN_NONE)
-        y = tn_add(y, tn__normal_as_wide(call->in[2]), NULL);
+        y = tn_add(y, tn__normal_as_wide(call->in[2]));
     call->out[0] = y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(call->in[0]));
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
@@ -94,12 +80,12 @@ static tn_tensor *moments_back(tn_derive *d, tn_ints dims, tn_tensor *gx)
     if (d->gout[1] != TN_NONE) {
         tn_tensor *part = tn_expand(tn_mul_scalar(d->gout[1], 1.0 / n), tn__common_in_shape(d, 0));
 
-        gx = gx == TN_NONE ? part : tn_add(gx, part, NULL);
+        gx = gx == TN_NONE ? part : tn_add(gx, part);
     }
     if (d->gout[2] != TN_NONE) {
         tn_tensor *part = tn_mul(tn_mul_scalar(d->gout[2], 2.0 / n), minus(d->in[0], d->out[1]));
 
-        gx = gx == TN_NONE ? part : tn_add(gx, part, NULL);
+        gx = gx == TN_NONE ? part : tn_add(gx, part);
     }
     return gx;
 }
@@ -130,14 +116,11 @@ static void set_gradients(tn_derive *d, tn_ints dims, tn_tensor *const *all)
 static tn_status standardize_derive(tn_derive *d)
 {
     const tn_standardize_options *o = d->options;
-    tn_standardize_grad_options g = TN_STANDARDIZE_GRAD_OPTIONS;
     tn_tensor *all[3] = { TN_NONE, TN_NONE, TN_NONE };
 
-    g.eps = o->eps;
-    g.affine_shape = affine_shape(d);
     if (d->gout[0] != TN_NONE &&
         tn_standardize_grad(d->gout[0], d->in[0], d->out[1], d->out[2], saved_weight(d), o->dims,
-                            &g, &all[0], &all[1], &all[2]) != TN_OK)
+                            &all[0], &all[1], &all[2], o->eps, affine_shape(d)) != TN_OK)
         return tn_error_last_code();
     set_gradients(d, o->dims, all);
     return TN_OK;
@@ -155,7 +138,7 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
     tn_ints affine = affine_shape.count > 0 ? affine_shape : (tn_ints){ &nothing, 1 };
 
     if (status == TN_OK)
-        status = check_like(gy, x, "gy");
+        status = tn__common_same_shape(gy, "gy", tn__common_shape(x), "x");
     for (int k = 2; k < 4 && status == TN_OK; k++) {
         const tn_view *moment = in[k];
 
@@ -225,8 +208,8 @@ static tn_status standardize_relu_infer(tn_infer *infer)
 
     if (status == TN_OK)
         status = check_within(infer->in[2], x, "bias");
-    if (status == TN_OK && infer->in[3] != NULL)
-        status = check_like(infer->in[3], x, "residual");
+    if (status == TN_OK)
+        status = tn__common_same_shape(infer->in[3], "residual", tn__common_shape(x), "x");
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 0, tn_view_dtype(x));
@@ -236,16 +219,14 @@ static tn_status standardize_relu_infer(tn_infer *infer)
 static tn_status standardize_relu_decompose(const tn_decompose *call)
 {
     const tn_standardize_relu_options *o = call->options;
-    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     tn_tensor *y;
     tn_status status;
-    s.eps = o->eps;
-    status = tn_standardize(call->in[0], call->in[1], call->in[2], o->dims, &s, &y, &call->out[1],
-                            &call->out[2]);
+    status = tn_standardize(call->in[0], call->in[1], call->in[2], o->dims, &y, &call->out[1],
+                            &call->out[2], o->eps);
     if (status != TN_OK)
         return status;
     if (call->in[3] != TN_NONE)
-        y = tn_add(y, call->in[3], NULL);
+        y = tn_add(y, call->in[3]);
     y = tn_relu(y);
     return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(call->in[0])));
 }
@@ -253,16 +234,12 @@ static tn_status standardize_relu_decompose(const tn_decompose *call)
 static tn_status standardize_relu_derive(tn_derive *d)
 {
     const tn_standardize_relu_options *o = d->options;
-    tn_standardize_relu_grad_options g = TN_STANDARDIZE_RELU_GRAD_OPTIONS;
     tn_tensor *all[4] = { TN_NONE, TN_NONE, TN_NONE, TN_NONE };
 
-    g.eps = o->eps;
-    g.affine_shape = affine_shape(d);
-    g.residual = tn__needs(d, 3);
     if (d->gout[0] != TN_NONE &&
         tn_standardize_relu_grad(d->gout[0], d->out[0], d->in[0], d->out[1], d->out[2],
-                                 saved_weight(d), o->dims, &g, &all[0], &all[1], &all[2],
-                                 &all[3]) != TN_OK)
+                                 saved_weight(d), o->dims, &all[0], &all[1], &all[2], &all[3],
+                                 o->eps, affine_shape(d), tn__needs(d, 3)) != TN_OK)
         return tn_error_last_code();
     set_gradients(d, o->dims, all);
     if (tn__needs(d, 3))
@@ -273,7 +250,8 @@ static tn_status standardize_relu_derive(tn_derive *d)
 static tn_status standardize_relu_grad_infer(tn_infer *infer)
 {
     const tn_standardize_relu_grad_options *o = infer->options;
-    tn_status status = check_like(infer->in[1], infer->in[2], "y");
+    tn_status status = tn__common_same_shape(infer->in[1], "y", tn__common_shape(infer->in[2]),
+                                             "x");
 
     if (status == TN_OK)
         status = back_infer(infer, 1, o->dims, o->affine_shape);
@@ -289,13 +267,10 @@ static tn_status standardize_relu_grad_infer(tn_infer *infer)
 static tn_status standardize_relu_grad_decompose(const tn_decompose *call)
 {
     const tn_standardize_relu_grad_options *o = call->options;
-    tn_standardize_grad_options g = TN_STANDARDIZE_GRAD_OPTIONS;
     tn_tensor *gz = tn_relu_grad(call->in[0], call->in[1]);
-    g.eps = o->eps;
-    g.affine_shape = o->affine_shape;
-    if (gz == NULL ||
-        tn_standardize_grad(gz, call->in[2], call->in[3], call->in[4], call->in[5], o->dims, &g,
-                            &call->out[0], &call->out[1], &call->out[2]) != TN_OK)
+    if (gz == NULL || tn_standardize_grad(gz, call->in[2], call->in[3], call->in[4], call->in[5],
+                                          o->dims, &call->out[0], &call->out[1], &call->out[2],
+                                          o->eps, o->affine_shape) != TN_OK)
         return tn_error_last_code();
     call->out[3] = o->residual ? gz : tn__common_zeros(gz, TN_SHAPE(0));
     return call->out[3] != NULL ? TN_OK : tn_error_last_code();
@@ -349,12 +324,11 @@ static tn_status layer_norm_infer(tn_infer *infer)
 static tn_status layer_norm_decompose(const tn_decompose *call)
 {
     const tn_layer_norm_options *o = call->options;
-    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     int64_t dims[TN_MAX_DIMS];
     tn_tensor *mean, *var;
-    s.eps = o->eps;
     return tn_standardize(call->in[0], call->in[1], call->in[2],
-                          last_dims(o->normalized_shape.count, dims), &s, call->out, &mean, &var);
+                          last_dims(o->normalized_shape.count, dims), call->out, &mean, &var,
+                          o->eps);
 }
 
 static double step_of(tn_dtype dtype)
@@ -408,22 +382,20 @@ static tn_status local_response_norm_decompose(const tn_decompose *call)
     const tn_local_response_norm_options *o = call->options;
     int32_t ndim = tn_tensor_ndim(call->in[0]);
     int64_t sizes[2 * TN_MAX_DIMS] = { 0 }, last = -1, pairs = ndim - 1;
-    tn_mean_options over = TN_MEAN_OPTIONS;
     tn_tensor *around;
     if (tn_tensor_numel(call->in[0]) == 0)
         return tn__common_given(call->out, tn_copy(call->in[0]));
     sizes[2 * (pairs - 1)] = o->neighbours / 2;
     sizes[2 * (pairs - 1) + 1] = (o->neighbours - 1) / 2;
-    over.dims = (tn_ints){ &last, 1 };
-    around = tn_mean(tn_unfold(tn_pad(tn_square(call->in[0]), (tn_ints){ sizes, 2 * pairs }, NULL),
-                               1, o->neighbours, 1),
-                     &over);
+    around = tn_mean(tn_unfold(tn_pad(tn_square(call->in[0]), ((tn_ints){ sizes, 2 * pairs })), 1,
+                               o->neighbours, 1),
+                     TN_INTS(last));
     if (tn__channels_image(tn_tensor_view(call->in[0])))
         around = tn__channels_copied(around);
     return tn__common_given(
         call->out,
         tn_div(call->in[0],
-               tn_pow_scalar(tn_add_scalar(tn_mul_scalar(around, o->alpha), o->k), o->beta), NULL));
+               tn_pow_scalar(tn_add_scalar(tn_mul_scalar(around, o->alpha), o->k), o->beta)));
 }
 
 TN__OP(standardize, .infer = standardize_infer, .derive = standardize_derive,

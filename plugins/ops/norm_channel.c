@@ -50,7 +50,7 @@ static tn_tensor *affine(tn_tensor *y, tn_tensor *weight, tn_tensor *bias)
 {
     if (weight != TN_NONE)
         y = tn_mul(y, weight);
-    return bias == TN_NONE || y == NULL ? y : tn_add(y, bias, NULL);
+    return bias == TN_NONE || y == NULL ? y : tn_add(y, bias);
 }
 
 /* Updates running statistics in place: running += momentum (now - running). Records no gradient. */
@@ -84,12 +84,12 @@ static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
         scale = tn_mul(scale, tn__normal_as_wide(in[3]));
     shift = tn_neg(tn_mul(tn__normal_moment(in[1], x), scale));
     if (in[4] != TN_NONE)
-        shift = tn_add(shift, tn__normal_as_wide(in[4]), NULL);
+        shift = tn_add(shift, tn__normal_as_wide(in[4]));
     if (shift == NULL)
         return NULL;
-    return tn_cast(tn_add(tn_mul(tn__normal_as_wide(x), per_channel(scale, ndim)),
-                          per_channel(shift, ndim), NULL),
-                   tn_tensor_dtype(x));
+    return tn_cast(
+        tn_add(tn_mul(tn__normal_as_wide(x), per_channel(scale, ndim)), per_channel(shift, ndim)),
+        tn_tensor_dtype(x));
 }
 
 /* batch_norm. With `relu`, adds the residual in[5], if present, and applies relu. */
@@ -114,7 +114,7 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
         tn_tensor *y = by_running(in[0], in, o->eps);
 
         if (y != NULL && relu && in[5] != TN_NONE)
-            y = tn_cast(tn_add(y, in[5], NULL), tn_tensor_dtype(in[0]));
+            y = tn_cast(tn_add(y, in[5]), tn_tensor_dtype(in[0]));
         return tn__common_given(out, y != NULL && relu ? tn_relu(y) : y);
     }
     if (!o->training && (in[1] != TN_NONE || in[2] != TN_NONE))
@@ -127,9 +127,9 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
             tn__common_text(text, tn_tensor_shape(in[0])));
     s.eps = r.eps = o->eps;
     status = relu ? tn_standardize_relu(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
-                                        in[5], (tn_ints){ dims, count }, &r, out, &mean, &var)
+                                        in[5], ((tn_ints){ dims, count }), out, &mean, &var, r.eps)
                   : tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
-                                   (tn_ints){ dims, count }, &s, out, &mean, &var);
+                                   ((tn_ints){ dims, count }), out, &mean, &var, s.eps);
     if (status == TN_OK && o->training)
         status = run_along(in[1], flat_row(mean), o->momentum);
     if (status == TN_OK && o->training && in[2] != TN_NONE)
@@ -168,9 +168,6 @@ static tn_status batch_norm_infer(tn_infer *infer)
 
 static tn_status batch_norm_relu_infer(tn_infer *infer)
 {
-    const tn_view *x = infer->in[0], *residual = infer->in[5];
-    char text[TN__TEXT], text_x[TN__TEXT];
-    bool fits = residual == NULL || residual->ndim == x->ndim;
     tn_infer plain = *infer;
     const tn_batch_norm_relu_options *o = infer->options;
     tn_status status = check_eps(o->eps);
@@ -180,13 +177,8 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     if (!o->training && TN_HAS(infer, tn_infer, only_read))
         infer->only_read = 1 << 1 | 1 << 2;
     plain.n_in = 5;
-    for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
-        fits = residual->shape[d] == x->shape[d];
-    return fits ? like_x(infer, image_infer(&plain))
-                : tn_fail(TN_ERR_RUNTIME,
-                          "residual: wrong shape, got %s; expected the shape of x, %s",
-                          tn__common_text(text, tn__common_shape(residual)),
-                          tn__common_text(text_x, tn__common_shape(x)));
+    status = tn__common_same_shape(infer->in[5], "residual", tn__common_shape(infer->in[0]), "x");
+    return status == TN_OK ? like_x(infer, image_infer(&plain)) : status;
 }
 
 static tn_status batch_norm_relu_decompose(const tn_decompose *call)
@@ -208,10 +200,8 @@ static tn_status instance_norm_infer(tn_infer *infer)
 static tn_status instance_norm_decompose(const tn_decompose *call)
 {
     const tn_instance_norm_options *o = call->options;
-    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     int32_t ndim = tn_tensor_ndim(call->in[0]);
     int64_t dims[TN_MAX_DIMS], first = 0;
-    tn_mean_options over = TN_MEAN_OPTIONS;
     double n = 1;
     tn_tensor *mean, *var;
     tn_status status;
@@ -231,15 +221,14 @@ static tn_status instance_norm_decompose(const tn_decompose *call)
             TN_ERR_VALUE,
             "x: too few elements, got shape %s; expected more than 1 element for each channel",
             tn__common_text(text, tn_tensor_shape(call->in[0])));
-    s.eps = o->eps;
     status = tn_standardize(call->in[0], per_channel(call->in[3], ndim),
-                            per_channel(call->in[4], ndim), (tn_ints){ dims, ndim - 2 }, &s,
-                            call->out, &mean, &var);
-    over.dims = (tn_ints){ &first, 1 };
+                            per_channel(call->in[4], ndim), ((tn_ints){ dims, ndim - 2 }),
+                            call->out, &mean, &var, o->eps);
     if (status == TN_OK && call->in[1] != TN_NONE)
-        status = run_along(call->in[1], flat_row(tn_mean(mean, &over)), o->momentum);
+        status = run_along(call->in[1], flat_row(tn_mean(mean, TN_INTS(first))), o->momentum);
     if (status == TN_OK && call->in[2] != TN_NONE)
-        status = run_along(call->in[2], tn_mul_scalar(flat_row(tn_mean(var, &over)), n / (n - 1)),
+        status = run_along(call->in[2],
+                           tn_mul_scalar(flat_row(tn_mean(var, TN_INTS(first))), n / (n - 1)),
                            o->momentum);
     return status;
 }
@@ -271,7 +260,6 @@ static tn_status group_norm_infer(tn_infer *infer)
 static tn_status group_norm_decompose(const tn_decompose *call)
 {
     const tn_group_norm_options *o = call->options;
-    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     tn_ints shape = tn_tensor_shape(call->in[0]);
     int64_t last = 2, each = 1;
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
@@ -285,10 +273,9 @@ static tn_status group_norm_decompose(const tn_decompose *call)
         return tn_error_last_code();
     for (int64_t d = 1; d < shape.count; d++)
         each *= shape.at[d];
-    s.eps = o->eps;
     status = tn_standardize(
         tn_reshape(x, TN_SHAPE(shape.at[0], o->num_groups, each / o->num_groups)), TN_NONE, TN_NONE,
-        (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
+        ((tn_ints){ &last, 1 }), &y, &mean, &var, o->eps);
     if (status != TN_OK)
         return status;
     y = tn_reshape(y, shape);

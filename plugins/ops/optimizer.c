@@ -162,7 +162,7 @@ struct tn__factor tn__optimizer_over(struct tn__factor a, struct tn__factor b)
 {
     if (b.tensor != TN_NONE)
         return a.tensor == TN_NONE ? of_tensor(tn_mul_scalar(tn_reciprocal(b.tensor), a.value))
-                                   : of_tensor(tn_div(a.tensor, b.tensor, NULL));
+                                   : of_tensor(tn_div(a.tensor, b.tensor));
     if (a.tensor != TN_NONE)
         return of_tensor(tn_mul_scalar(a.tensor, 1 / b.value));
     return tn__optimizer_value(a.value / b.value);
@@ -209,13 +209,13 @@ tn_tensor *tn__optimizer_add_scaled(tn_tensor *x, tn_tensor *y, struct tn__facto
 
     if (by.tensor == TN_NONE) {
         o.alpha = TN_SCALAR(by.value);
-        return tn_add_(x, y, &o);
+        return tn_add_(x, y, o.alpha);
     }
     if (by.tensor == NULL)
         return NULL;
     if (x == NULL || !tn__common_narrow(x))
-        return tn_add_(x, times_tensor(y, by.tensor), NULL);
-    return tn_copy_(x, tn_add(tn_cast(x, TN_F32), times_tensor(y, by.tensor), NULL));
+        return tn_add_(x, times_tensor(y, by.tensor));
+    return tn_copy_(x, tn_add(tn_cast(x, TN_F32), times_tensor(y, by.tensor)));
 }
 
 tn_tensor *tn__optimizer_follow(tn_tensor *x, tn_tensor *y, double by)
@@ -352,11 +352,11 @@ static tn_status total_norm_decompose(const tn_decompose *call)
         return TN_ERR_MEMORY;
     o.p = ((const tn_total_norm_options *)call->options)->p;
     for (int64_t i = 0; i < call->n_in && status == TN_OK; i++) {
-        norms[i] = tn_norm(call->in[i], &o);
+        norms[i] = tn_norm(call->in[i], o.p);
         status = norms[i] != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
-        status = tn__common_given(call->out, tn_norm(tn_stack(norms, call->n_in, 0), &o));
+        status = tn__common_given(call->out, tn_norm(tn_stack(norms, call->n_in, 0), o.p));
     tn_free(norms);
     return status;
 }
@@ -389,7 +389,7 @@ static tn_status unscale_decompose(const tn_decompose *call)
     tn_tensor *found = call->in[UNSCALE_FOUND], *good = NULL;
 
     for (int64_t i = UNSCALE_LIST; i < call->n_in; i++) {
-        tn_tensor *finite = tn_all(tn_isfinite(call->in[i]), NULL);
+        tn_tensor *finite = tn_all(tn_isfinite(call->in[i]));
 
         good = i == UNSCALE_LIST ? finite : tn_logical_and(good, finite);
         if (good == NULL || tn_mul_scalar_(call->in[i], TN_SCALAR(factor)) == NULL)

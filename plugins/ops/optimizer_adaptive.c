@@ -244,7 +244,7 @@ static tn_tensor *radam_one(tn_tensor *const *t, const void *shared)
         return tn__optimizer_add_scaled(t[0], other, s->other);
     plain = tn__optimizer_scale(tn_copy(m), s->rate);
     other = tn__optimizer_scale(other, s->other);
-    return tn_add_(t[0], tn_where(s->rectified, other, plain), NULL);
+    return tn_add_(t[0], tn_where(s->rectified, other, plain));
 }
 
 static tn_status radam_step_decompose(const tn_decompose *call)
@@ -308,7 +308,7 @@ static tn_tensor *adagrad_one(tn_tensor *const *t, const void *shared)
     const struct step *s = shared;
     const tn_adagrad_step_options *o = s->options;
     tn_tensor *g = tn__optimizer_gradient(t[0], t[1], o->weight_decay, o->maximize);
-    tn_tensor *sum = tn_add_(t[2], tn_mul(g, g), NULL);
+    tn_tensor *sum = tn_add_(t[2], tn_mul(g, g));
 
     return tn__optimizer_add_scaled(t[0], divide(g, tn_add_scalar_(tn_sqrt(sum), o->eps)), s->rate);
 }
@@ -370,7 +370,7 @@ static tn_tensor *rmsprop_one(tn_tensor *const *t, const void *shared)
     }
     step = divide(g, tn_add_scalar_(tn_sqrt(v), o->eps));
     if (o->momentum != 0)
-        step = tn_add_(tn_mul_scalar_(t[3], o->momentum), step, NULL);
+        step = tn_add_(tn_mul_scalar_(t[3], o->momentum), step);
     return tn__optimizer_add_scaled(t[0], step, s->rate);
 }
 

@@ -76,10 +76,7 @@ static tn_tensor *flat_windows(tn_tensor *windows, const tn__window *s)
 
 static tn_tensor *one_each(tn_tensor *x, int64_t dim)
 {
-    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
-
-    o.dims = (tn_ints){ &dim, 1 };
-    return x == NULL ? NULL : tn_squeeze(x, &o);
+    return x == NULL ? NULL : tn_squeeze(x, TN_INTS(dim));
 }
 
 /* Finds the maximum of each window (out[0]) and its index in the image (out[1]). `windows` is [N,
@@ -87,13 +84,11 @@ static tn_tensor *one_each(tn_tensor *x, int64_t dim)
  * window. */
 static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
 {
-    tn_max_dim_options o = TN_MAX_DIM_OPTIONS;
     int64_t last = windows == NULL ? 0 : tn_tensor_ndim(windows) - 1;
     tn_tensor *which;
     tn_status status;
 
-    o.keepdim = true;
-    status = tn_max_dim(windows, last, &o, &out[0], &which);
+    status = tn_max_dim(windows, last, &out[0], &which, true);
     if (status != TN_OK)
         return status;
     out[0] = one_each(out[0], last);
@@ -264,17 +259,13 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
         int64_t pad = s->padding[i], low = o->with_pad ? -pad : 0,
                 high = s->size[i] + (o->with_pad ? pad : 0),
                 shape[2 + TN__WINDOW_DIMS] = { 1, 1, 1, 1, 1 };
-        tn_clamp_options from = TN_CLAMP_OPTIONS, to = TN_CLAMP_OPTIONS;
-        tn_arange_options step = TN_ARANGE_OPTIONS;
         tn_tensor *start, *length;
 
-        step.step = TN_SCALAR((double)s->stride[i]);
-        step.dtype = TN_I64;
-        start = tn_arange(like, (double)-pad, (double)(s->count[i] * s->stride[i] - pad), &step);
-        from.min = TN_SCALAR((double)low);
-        to.max = TN_SCALAR((double)high);
-        length = tn_sub(tn_clamp(tn_add_scalar(start, (double)s->kernel[i]), &to),
-                        tn_clamp(start, &from), NULL);
+        start = tn_arange(like, (double)-pad, (double)(s->count[i] * s->stride[i] - pad),
+                          TN_SCALAR((double)s->stride[i]), TN_I64);
+        length = tn_sub(tn_clamp(tn_add_scalar(start, (double)s->kernel[i]), tn_scalar_none(),
+                                 TN_SCALAR((double)high)),
+                        tn_clamp(start, TN_SCALAR((double)low)));
         shape[2 + i] = s->count[i];
         length = tn_reshape(length, (tn_ints){ shape, 2 + s->dims });
         product = product == NULL ? length : tn_mul(product, length);
@@ -295,7 +286,7 @@ static tn_tensor *over_counts(tn_tensor *x, const tn__window *s, const mean_opti
         return NULL;
     if (each == NULL && all == 0)
         return NULL;
-    return each != NULL ? tn_div(x, each, NULL) : tn_div(x, tn__scalar_number(x, all), NULL);
+    return each != NULL ? tn_div(x, each) : tn_div(x, tn__scalar_number(x, all));
 }
 
 static tn_status avg_pool_infer(tn_infer *infer)
@@ -316,36 +307,34 @@ static tn_status avg_pool_infer(tn_infer *infer)
 
 static tn_status avg_pool_decompose(const tn_decompose *call)
 {
-    mean_options o = avg_options(call->options);
-    tn_sum_options sum = TN_SUM_OPTIONS;
+    const tn_avg_pool_options *given = call->options;
+    mean_options o = avg_options(given);
     int64_t dims[TN__WINDOW_DIMS];
     tn__window s;
     /* Computes in float32, because the sum may overflow float16 even if the mean does not. */
     if (tn__common_narrow(call->in[0]))
-        return tn__common_given(call->out, tn_cast(tn_avg_pool(tn_cast(call->in[0], TN_F32),
-                                                               o.pool.kernel, call->options),
-                                                   tn_tensor_dtype(call->in[0])));
+        return tn__common_given(
+            call->out, tn_cast(tn_avg_pool(tn_cast(call->in[0], TN_F32), given->kernel,
+                                           given->stride, given->padding, given->ceil_mode,
+                                           given->count_include_pad, given->divisor_override),
+                               tn_tensor_dtype(call->in[0])));
     if (lay_out(&s, behind(tn_tensor_shape(call->in[0])), &o.pool) != TN_OK)
         return tn_error_last_code();
     for (int32_t i = 0; i < s.dims; i++)
         dims[i] = 2 + s.dims + i;
-    sum.dims = (tn_ints){ dims, s.dims };
-    return tn__common_given(
-        call->out,
-        over_counts(tn_sum(tn__window_windows(call->in[0], &s, 0, false), &sum), &s, &o));
+    return tn__common_given(call->out,
+                            over_counts(tn_sum(tn__window_windows(call->in[0], &s, 0, false),
+                                               ((tn_ints){ dims, s.dims })),
+                                        &s, &o));
 }
 
 static tn_status avg_pool_derive(tn_derive *d)
 {
     const tn_avg_pool_options *o = d->options;
-    tn_avg_pool_grad_options g = TN_AVG_POOL_GRAD_OPTIONS;
 
-    g.stride = o->stride;
-    g.padding = o->padding;
-    g.ceil_mode = o->ceil_mode;
-    g.count_include_pad = o->count_include_pad;
-    g.divisor_override = o->divisor_override;
-    d->gin[0] = tn_avg_pool_grad(d->gout[0], behind(tn__common_in_shape(d, 0)), o->kernel, &g);
+    d->gin[0] = tn_avg_pool_grad(d->gout[0], behind(tn__common_in_shape(d, 0)), o->kernel,
+                                 o->stride, o->padding, o->ceil_mode, o->count_include_pad,
+                                 o->divisor_override);
     return TN_OK;
 }
 
@@ -386,10 +375,12 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
     tn_tensor *each, *places, *y;
     /* Computes in float32, because sums over overlapping windows may overflow float16. */
     if (tn__common_narrow(call->in[0]))
-        return tn__common_given(call->out,
-                                tn_cast(tn_avg_pool_grad(tn_cast(call->in[0], TN_F32),
-                                                         given->input_size, given->kernel, given),
-                                        tn_tensor_dtype(call->in[0])));
+        return tn__common_given(
+            call->out,
+            tn_cast(tn_avg_pool_grad(tn_cast(call->in[0], TN_F32), given->input_size, given->kernel,
+                                     given->stride, given->padding, given->ceil_mode,
+                                     given->count_include_pad, given->divisor_override),
+                    tn_tensor_dtype(call->in[0])));
     if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
         return tn_error_last_code();
     each = over_counts(call->in[0], &s, &o);
@@ -424,14 +415,9 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
 static tn_status avg_pool_grad_derive(tn_derive *d)
 {
     const tn_avg_pool_grad_options *o = d->options;
-    tn_avg_pool_options forward = TN_AVG_POOL_OPTIONS;
 
-    forward.stride = o->stride;
-    forward.padding = o->padding;
-    forward.ceil_mode = o->ceil_mode;
-    forward.count_include_pad = o->count_include_pad;
-    forward.divisor_override = o->divisor_override;
-    d->gin[0] = tn_avg_pool(d->gout[0], o->kernel, &forward);
+    d->gin[0] = tn_avg_pool(d->gout[0], o->kernel, o->stride, o->padding, o->ceil_mode,
+                            o->count_include_pad, o->divisor_override);
     return TN_OK;
 }
 

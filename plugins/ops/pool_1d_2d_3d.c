@@ -39,8 +39,8 @@ static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_poo
                             tn_tensor **out, int32_t n_out)
 {
     tn_tensor *both[2];
-    tn_status status = tn_max_pool(tn__window_batched(in[0], dims), o->kernel, o, &both[0],
-                                   &both[1]);
+    tn_status status = tn_max_pool(tn__window_batched(in[0], dims), o->kernel, &both[0], &both[1],
+                                   o->stride, o->padding, o->dilation, o->ceil_mode);
 
     return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
 }
@@ -64,8 +64,10 @@ static tn_status avg_pooled(tn_tensor *const *in, int32_t dims, tn_ints kernel,
                             const tn_avg_pool_options *o, tn_tensor **out)
 {
     return tn__common_given(
-        out,
-        tn__window_unbatched(tn_avg_pool(tn__window_batched(in[0], dims), kernel, o), dims, in[0]));
+        out, tn__window_unbatched(tn_avg_pool(tn__window_batched(in[0], dims), kernel, o->stride,
+                                              o->padding, o->ceil_mode, o->count_include_pad,
+                                              o->divisor_override),
+                                  dims, in[0]));
 }
 
 #define AVG_OPTIONS                                                                                \
@@ -134,13 +136,9 @@ static int64_t end_of(int64_t i, int64_t size, int64_t count)
 /* The begin of each window, or the end of each if `ends`, computed on the device of `like` */
 static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends)
 {
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
-    tn_div_options floor = TN_DIV_OPTIONS;
     tn_tensor *i;
 
-    whole.dtype = TN_I64;
-    floor.rounding_mode = "floor";
-    i = tn_mul_scalar(tn_arange(like, ends ? 1 : 0, (double)(count + (ends ? 1 : 0)), &whole),
+    i = tn_mul_scalar(tn_arange(like, ends ? 1 : 0, (double)(count + (ends ? 1 : 0)), 1, TN_I64),
                       (double)size);
     if (ends)
         i = tn_add_scalar(i, (double)(count - 1));
@@ -148,7 +146,7 @@ static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends
                ? NULL
                : tn_div(i,
                         tn_tensor_full(TN_SHAPE(), (double)count, TN_I64, tn_tensor_device(like)),
-                        &floor);
+                        "floor");
 }
 
 static int64_t longest_of(int64_t size, int64_t count)
@@ -167,14 +165,12 @@ static int64_t longest_of(int64_t size, int64_t count)
  * repeat their last element, which does not change the maximum. */
 static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
 {
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
     int64_t longest = longest_of(size, count), shape[TN_MAX_DIMS];
     int32_t ndim = tn_tensor_ndim(x);
     tn_tensor *places, *last;
 
-    whole.dtype = TN_I64;
     places = tn_add(tn_unsqueeze(bounds(x, size, count, false), 1),
-                    tn_arange(x, 0, (double)longest, &whole), NULL);
+                    tn_arange(x, 0, (double)longest, 1, TN_I64));
     last = tn_unsqueeze(tn_add_scalar(bounds(x, size, count, true), -1), 1);
     x = tn_index_select(x, tn_reshape(tn_minimum(places, last), TN_SHAPE(count * longest)), dim);
     if (x == NULL)
@@ -235,12 +231,11 @@ static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
         shape[i] = i == dim ? count : tn_tensor_size(x, i);
         ones[i] = i == dim ? count : 1;
     }
-    y = count > size
-            ? tn_index_select(x, first, dim)
-            : tn_index_add(tn__common_zeros(x, (tn_ints){ shape, ndim }), first, x, dim, NULL);
+    y = count > size ? tn_index_select(x, first, dim)
+                     : tn_index_add(tn__common_zeros(x, (tn_ints){ shape, ndim }), first, x, dim);
     if (shared > 0)
-        y = tn_index_add(y, to, tn_index_select(x, from, dim), dim, NULL);
-    return tn_div(y, tn_reshape(length, (tn_ints){ ones, ndim }), NULL);
+        y = tn_index_add(y, to, tn_index_select(x, from, dim), dim);
+    return tn_div(y, tn_reshape(length, (tn_ints){ ones, ndim }));
 }
 
 static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out)
@@ -257,7 +252,7 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
         kernel[i] = count[i] > 0 ? tn_tensor_size(x, 2 + i) / count[i] : 0;
     }
     if (even)
-        x = tn_avg_pool(x, (tn_ints){ kernel, dims }, NULL);
+        x = tn_avg_pool(x, ((tn_ints){ kernel, dims }));
     else if (narrow) /* sums are computed in float32 */
         x = tn_cast(x, TN_F32);
     for (int32_t i = 0; i < dims && !even && x != NULL; i++)
@@ -285,8 +280,6 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
                               int32_t n_out)
 {
     tn_tensor *x = tn__window_batched(in[0], dims), *windows, *places, *both[2], *which;
-    tn_max_dim_options keep = TN_MAX_DIM_OPTIONS;
-    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
     int64_t count[TN__WINDOW_DIMS], kernel[TN__WINDOW_DIMS], shape[2 + TN__WINDOW_DIMS] = { 1, 1 },
                                                                        all = 1, last = 2 + dims;
     bool even = true, empty = false;
@@ -303,7 +296,7 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
         all *= size;
     }
     if (even) {
-        status = tn_max_pool(x, (tn_ints){ kernel, dims }, NULL, &both[0], &both[1]);
+        status = tn_max_pool(x, ((tn_ints){ kernel, dims }), &both[0], &both[1]);
         return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
     }
     for (int32_t i = 0; i < dims; i++)
@@ -317,15 +310,14 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
         return two_given(out, n_out, both, dims, in[0]);
     }
     windows = adaptive_windows(x, dims, count);
-    places = adaptive_windows(
-        tn_reshape(tn_arange(x, 0, (double)all, NULL), (tn_ints){ shape, last }), dims, count);
-    keep.keepdim = true;
-    status = tn_max_dim(windows, last, &keep, &both[0], &which);
+    places = adaptive_windows(tn_reshape(tn_arange(x, 0, (double)all), (tn_ints){ shape, last }),
+                              dims, count);
+    status = tn_max_dim(windows, last, &both[0], &which, true);
     if (status != TN_OK)
         return status;
-    one.dims = (tn_ints){ &last, 1 };
-    both[0] = tn_squeeze(both[0], &one);
-    both[1] = tn_squeeze(tn_gather(tn_expand(places, tn_tensor_shape(windows)), which, last), &one);
+    both[0] = tn_squeeze(both[0], TN_INTS(last));
+    both[1] = tn_squeeze(tn_gather(tn_expand(places, tn_tensor_shape(windows)), which, last),
+                         TN_INTS(last));
     return two_given(out, n_out, both, dims, in[0]);
 }
 
@@ -356,7 +348,8 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
         return tn_error_last_code();
     if (p == 0)
         return tn_fail(TN_ERR_VALUE, "p: out of range, got 0; expected any other number");
-    y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
+    y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o->stride, o->padding, o->ceil_mode,
+                    o->count_include_pad, o->divisor_override);
     y = tn_mul(tn_sign(y), tn_relu(tn_abs(y)));
     y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__window_product(row, dims)), 1.0 / p);
     return tn__common_given(out, tn__window_unbatched(y, dims, in[0]));

@@ -35,16 +35,13 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
 static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_t outputs)
 {
     double alpha = outputs > 1 ? (double)(size - kernel) / (double)(outputs - 1) : 0;
-    tn_arange_options whole = TN_ARANGE_OPTIONS, same = TN_ARANGE_OPTIONS;
     tn_tensor *i, *at, *last;
 
     if (sample == NULL)
         return NULL;
-    whole.dtype = TN_I64;
-    same.dtype = tn_tensor_dtype(sample);
-    i = tn_arange(sample, 0, (double)outputs, &same);
+    i = tn_arange(sample, 0, (double)outputs, 1, tn_tensor_dtype(sample));
     /* The last window ends at the end of the image. */
-    last = tn_ge(tn_arange(sample, 0, (double)outputs, &whole),
+    last = tn_ge(tn_arange(sample, 0, (double)outputs, 1, TN_I64),
                  tn_tensor_full(TN_SCALAR_SHAPE, outputs - 1, TN_I64, tn_tensor_device(sample)));
     at = minus(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
                tn_trunc(tn_mul_scalar(sample, alpha)));
@@ -67,14 +64,12 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
      * dimensions of the index along each. */
     for (int32_t d = 0; d < dims; d++) {
         int64_t size = tn_tensor_size(x, 2 + d);
-        tn_arange_options whole = TN_ARANGE_OPTIONS;
         /* For 2-d images PyTorch stores the sample of the width before that of the height; for
          * volumes the order is depth, height, width. */
         tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
 
-        whole.dtype = TN_I64;
         part = plus(tn_unsqueeze(begins(sample, size, kernel.at[d], output.at[d]), 3),
-                    tn_arange(samples, 0, (double)kernel.at[d], &whole));
+                    tn_arange(samples, 0, (double)kernel.at[d], 1, TN_I64));
         wide[0] = n;
         wide[1] = c;
         for (int32_t i = 0; i < dims; i++) {
@@ -89,10 +84,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
     at = tn_reshape(at, TN_SHAPE(n, c, windows * inside));
     flat = tn_flatten(x, 2, -1);
     if (tn_max_dim(tn_reshape(tn_gather(tn_detach(flat), at, 2), TN_SHAPE(n, c, windows, inside)),
-                   3,
-                   &(tn_max_dim_options){ (uint32_t)sizeof(tn_max_dim_options), .dim = 3,
-                                          .keepdim = true },
-                   &most, &which) != TN_OK)
+                   3, &most, &which, true) != TN_OK)
         return tn_error_last_code();
     at = tn_select(tn_gather(tn_reshape(at, TN_SHAPE(n, c, windows, inside)), which, 3), 3, 0);
     shape[0] = n;

@@ -64,11 +64,7 @@ static tn_status normal_decompose(const tn_decompose *call)
 
 static tn_tensor *uniform(tn_tensor *like, double low, double high)
 {
-    tn_uniform_options o = TN_UNIFORM_OPTIONS;
-
-    o.low = low;
-    o.high = high;
-    return tn_uniform(like, &o);
+    return tn_uniform(like, low, high);
 }
 
 /* Returns an uninitialized tensor with x's shape and device and the given dtype. */
@@ -121,10 +117,8 @@ static tn_status randint_decompose(const tn_decompose *call)
     tn_tensor *y = tn_cast(uniform(room(call->in[0], count > 4096 ? TN_F64 : TN_F32), 0, count),
                            TN_I64);
     if (o->low != 0)
-        y = tn_add(y,
-                   tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64,
-                                  tn_tensor_device(call->in[0])),
-                   NULL);
+        y = tn_add(y, tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64,
+                                     tn_tensor_device(call->in[0])));
     return tn__common_given(call->out, tn_cast(y, tn_tensor_dtype(call->in[0])));
 }
 
@@ -175,7 +169,7 @@ static tn_status philox_permutation_decompose(const tn_decompose *call)
     tn_tensor *keys = room(call->in[0], TN_F64);
     if (keys == NULL)
         return tn_error_last_code();
-    return tn_sort(tn_philox_uniform(keys, call->in[1], 0, 1, o->seed, o->block), NULL, &keys,
+    return tn_sort(tn_philox_uniform(keys, call->in[1], 0, 1, o->seed, o->block), &keys,
                    &call->out[0]);
 }
 
@@ -214,15 +208,12 @@ static tn_status truncated_normal_decompose(const tn_decompose *call)
 {
     const tn_truncated_normal_options *o = call->options;
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
-    tn_clamp_options bounds = TN_CLAMP_OPTIONS;
     double low = erf((o->low - o->mean) / o->std / sqrt(2));
     double high = erf((o->high - o->mean) / o->std / sqrt(2));
     tn_tensor *y = tn_erfinv(
         uniform(room(call->in[0], dtype == TN_F64 ? TN_F64 : TN_F32), low, high));
-    bounds.min = TN_SCALAR(o->low);
-    bounds.max = TN_SCALAR(o->high);
     y = tn_add_scalar(tn_mul_scalar(y, o->std * sqrt(2)), o->mean);
-    return tn__common_given(call->out, tn_cast(tn_clamp(y, &bounds), dtype));
+    return tn__common_given(call->out, tn_cast(tn_clamp(y, o->low, o->high), dtype));
 }
 
 TN__OP(philox_uniform, .infer = philox_uniform_infer);

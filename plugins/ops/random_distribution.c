@@ -20,12 +20,9 @@ static tn_dtype wide(tn_dtype dtype)
  * them. */
 static tn_tensor *between_0_and_1(tn_tensor *x, tn_ints shape, tn_dtype dtype)
 {
-    tn_uniform_options o = TN_UNIFORM_OPTIONS;
     double step = dtype == TN_F64 ? 0x1p-53 : 0x1p-24;
 
-    o.low = step / 2;
-    o.high = 1 - step;
-    return tn_uniform(empty(x, shape, dtype), &o);
+    return tn_uniform(empty(x, shape, dtype), step / 2, 1 - step);
 }
 
 /* Numbers of the exponential distribution with rate 1. */
@@ -103,11 +100,8 @@ static tn_status log_normal_decompose(const tn_decompose *call)
 {
     const tn_log_normal_options *o = call->options;
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
-    tn_normal_options normal = TN_NORMAL_OPTIONS;
-    normal.mean = o->mean;
-    normal.std = o->std;
     tn_tensor *y = empty(call->in[0], tn_tensor_shape(call->in[0]), wide(dtype));
-    return tn__common_given(call->out, tn_cast(tn_exp(tn_normal(y, &normal)), dtype));
+    return tn__common_given(call->out, tn_cast(tn_exp(tn_normal(y, o->mean, o->std)), dtype));
 }
 
 static tn_status cauchy_infer(tn_infer *infer)
@@ -171,19 +165,17 @@ static tn_status read(tn_tensor *x, double *value)
  * distribution has at least `needed` weights that are not 0. */
 static tn_status weights_fit(tn_tensor *p, int64_t needed)
 {
-    tn_count_nonzero_options each = TN_COUNT_NONZERO_OPTIONS;
     int64_t last[1] = { -1 };
     double low, high, count;
 
-    each.dims = (tn_ints){ last, 1 };
-    if (read(tn_amin(p, NULL), &low) != TN_OK || read(tn_amax(p, NULL), &high) != TN_OK)
+    if (read(tn_amin(p), &low) != TN_OK || read(tn_amax(p), &high) != TN_OK)
         return tn_error_last_code();
     if (!(low >= 0 && high * (double)tn_tensor_size(p, -1) < (double)INFINITY))
         return tn_fail(TN_ERR_RUNTIME,
                        "p: wrong weights, got %g to %g; expected finite numbers with a finite sum, "
                        "none negative",
                        low, high);
-    if (read(tn_amin(tn_count_nonzero(p, &each), NULL), &count) != TN_OK)
+    if (read(tn_amin(tn_count_nonzero(p, ((tn_ints){ last, 1 }))), &count) != TN_OK)
         return tn_error_last_code();
     if (count < (double)needed)
         return tn_fail(TN_ERR_RUNTIME,
@@ -198,8 +190,8 @@ static tn_status sums_fit(tn_tensor *p, tn_tensor *sums)
 {
     double low, least, most;
 
-    if (read(tn_amin(p, NULL), &low) != TN_OK || read(tn_amin(sums, NULL), &least) != TN_OK ||
-        read(tn_amax(sums, NULL), &most) != TN_OK)
+    if (read(tn_amin(p), &low) != TN_OK || read(tn_amin(sums), &least) != TN_OK ||
+        read(tn_amax(sums), &most) != TN_OK)
         return tn_error_last_code();
     if (low >= 0 && least > 0 && most < (double)INFINITY)
         return TN_OK;
@@ -209,10 +201,7 @@ static tn_status sums_fit(tn_tensor *p, tn_tensor *sums)
 /* Running sums along the last dimension, in float64. */
 static tn_tensor *edges_of(tn_tensor *p)
 {
-    tn_cumsum_options o = TN_CUMSUM_OPTIONS;
-
-    o.dtype = TN_F64;
-    return tn_cumsum(p, -1, &o);
+    return tn_cumsum(p, -1, false, TN_F64);
 }
 
 static tn_tensor *last_of(tn_tensor *edges)
@@ -223,11 +212,7 @@ static tn_tensor *last_of(tn_tensor *edges)
 /* min(max(x, least), most) of indices */
 static tn_tensor *indices_within(tn_tensor *x, int64_t least, int64_t most)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = tn_scalar_int(least);
-    o.max = tn_scalar_int(most);
-    return tn_clamp(x, &o);
+    return tn_clamp(x, tn_scalar_int(least), tn_scalar_int(most));
 }
 
 /* Returns the places of numbers between edges: how many edges of the row are at most as large. A
@@ -235,12 +220,9 @@ static tn_tensor *indices_within(tn_tensor *x, int64_t least, int64_t most)
  * that were rounded to the last edge, which sums of subnormal weights allow. */
 static tn_tensor *places_of(tn_tensor *edges, tn_tensor *numbers)
 {
-    tn_searchsorted_options past = TN_SEARCHSORTED_OPTIONS;
-
-    past.right = true;
     if (edges == NULL)
         return NULL;
-    return indices_within(tn_searchsorted(edges, numbers, TN_NONE, &past), 0,
+    return indices_within(tn_searchsorted(edges, numbers, TN_NONE, false, true), 0,
                           tn_tensor_size(edges, -1) - 1);
 }
 
@@ -248,12 +230,9 @@ static tn_tensor *places_of(tn_tensor *edges, tn_tensor *numbers)
  * largest factor is 1 - 2^-53. */
 static tn_tensor *draws_below(tn_tensor *sums, int64_t count)
 {
-    tn_uniform_options all = TN_UNIFORM_OPTIONS;
-
     if (sums == NULL)
         return NULL;
-    return tn_mul(tn_uniform(empty(sums, TN_SHAPE(tn_tensor_size(sums, 0), count), TN_F64), &all),
-                  sums);
+    return tn_mul(tn_uniform(empty(sums, TN_SHAPE(tn_tensor_size(sums, 0), count), TN_F64)), sums);
 }
 
 static tn_tensor *with_replacement(tn_tensor *p, int64_t count)
@@ -272,17 +251,14 @@ enum { BLOCK = 256 };
 /* Sums of blocks of BLOCK weights of p, [1, n], in float64; the last block may be shorter. */
 static tn_tensor *block_sums(tn_tensor *p)
 {
-    int64_t n = tn_tensor_size(p, 1), whole = n / BLOCK * BLOCK, last[1] = { -1 };
-    tn_sum_options o = TN_SUM_OPTIONS;
+    int64_t n = tn_tensor_size(p, 1), whole = n / BLOCK * BLOCK;
     tn_tensor *parts[2];
 
-    o.dims = (tn_ints){ last, 1 };
-    o.dtype = TN_F64;
-    parts[0] = tn_sum(tn_reshape(tn_narrow(p, 1, 0, whole), TN_SHAPE(1, whole / BLOCK, BLOCK)), &o);
+    parts[0] = tn_sum(tn_reshape(tn_narrow(p, 1, 0, whole), TN_SHAPE(1, whole / BLOCK, BLOCK)),
+                      TN_INTS(-1), false, TN_F64);
     if (whole == n || parts[0] == NULL)
         return parts[0];
-    o.keepdim = true;
-    parts[1] = tn_sum(tn_narrow(p, 1, whole, n - whole), &o);
+    parts[1] = tn_sum(tn_narrow(p, 1, whole, n - whole), TN_INTS(-1), true, TN_F64);
     return parts[1] != NULL ? tn_cat(parts, 2, 1) : NULL;
 }
 
@@ -291,7 +267,7 @@ static tn_tensor *block_sums(tn_tensor *p)
 static tn_tensor *places_in_blocks(tn_tensor *p, tn_tensor *first, tn_tensor *numbers)
 {
     int64_t n = tn_tensor_numel(p);
-    tn_tensor *at = tn_add(tn_unsqueeze(first, 1), tn_arange(p, 0, BLOCK, NULL), NULL), *edges;
+    tn_tensor *at = tn_add(tn_unsqueeze(first, 1), tn_arange(p, 0, BLOCK)), *edges;
 
     edges = tn_take(p, indices_within(at, 0, n - 1));
     edges = edges_of(zero_where(is_at_least(at, (double)n), edges));
@@ -311,10 +287,10 @@ static tn_tensor *few_of_many(tn_tensor *p, int64_t count)
     draws = tn_reshape(draws, TN_SHAPE(count));
     /* the edge before the block, which is at most as large as the draw */
     rest = tn_take(edges, indices_within(tn_add_scalar(block, -1), 0, INT64_MAX));
-    rest = tn_sub(draws, zero_where(is_at_most(block, 0), rest), NULL);
+    rest = tn_sub(draws, zero_where(is_at_most(block, 0), rest));
     first = times(block, BLOCK);
     block = places_in_blocks(p, first, rest);
-    return block != NULL ? tn_add(first, tn_reshape(block, TN_SHAPE(count)), NULL) : NULL;
+    return block != NULL ? tn_add(first, tn_reshape(block, TN_SHAPE(count))) : NULL;
 }
 
 /* ---- without replacement ---- */
@@ -326,7 +302,7 @@ static tn_tensor *without_replacement(tn_tensor *p, int64_t count)
 {
     tn_tensor *keys = divide(p, waits(p, tn_tensor_shape(p), TN_F64)), *values, *order;
 
-    return tn_topk(keys, count, NULL, &values, &order) == TN_OK ? order : NULL;
+    return tn_topk(keys, count, &values, &order) == TN_OK ? order : NULL;
 }
 
 static tn_status multinomial_decompose(const tn_decompose *call)

@@ -41,7 +41,6 @@ static tn_status mean_infer(tn_infer *infer)
 static tn_status mean_decompose(const tn_decompose *call)
 {
     const tn_mean_options *o = call->options;
-    tn_sum_options sum = TN_SUM_OPTIONS;
     bool reduced[TN_MAX_DIMS];
     tn_tensor *x = call->in[0];
     tn_dtype dtype = tn_tensor_dtype(x);
@@ -52,12 +51,12 @@ static tn_status mean_decompose(const tn_decompose *call)
         return status;
     for (int64_t d = 0; d < shape.count; d++)
         n *= reduced[d] ? (double)shape.at[d] : 1;
-    sum.dims = o->dims;
-    sum.keepdim = o->keepdim;
     if (dtype == TN_F16 || dtype == TN_BF16)
         return tn__common_given(
-            call->out, tn_cast(tn_mul_scalar(tn_sum(tn_cast(x, TN_F32), &sum), 1.0 / n), dtype));
-    return tn__common_given(call->out, tn_mul_scalar(tn_sum(x, &sum), 1.0 / n));
+            call->out,
+            tn_cast(tn_mul_scalar(tn_sum(tn_cast(x, TN_F32), o->dims, o->keepdim), 1.0 / n),
+                    dtype));
+    return tn__common_given(call->out, tn_mul_scalar(tn_sum(x, o->dims, o->keepdim), 1.0 / n));
 }
 
 static tn_status mean_derive(tn_derive *d)
@@ -98,17 +97,15 @@ static tn_status sum_to_decompose(const tn_decompose *call)
 {
     const tn_sum_to_options *o = call->options;
     tn_ints shape = tn_tensor_shape(call->in[0]);
-    int64_t dims[TN_MAX_DIMS], lead = shape.count - o->shape.count;
-    tn_sum_options sum = TN_SUM_OPTIONS;
+    int64_t dims[TN_MAX_DIMS], lead = shape.count - o->shape.count, count = 0;
     tn_tensor *y = call->in[0];
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
-    sum.keepdim = true;
-    sum.dims.at = dims;
+
     for (int64_t d = 0; d < shape.count; d++)
         if (d < lead || o->shape.at[d - lead] != shape.at[d])
-            dims[sum.dims.count++] = d;
-    if (sum.dims.count > 0)
-        y = tn_sum(y, &sum);
+            dims[count++] = d;
+    if (count > 0)
+        y = tn_sum(y, ((tn_ints){ dims, count }), true);
     if (y != NULL && tn_tensor_dtype(y) != dtype) /* sums of integers are int64 */
         y = tn_cast(y, dtype);
     return tn__common_given(call->out, lead > 0 ? tn_reshape(y, o->shape) : y);
@@ -142,9 +139,9 @@ static tn_tensor *others(tn_tensor *x, tn_ints shape)
                           tn_tensor_device(x));
     side[0] = ones;
     side[1] = tn_narrow(x, -1, 0, n - 1);
-    before = tn_cumprod(tn_cat(side, 2, -1), -1, NULL);
+    before = tn_cumprod(tn_cat(side, 2, -1), -1);
     side[1] = tn_narrow(tn_flip(x, along), -1, 0, n - 1);
-    behind = tn_flip(tn_cumprod(tn_cat(side, 2, -1), -1, NULL), along);
+    behind = tn_flip(tn_cumprod(tn_cat(side, 2, -1), -1), along);
     return tn_mul(before, behind);
 }
 
@@ -187,7 +184,6 @@ static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
 static tn_status prod_derive(tn_derive *d)
 {
     const tn_prod_options *o = d->options;
-    tn_prod_options kept = TN_PROD_OPTIONS;
     tn_ints shape = tn__common_in_shape(d, 0);
     tn_tensor *x = tn__common_conj(d->in[0]), *zero = tn__scalar_number(x, 0.0),
               *none = tn_eq(x, zero);
@@ -203,10 +199,8 @@ static tn_status prod_derive(tn_derive *d)
                            tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));
         return TN_OK;
     }
-    kept.dims = o->dims;
-    kept.keepdim = true;
     zeros = sum_of(none, o->dims, true);
-    product = tn_prod(tn_where(none, tn__scalar_number(x, 1.0), x), &kept);
+    product = tn_prod(tn_where(none, tn__scalar_number(x, 1.0), x), o->dims, true);
     if (product == NULL)
         return tn_error_last_code();
     share = tn_mul(product, tn_reshape(d->gout[0], tn_tensor_shape(product)));
@@ -303,7 +297,6 @@ static tn_status logsumexp_infer(tn_infer *infer)
 static tn_status logsumexp_decompose(const tn_decompose *call)
 {
     const tn_logsumexp_options *o = call->options;
-    tn_amax_options most = TN_AMAX_OPTIONS;
     tn_tensor *x = call->in[0], *top, *y;
     bool narrow = tn__common_narrow(x);
     if (narrow)
@@ -311,19 +304,14 @@ static tn_status logsumexp_decompose(const tn_decompose *call)
     if (tn_tensor_numel(call->in[0]) == 0)
         return tn__common_given(call->out,
                                 like(tn_ln(sum_of(tn_exp(x), o->dims, o->keepdim)), call->in[0]));
-    most.dims = o->dims;
-    most.keepdim = true;
-    top = tn_amax(tn_real(x), &most);
+    top = tn_amax(tn_real(x), o->dims, true);
     top = or_zero(tn_logical_not(tn_isfinite(top)), top);
-    y = tn_add(tn_ln(sum_of(tn_exp(tn_sub(x, top, NULL)), o->dims, true)), top, NULL);
+    y = tn_add(tn_ln(sum_of(tn_exp(tn_sub(x, top)), o->dims, true)), top);
     if (!o->keepdim) {
-        tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
-
-        squeeze.dims = o->dims;
         if (o->dims.count <= 0)
             y = tn_reshape(y, (tn_ints){ NULL, 0 });
         else if (tn_tensor_ndim(call->in[0]) > 0)
-            y = tn_squeeze(y, &squeeze);
+            y = tn_squeeze(y, o->dims);
     }
     return tn__common_given(call->out, narrow ? like(y, call->in[0]) : y);
 }
@@ -335,7 +323,7 @@ static tn_status logsumexp_derive(tn_derive *d)
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
 
-    d->gin[0] = tn__common_chain(gy, tn_exp(tn_sub(d->in[0], y, NULL)));
+    d->gin[0] = tn__common_chain(gy, tn_exp(tn_sub(d->in[0], y)));
     return TN_OK;
 }
 

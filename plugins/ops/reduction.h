@@ -34,20 +34,12 @@ static inline double members(tn_ints shape, tn_ints dims)
 
 static inline tn_tensor *sum_of(tn_tensor *x, tn_ints dims, bool keepdim)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
-
-    o.dims = dims;
-    o.keepdim = keepdim;
-    return tn_sum(x, &o);
+    return tn_sum(x, dims, keepdim);
 }
 
 static inline tn_tensor *mean_of(tn_tensor *x, tn_ints dims, bool keepdim)
 {
-    tn_mean_options o = TN_MEAN_OPTIONS;
-
-    o.dims = dims;
-    o.keepdim = keepdim;
-    return tn_mean(x, &o);
+    return tn_mean(x, dims, keepdim);
 }
 
 static inline tn_tensor *or_zero(tn_tensor *unless, tn_tensor *x)

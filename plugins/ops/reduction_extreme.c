@@ -87,14 +87,11 @@ static tn_status min_dim_infer(tn_infer *infer)
  * Dimension `dim` of `places` has size 1; it is removed from both outputs unless `keepdim`. */
 static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
 {
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
-
-    squeeze.dims = (tn_ints){ &dim, 1 };
     out[0] = tn_gather(x, places, dim);
     out[1] = places;
     if (!keepdim && out[0] != NULL && tn_tensor_ndim(x) > 0) {
-        out[0] = tn_squeeze(out[0], &squeeze);
-        out[1] = tn_squeeze(out[1], &squeeze);
+        out[0] = tn_squeeze(out[0], TN_INTS(dim));
+        out[1] = tn_squeeze(out[1], TN_INTS(dim));
     }
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
@@ -102,19 +99,13 @@ static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepd
 static tn_status max_dim_decompose(const tn_decompose *call)
 {
     const tn_max_dim_options *o = call->options;
-    tn_argmax_options place = TN_ARGMAX_OPTIONS;
-    place.dim = o->dim;
-    place.keepdim = true;
-    return picked(call->in[0], tn_argmax(call->in[0], &place), o->dim, o->keepdim, call->out);
+    return picked(call->in[0], tn_argmax(call->in[0], o->dim, true), o->dim, o->keepdim, call->out);
 }
 
 static tn_status min_dim_decompose(const tn_decompose *call)
 {
     const tn_min_dim_options *o = call->options;
-    tn_argmin_options place = TN_ARGMIN_OPTIONS;
-    place.dim = o->dim;
-    place.keepdim = true;
-    return picked(call->in[0], tn_argmin(call->in[0], &place), o->dim, o->keepdim, call->out);
+    return picked(call->in[0], tn_argmin(call->in[0], o->dim, true), o->dim, o->keepdim, call->out);
 }
 TN__OP(amax, .infer = amax_infer, .derive = amax_derive);
 TN__OP(argmax, .infer = argmax_infer);

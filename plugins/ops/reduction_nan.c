@@ -23,12 +23,9 @@ static tn_status aminmax_infer(tn_infer *infer)
 static tn_status aminmax_decompose(const tn_decompose *call)
 {
     const tn_aminmax_options *o = call->options;
-    tn_amin_options least = TN_AMIN_OPTIONS;
-    tn_amax_options most = TN_AMAX_OPTIONS;
-    least.dims = most.dims = one_dim(&o->dim);
-    least.keepdim = most.keepdim = o->keepdim;
-    call->out[0] = tn_amin(call->in[0], &least);
-    call->out[1] = tn_amax(call->in[0], &most);
+
+    call->out[0] = tn_amin(call->in[0], one_dim(&o->dim), o->keepdim);
+    call->out[1] = tn_amax(call->in[0], one_dim(&o->dim), o->keepdim);
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -73,11 +70,8 @@ static tn_status nansum_infer(tn_infer *infer)
 static tn_status nansum_decompose(const tn_decompose *call)
 {
     const tn_nansum_options *o = call->options;
-    tn_sum_options sum = TN_SUM_OPTIONS;
-    sum.dims = o->dims;
-    sum.keepdim = o->keepdim;
-    sum.dtype = o->dtype;
-    return tn__common_given(call->out, tn_sum(without_nan(call->in[0]), &sum));
+    return tn__common_given(call->out,
+                            tn_sum(without_nan(call->in[0]), o->dims, o->keepdim, o->dtype));
 }
 
 static tn_status nanmean_infer(tn_infer *infer)

@@ -21,14 +21,14 @@ static tn_tensor *square_size(tn_tensor *x)
         return tn_mul(x, x);
     re = tn_real(x);
     im = tn_imag(x);
-    return tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
+    return tn_add(tn_mul(re, re), tn_mul(im, im));
 }
 
 /* Two passes: computes the mean, then the sum of squared differences from the mean. Callers cast
  * float16 and bfloat16 to float32 first. */
 static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
 {
-    tn_tensor *apart = tn_sub(x, mean_of(x, dims, true), NULL);
+    tn_tensor *apart = tn_sub(x, mean_of(x, dims, true));
 
     if (apart == NULL)
         return NULL;
@@ -60,7 +60,7 @@ static tn_status var_derive(tn_derive *d)
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
 
     gy = tn_mul_scalar(gy, 2 * spread_factor(shape, o->dims, o->correction));
-    d->gin[0] = tn_mul(gy, tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+    d->gin[0] = tn_mul(gy, tn_sub(d->in[0], mean_of(d->in[0], o->dims, true)));
     return TN_OK;
 }
 
@@ -90,7 +90,7 @@ static tn_status std_derive(tn_derive *d)
     tn_tensor *g = or_zero(tn_eq(y, tn__scalar_number(y, 0.0)), divide(gy, y));
 
     d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
-                       tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+                       tn_sub(d->in[0], mean_of(d->in[0], o->dims, true)));
     return TN_OK;
 }
 
@@ -112,8 +112,6 @@ static tn_status norm_infer(tn_infer *infer)
 
 static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
 {
-    tn_amax_options most = TN_AMAX_OPTIONS;
-    tn_amin_options least = TN_AMIN_OPTIONS;
     tn_tensor *size;
 
     if (o->p == 2)
@@ -125,10 +123,8 @@ static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
     size = tn_abs(x);
     if (o->p == 1)
         return sum_of(size, o->dims, o->keepdim);
-    most.dims = least.dims = o->dims;
-    most.keepdim = least.keepdim = o->keepdim;
     if (isinf(o->p))
-        return o->p > 0 ? tn_amax(size, &most) : tn_amin(size, &least);
+        return o->p > 0 ? tn_amax(size, o->dims, o->keepdim) : tn_amin(size, o->dims, o->keepdim);
     return tn_pow_scalar(sum_of(tn_pow_scalar(size, o->p), o->dims, o->keepdim), 1.0 / o->p);
 }
 

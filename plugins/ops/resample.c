@@ -219,7 +219,7 @@ static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, b
                                                      (tn_ints){ shape, tn_tensor_ndim(x) }),
                                           tn_tensor_dtype(x)));
         }
-        y = k == 0 ? piece : tn_add(y, piece, NULL);
+        y = k == 0 ? piece : tn_add(y, piece);
         if (y == NULL)
             break;
     }

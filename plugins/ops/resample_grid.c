@@ -63,7 +63,7 @@ static tn_status affine_grid_decompose(const tn_decompose *call)
     for (int64_t d = 0; d < dims; d++) {
         int64_t size = shape[dims - 1 - d];
         tn_tensor *axis = tn_linspace(call->in[0], size > 1 ? -1 : 0, size > 1 ? 1 : 0, size,
-                                      &same);
+                                      same.dtype);
 
         if (!o->align_corners)
             axis = scaled(axis, (double)(size - 1) / (double)size, 0);
@@ -167,17 +167,15 @@ static tn_tensor *padded(const struct sampler *s, tn_tensor *x, int64_t d)
  * pixels outside the image are 0. */
 static tn_tensor *elements(const struct sampler *s, tn_tensor *const *place)
 {
-    tn_nan_to_num_options plain = TN_NAN_TO_NUM_OPTIONS;
     tn_tensor *at = NULL, *inside = NULL, *y;
     int64_t step = 1;
 
-    plain.nan = 0;
     for (int64_t d = 0; d < s->dims; d++) {
         tn_tensor *p = place[d], *part, *fits;
         double most = (double)(s->size[d] - 1);
 
         fits = tn_logical_and(tn_ge(p, number(p, 0)), tn_le(p, number(p, most)));
-        part = tn_cast(clipped(tn_nan_to_num(p, &plain), most), TN_I64);
+        part = tn_cast(clipped(tn_nan_to_num(p, 0), most), TN_I64);
         if (step != 1)
             part = tn_mul_scalar(part, (double)step);
         at = d == 0 ? part : plus(at, part);

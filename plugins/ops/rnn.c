@@ -27,15 +27,6 @@ static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t in
     return TN_OK;
 }
 
-static bool same_shape(const tn_view *a, const tn_view *b)
-{
-    bool same = a->ndim == b->ndim;
-
-    for (int32_t d = 0; same && d < b->ndim; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
 /* Checks x [N, I] or [I], h [N, H] or [H], and weights with `gates` * H rows. `memory`: there is an
  * input c (LSTM). */
 static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
@@ -55,10 +46,8 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
             "N",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_h, tn__common_shape(h)));
-    if (memory && !same_shape(infer->in[2], h))
-        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected the shape of h, %s",
-                       tn__common_text(text, tn__common_shape(infer->in[2])),
-                       tn__common_text(text_h, tn__common_shape(h)));
+    if (memory && tn__common_same_shape(infer->in[2], "c", tn__common_shape(h), "h") != TN_OK)
+        return tn_error_last_code();
     hidden = h->shape[h->ndim - 1];
     return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
                ? tn_error_last_code()
@@ -67,7 +56,7 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
 
 static tn_tensor *gates_of(tn_tensor *x, tn_tensor *h, tn_tensor *const *w)
 {
-    return tn_add(tn_linear(x, w[0], w[2]), tn_linear(h, w[1], w[3]), NULL);
+    return tn_add(tn_linear(x, w[0], w[2]), tn_linear(h, w[1], w[3]));
 }
 
 static tn_status rnn_infer(tn_infer *infer)
@@ -97,7 +86,7 @@ static tn_status lstm_cell_decompose(const tn_decompose *call)
     tn_tensor *gates = gates_of(call->in[0], call->in[1], call->in + 3);
     call->out[1] = tn_add(
         tn_mul(tn_sigmoid(tn__rnn_part(gates, 1, 4)), call->in[2]),
-        tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))), NULL);
+        tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))));
     call->out[0] = tn_mul(tn_sigmoid(tn__rnn_part(gates, 3, 4)), tn_tanh(call->out[1]));
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
@@ -111,10 +100,10 @@ static tn_status gru_cell_decompose(const tn_decompose *call)
 {
     tn_tensor *i = tn_linear(call->in[0], call->in[2], call->in[4]),
               *h = tn_linear(call->in[1], call->in[3], call->in[5]), *r, *z, *n;
-    r = tn_sigmoid(tn_add(tn__rnn_part(i, 0, 3), tn__rnn_part(h, 0, 3), NULL));
-    z = tn_sigmoid(tn_add(tn__rnn_part(i, 1, 3), tn__rnn_part(h, 1, 3), NULL));
-    n = tn_tanh(tn_add(tn__rnn_part(i, 2, 3), tn_mul(r, tn__rnn_part(h, 2, 3)), NULL));
-    return tn__common_given(call->out, tn_add(n, tn_mul(z, tn_sub(call->in[1], n, NULL)), NULL));
+    r = tn_sigmoid(tn_add(tn__rnn_part(i, 0, 3), tn__rnn_part(h, 0, 3)));
+    z = tn_sigmoid(tn_add(tn__rnn_part(i, 1, 3), tn__rnn_part(h, 1, 3)));
+    n = tn_tanh(tn_add(tn__rnn_part(i, 2, 3), tn_mul(r, tn__rnn_part(h, 2, 3))));
+    return tn__common_given(call->out, tn_add(n, tn_mul(z, tn_sub(call->in[1], n))));
 }
 
 /* ---- sequences ---- */
@@ -177,11 +166,10 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
 static tn_status projected_step(const struct weights *w, tn_tensor *gx, tn_tensor **h,
                                 tn_tensor **c)
 {
-    tn_tensor *gates = tn_add(gx, tn_linear(*h, w->w_hh, w->b_hh), NULL);
+    tn_tensor *gates = tn_add(gx, tn_linear(*h, w->w_hh, w->b_hh));
 
     *c = tn_add(tn_mul(tn_sigmoid(tn__rnn_part(gates, 1, 4)), *c),
-                tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))),
-                NULL);
+                tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))));
     *h = tn_linear(tn_mul(tn_sigmoid(tn__rnn_part(gates, 3, 4)), tn_tanh(*c)), w->w_hr, TN_NONE);
     return *h != NULL && *c != NULL ? TN_OK : tn_error_last_code();
 }
@@ -214,12 +202,9 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
 /* Returns a bool tensor [L, N, 1] that is true while the sequence has not ended. */
 static tn_tensor *belongs(const struct weights *w, int64_t length)
 {
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
-
-    whole.dtype = TN_I64;
     return tn_gt(
         tn_unsqueeze(w->lengths, 1),
-        tn_reshape(tn_arange(w->lengths, 0, (double)length, &whole), TN_SHAPE(length, 1, 1)));
+        tn_reshape(tn_arange(w->lengths, 0, (double)length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
 }
 
 /* Runs the steps of an LSTM with a projection one by one. */
@@ -285,13 +270,13 @@ static tn_status along_steps(const struct weights *w, tn_tensor *x, tn_tensor *h
     for (size_t i = 0; i < sizeof seen / sizeof *seen && tn_grad_enabled(); i++)
         how.keep |= requires_grad(seen[i]);
     if (w->kind != TN__RNN_GRU && b_ih != TN_NONE && b_hh != TN_NONE) { /* one addition for both */
-        b_ih = tn_add(b_ih, b_hh, NULL);
+        b_ih = tn_add(b_ih, b_hh);
         b_hh = TN_NONE;
     }
     status = tn_recurrent_steps(cast_to(tn_linear(x, w->w_ih, b_ih), wide), cast_to(h, wide),
                                 cast_to(c, wide), cast_to(w->w_hh, wide), cast_to(b_hh, wide),
-                                w->lengths, tn__rnn_kind_name(w->kind), &how, &out[0], &out[1],
-                                &out[2], &kept[0], &kept[1], &kept[2]);
+                                w->lengths, tn__rnn_kind_name(w->kind), &out[0], &out[1], &out[2],
+                                &kept[0], &kept[1], &kept[2], how.reverse, how.keep);
     if (status != TN_OK)
         return status;
     for (int i = 0; i < (w->kind == TN__RNN_LSTM ? 3 : 2); i++) {

@@ -182,13 +182,11 @@ tn_tensor *tn__rnn_part(tn_tensor *gates, int64_t index, int64_t count)
  * lengths. */
 static tn_tensor *steps_within(tn_tensor *lengths, int64_t length)
 {
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
-
     if (lengths == TN_NONE)
         return TN_NONE;
-    whole.dtype = TN_I64;
-    return tn_gt(tn_unsqueeze(lengths, 1),
-                 tn_reshape(tn_arange(lengths, 0, (double)length, &whole), TN_SHAPE(length, 1, 1)));
+    return tn_gt(
+        tn_unsqueeze(lengths, 1),
+        tn_reshape(tn_arange(lengths, 0, (double)length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
 }
 
 /* One step: *h and *c become the next states, and *gates what the derivative needs; TN_NONE if the
@@ -200,21 +198,21 @@ static void step(enum tn__rnn_kind kind, tn_tensor *gx, tn_tensor *gh, tn_tensor
 
     *gates = TN_NONE;
     if (kind == TN__RNN_LSTM) {
-        tn_tensor *sum = tn_add(gx, gh, NULL);
+        tn_tensor *sum = tn_add(gx, gh);
 
         for (int i = 0; i < 4; i++)
             all[i] = i == 2 ? tn_tanh(tn__rnn_part(sum, i, 4))
                             : tn_sigmoid(tn__rnn_part(sum, i, 4));
-        *c = tn_add(tn_mul(all[1], *c), tn_mul(all[0], all[2]), NULL);
+        *c = tn_add(tn_mul(all[1], *c), tn_mul(all[0], all[2]));
         *h = tn_mul(all[3], tn_tanh(*c));
     } else if (kind == TN__RNN_GRU) {
         for (int i = 0; i < 2; i++)
-            all[i] = tn_sigmoid(tn_add(tn__rnn_part(gx, i, 3), tn__rnn_part(gh, i, 3), NULL));
+            all[i] = tn_sigmoid(tn_add(tn__rnn_part(gx, i, 3), tn__rnn_part(gh, i, 3)));
         all[3] = tn__rnn_part(gh, 2, 3);
-        all[2] = tn_tanh(tn_add(tn__rnn_part(gx, 2, 3), tn_mul(all[0], all[3]), NULL));
-        *h = tn_add(all[2], tn_mul(all[1], tn_sub(*h, all[2], NULL)), NULL);
+        all[2] = tn_tanh(tn_add(tn__rnn_part(gx, 2, 3), tn_mul(all[0], all[3])));
+        *h = tn_add(all[2], tn_mul(all[1], tn_sub(*h, all[2])));
     } else {
-        tn_tensor *sum = tn_add(gx, gh, NULL);
+        tn_tensor *sum = tn_add(gx, gh);
 
         *h = kind == TN__RNN_RELU ? tn_relu(sum) : tn_tanh(sum);
         return;
@@ -284,7 +282,7 @@ struct slopes {
 
 static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
 {
-    return a == TN_NONE ? b : b == TN_NONE ? a : tn_add(a, b, NULL);
+    return a == TN_NONE ? b : b == TN_NONE ? a : tn_add(a, b);
 }
 
 /* 1 - x */
@@ -306,7 +304,7 @@ static tn_tensor *before_tanh(tn_tensor *gy, tn_tensor *y)
 
 static tn_tensor *more(tn_tensor *gradient, tn_tensor *gates, int64_t index)
 {
-    return gates == TN_NONE ? gradient : tn_add(gradient, tn__rnn_part(gates, index, 4), NULL);
+    return gates == TN_NONE ? gradient : tn_add(gradient, tn__rnn_part(gates, index, 4));
 }
 
 /* The tensors of one step: its results, the states before it, and whether rows are within their
@@ -347,7 +345,7 @@ static tn_tensor *back_gru(const struct moment *m, const struct slopes *g, tn_te
 
     all[2] = before_tanh(more(tn_mul(g->h, rest(z)), g->gates, 2), n);
     all[0] = before_sigmoid(more(tn_mul(all[2], u), g->gates, 0), r);
-    all[1] = before_sigmoid(more(tn_mul(g->h, tn_sub(m->h_before, n, NULL)), g->gates, 1), z);
+    all[1] = before_sigmoid(more(tn_mul(g->h, tn_sub(m->h_before, n)), g->gates, 1), z);
     *direct = tn_mul(g->h, z);
     if (*direct == NULL || all[0] == NULL || all[1] == NULL)
         return NULL;
@@ -459,16 +457,13 @@ static tn_tensor *weight_back(tn_tensor *g, tn_tensor *h, tn_tensor *states, boo
     tn_tensor *first = product(rows(g, reverse ? length - 1 : 0, 1), h);
 
     return length == 1 ? first
-                       : tn_add(first,
-                                product(rows(g, reverse ? 0 : 1, length - 1),
-                                        rows(states, reverse ? 1 : 0, length - 1)),
-                                NULL);
+                       : tn_add(first, product(rows(g, reverse ? 0 : 1, length - 1),
+                                               rows(states, reverse ? 1 : 0, length - 1)));
 }
 
 static tn_status recurrent_steps_derive(tn_derive *d)
 {
     const tn_recurrent_steps_options *o = d->options;
-    tn_recurrent_steps_grad_options how = TN_RECURRENT_STEPS_GRAD_OPTIONS;
     enum tn__rnn_kind kind = kind_of(o->kind);
     tn_tensor *h = d->in[1], *c = d->in_meta[2].ndim < 0 ? TN_NONE : d->in[2],
               *lengths = d->in_meta[5].ndim < 0 ? TN_NONE : d->in[5], *gx, *gh, *gh0, *gc0;
@@ -477,12 +472,11 @@ static tn_status recurrent_steps_derive(tn_derive *d)
     if (!o->keep)
         return tn_fail(TN_ERR_VALUE, "recurrent_steps: keep: False, the gradient needs what the "
                                      "steps keep; expected True");
-    how.reverse = o->reverse;
     if (tn_recurrent_steps_grad(
             d->out[3], h, d->in[3], gated ? d->out[4] : TN_NONE, lstm ? d->out[5] : TN_NONE, c,
             lengths, plus(d->gout[0], d->gout[3]), d->gout[1], lstm ? d->gout[2] : TN_NONE,
-            gated ? d->gout[4] : TN_NONE, lstm ? d->gout[5] : TN_NONE, o->kind, &how, &gx, &gh,
-            &gh0, &gc0) != TN_OK)
+            gated ? d->gout[4] : TN_NONE, lstm ? d->gout[5] : TN_NONE, o->kind, &gx, &gh, &gh0,
+            &gc0, o->reverse) != TN_OK)
         return tn_error_last_code();
     if (kind != TN__RNN_GRU)
         gh = gx;

@@ -25,17 +25,14 @@ static tn_status cumsum_infer(tn_infer *infer)
 
 static tn_tensor *backwards(tn_tensor *x, int64_t dim)
 {
-    tn_cumsum_options o = TN_CUMSUM_OPTIONS;
-
-    o.reverse = true;
-    return tn_cumsum(x, dim, &o);
+    return tn_cumsum(x, dim, true);
 }
 
 static tn_status cumsum_derive(tn_derive *d)
 {
     const tn_cumsum_options *o = d->options;
 
-    d->gin[0] = o->reverse ? tn_cumsum(d->gout[0], o->dim, NULL) : backwards(d->gout[0], o->dim);
+    d->gin[0] = o->reverse ? tn_cumsum(d->gout[0], o->dim) : backwards(d->gout[0], o->dim);
     return TN_OK;
 }
 
@@ -52,16 +49,14 @@ static tn_status cumprod_infer(tn_infer *infer)
 static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
 {
     int64_t n = tn_tensor_size(x, dim), last[1] = { dim };
-    tn_sum_options sum = TN_SUM_OPTIONS;
     tn_tensor *all = NULL;
 
-    sum.dims = (tn_ints){ last, 1 };
-    sum.keepdim = true;
     for (int64_t k = 0; k < n; k++) {
         tn_tensor *parts[3] = { tn_narrow(x, dim, 0, k), tn_fill(tn_narrow(x, dim, k, 1), 1.0),
                                 tn_narrow(x, dim, k + 1, n - k - 1) };
-        tn_tensor *without = tn_narrow(tn_cumprod(tn_cat(parts, 3, dim), dim, NULL), dim, k, n - k);
-        tn_tensor *pair[2] = { all, tn_sum(tn_mul(without, tn_narrow(gy, dim, k, n - k)), &sum) };
+        tn_tensor *without = tn_narrow(tn_cumprod(tn_cat(parts, 3, dim), dim), dim, k, n - k);
+        tn_tensor *pair[2] = { all, tn_sum(tn_mul(without, tn_narrow(gy, dim, k, n - k)),
+                                           ((tn_ints){ last, 1 }), true) };
 
         all = k == 0 ? pair[1] : tn_cat(pair, 2, dim);
         if (all == NULL)
@@ -88,11 +83,11 @@ static tn_status cumprod_derive(tn_derive *d)
         return tn_error_last_code();
     /* Counts zeros in float32: float32 sums are faster than integer sums and exact enough to
      * distinguish 1 from more. */
-    zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
+    zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim);
     first = tn_logical_and(none, tn_eq(zeros, tn__scalar_number(zeros, 1.0)));
     without = tn_where(first, tn__scalar_number(x, 1.0), x);
-    by_first = backwards(tn_mul(gy, tn_cumprod(without, o->dim, NULL)), o->dim);
-    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim), x, NULL);
+    by_first = backwards(tn_mul(gy, tn_cumprod(without, o->dim)), o->dim);
+    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim), x);
     d->gin[0] = tn_where(none, tn_where(first, by_first, zero), by_rest);
     return TN_OK;
 }

@@ -42,13 +42,11 @@ static tn_status running(const tn_decompose *call, int64_t dim, bool largest)
     tn_ints shape = tn_tensor_shape(x);
     int64_t n = shape.count > 0 ? tn_tensor_size(x, dim) : 1;
     bool floating = (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) != 0;
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
     int32_t at;
     tn_status status = tn__common_dim(dim, (int32_t)shape.count, &at);
     if (status != TN_OK)
         return status;
-    whole.dtype = TN_I64;
-    places = tn__common_spread(tn_arange(x, 0, n, &whole), shape, at);
+    places = tn__common_spread(tn_arange(x, 0, n, 1, TN_I64), shape, at);
     for (int64_t step = 1; step < n && x != NULL && places != NULL; step *= 2) {
         int64_t rest = n - step;
         tn_tensor *a = tn_narrow(x, at, 0, rest), *b = tn_narrow(x, at, step, rest);

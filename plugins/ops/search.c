@@ -135,11 +135,9 @@ static tn_status bucketize_infer(tn_infer *infer)
 static tn_status bucketize_decompose(const tn_decompose *call)
 {
     const tn_bucketize_options *o = call->options;
-    tn_searchsorted_options same = TN_SEARCHSORTED_OPTIONS;
 
-    same.out_int32 = o->out_int32;
-    same.right = o->right;
-    return tn__common_given(call->out, tn_searchsorted(call->in[1], call->in[0], TN_NONE, &same));
+    return tn__common_given(
+        call->out, tn_searchsorted(call->in[1], call->in[0], TN_NONE, o->out_int32, o->right));
 }
 
 static tn_status isin_infer(tn_infer *infer)
@@ -155,16 +153,14 @@ static tn_status isin_decompose(const tn_decompose *call)
     const tn_isin_options *o = call->options;
     tn_tensor *x = call->in[0], *tests = call->in[1], *order, *at, *equal;
     int64_t n = tn_tensor_numel(tests);
-    tn_sort_options along = TN_SORT_OPTIONS;
 
     if (n == 0)
         return tn__common_given(
             call->out, tn_tensor_full(tn_tensor_shape(x), o->invert, TN_BOOL, tn_tensor_device(x)));
-    along.dim = 0;
-    if (tn_sort(tn_reshape(tests, TN_SHAPE(n)), &along, &tests, &order) != TN_OK)
+    if (tn_sort(tn_reshape(tests, TN_SHAPE(n)), &tests, &order, 0) != TN_OK)
         return tn_error_last_code();
     x = tn_reshape(x, TN_SHAPE(tn_tensor_numel(x)));
-    at = tn_searchsorted(tests, x, TN_NONE, NULL);
+    at = tn_searchsorted(tests, x);
     at = tn_where(is_at_most(at, n - 1), at, number(at, 0));
     equal = tn_eq(tn_gather(tests, at, 0), x);
     equal = tn_reshape(equal, tn_tensor_shape(call->in[0]));

@@ -252,14 +252,11 @@ static tn_status flip_derive(tn_derive *d)
 static tn_status flip_decompose(const tn_decompose *call)
 {
     const tn_flip_options *o = call->options;
-    tn_arange_options back = TN_ARANGE_OPTIONS;
     tn_tensor *y = call->in[0];
-    back.step = TN_SCALAR(-1);
     if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
         return tn__common_given(call->out, tn_copy(y));
     for (int64_t i = 0; i < o->dims.count && y != NULL; i++)
-        y = tn_index_select(y,
-                            tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
+        y = tn_index_select(y, tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, -1),
                             o->dims.at[i]);
     if (tn__channels_image(tn_tensor_view(call->in[0])))
         y = tn__channels_copied(y);
@@ -304,7 +301,7 @@ static tn_status roll_derive(tn_derive *d)
 
         if (!flat)
             one.dims = (tn_ints){ &o->dims.at[i], 1 };
-        gx = tn_roll(gx, (tn_ints){ back, 1 }, &one);
+        gx = tn_roll(gx, ((tn_ints){ back, 1 }), one.dims);
     }
     d->gin[0] = gx;
     return gx != NULL ? TN_OK : tn_error_last_code();

@@ -61,7 +61,7 @@ static tn_status narrow_derive(tn_derive *d)
     int64_t start = o->start;
 
     if (sum != NULL) {
-        if (tn_add_(tn_narrow(sum, o->dim, start, o->length), d->gout[0], NULL) != NULL)
+        if (tn_add_(tn_narrow(sum, o->dim, start, o->length), d->gout[0]) != NULL)
             d->gin[0] = sum;
         return TN_OK;
     }
@@ -145,16 +145,14 @@ static tn_status select_infer(tn_infer *infer)
 static tn_status select_decompose(const tn_decompose *call)
 {
     const tn_select_options *o = call->options;
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
     int64_t dims[1];
     int32_t dim;
     tn_status status = select_range(tn_tensor_view(call->in[0]), o, &dim);
     if (status != TN_OK)
         return status;
     dims[0] = dim;
-    squeeze.dims = (tn_ints){ dims, 1 };
-    return tn__common_given(call->out,
-                            tn_squeeze(tn_narrow(call->in[0], dim, o->index, 1), &squeeze));
+    return tn__common_given(
+        call->out, tn_squeeze(tn_narrow(call->in[0], dim, o->index, 1), ((tn_ints){ dims, 1 })));
 }
 
 /* Returns the gradient of a view in which each element occurs at most once: writes gy through
@@ -167,7 +165,7 @@ static tn_tensor *put_into(tn_tensor *gx, tn_tensor *view, tn_tensor *gy)
 /* Like put_into(), if other uses gave a gradient already: adds gy to `sum` through `view`. */
 static tn_tensor *add_into(tn_tensor *sum, tn_tensor *view, tn_tensor *gy)
 {
-    return tn_add_(view, gy, NULL) != NULL ? sum : NULL;
+    return tn_add_(view, gy) != NULL ? sum : NULL;
 }
 
 /* Returns the gradient of a view in which elements may occur several times. `places` is the same
@@ -188,7 +186,7 @@ static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
 
 static tn_tensor *numbers(tn_tensor *like, tn_ints shape)
 {
-    return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape), NULL), shape);
+    return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape)), shape);
 }
 
 static int64_t bound(int64_t at, int64_t size, int64_t otherwise)
@@ -244,7 +242,7 @@ static tn_status slice_derive(tn_derive *d)
     if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
         return tn_error_last_code();
     if (sum != NULL) {
-        d->gin[0] = add_into(sum, tn_slice(sum, dim, o), d->gout[0]);
+        d->gin[0] = add_into(sum, tn_slice(sum, dim, o->start, o->end, o->step), d->gout[0]);
     } else if (o->step == 1) {
         int64_t start = bound(o->start, shape.at[dim], 0);
 
@@ -254,7 +252,7 @@ static tn_status slice_derive(tn_derive *d)
     } else {
         tn_tensor *gx = tn__common_zeros(d->gout[0], shape);
 
-        d->gin[0] = put_into(gx, tn_slice(gx, dim, o), d->gout[0]);
+        d->gin[0] = put_into(gx, tn_slice(gx, dim, o->start, o->end, o->step), d->gout[0]);
     }
     return TN_OK;
 }
@@ -297,14 +295,15 @@ static tn_status diagonal_infer(tn_infer *infer)
 
 static tn_status diagonal_derive(tn_derive *d)
 {
+    const tn_diagonal_options *o = d->options;
     tn_tensor *gx = tn__common_sum(d);
 
     if (gx != NULL) {
-        d->gin[0] = add_into(gx, tn_diagonal(gx, d->options), d->gout[0]);
+        d->gin[0] = add_into(gx, tn_diagonal(gx, o->offset, o->dim1, o->dim2), d->gout[0]);
         return TN_OK;
     }
     gx = tn__common_zeros(d->gout[0], tn__common_in_shape(d, 0));
-    d->gin[0] = put_into(gx, tn_diagonal(gx, d->options), d->gout[0]);
+    d->gin[0] = put_into(gx, tn_diagonal(gx, o->offset, o->dim1, o->dim2), d->gout[0]);
     return TN_OK;
 }
 
@@ -352,7 +351,6 @@ static tn_status unfold_derive(tn_derive *d)
 {
     const tn_unfold_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
-    tn_slice_options every = TN_SLICE_OPTIONS;
     tn_tensor *gx, *ok;
     int32_t dim;
 
@@ -365,11 +363,9 @@ static tn_status unfold_derive(tn_derive *d)
         return tn_error_last_code();
     gx = tn__common_sum(d);
     ok = gx = gx != NULL ? gx : tn__common_zeros(d->gout[0], shape);
-    every.step = o->step;
     for (int64_t k = 0; k < o->window && ok != NULL; k++) { /* position k of all windows */
-        every.start = k;
-        every.end = shape.at[dim] - o->window + k + 1;
-        ok = tn_add_(tn_slice(gx, dim, &every), tn_select(d->gout[0], -1, k), NULL);
+        ok = tn_add_(tn_slice(gx, dim, k, shape.at[dim] - o->window + k + 1, o->step),
+                     tn_select(d->gout[0], -1, k));
     }
     d->gin[0] = ok != NULL ? gx : NULL;
     return ok != NULL ? TN_OK : tn_error_last_code();

@@ -15,20 +15,12 @@ static tn_status dim_infer(tn_infer *infer)
 
 static tn_tensor *sum_along(tn_tensor *x, int64_t dim)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
-
-    o.dims = (tn_ints){ &dim, 1 };
-    o.keepdim = true;
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(dim), true);
 }
 
 static tn_tensor *largest_along(tn_tensor *x, int64_t dim)
 {
-    tn_amax_options o = TN_AMAX_OPTIONS;
-
-    o.dims = (tn_ints){ &dim, 1 };
-    o.keepdim = true;
-    return tn_amax(x, &o);
+    return tn_amax(x, TN_INTS(dim), true);
 }
 
 static tn_status softmax_decompose(const tn_decompose *call)
@@ -37,8 +29,8 @@ static tn_status softmax_decompose(const tn_decompose *call)
     tn_tensor *e;
     if (tn_tensor_numel(call->in[0]) == 0)
         return tn__common_given(call->out, tn_copy(call->in[0]));
-    e = tn_exp(tn_sub(call->in[0], largest_along(call->in[0], dim), NULL));
-    return tn__common_given(call->out, tn_div(e, sum_along(e, dim), NULL));
+    e = tn_exp(tn_sub(call->in[0], largest_along(call->in[0], dim)));
+    return tn__common_given(call->out, tn_div(e, sum_along(e, dim)));
 }
 
 static tn_status softmax_derive(tn_derive *d)
@@ -53,8 +45,7 @@ static tn_status softmax_grad_decompose(const tn_decompose *call)
     int64_t dim = ((const tn_softmax_grad_options *)call->options)->dim;
     return tn__common_given(
         call->out,
-        tn_mul(call->in[1],
-               tn_sub(call->in[0], sum_along(tn_mul(call->in[0], call->in[1]), dim), NULL)));
+        tn_mul(call->in[1], tn_sub(call->in[0], sum_along(tn_mul(call->in[0], call->in[1]), dim))));
 }
 
 static tn_status log_softmax_decompose(const tn_decompose *call)
@@ -63,9 +54,8 @@ static tn_status log_softmax_decompose(const tn_decompose *call)
     tn_tensor *shifted;
     if (tn_tensor_numel(call->in[0]) == 0)
         return tn__common_given(call->out, tn_copy(call->in[0]));
-    shifted = tn_sub(call->in[0], largest_along(call->in[0], dim), NULL);
-    return tn__common_given(call->out,
-                            tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim)), NULL));
+    shifted = tn_sub(call->in[0], largest_along(call->in[0], dim));
+    return tn__common_given(call->out, tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim))));
 }
 
 static tn_status log_softmax_derive(tn_derive *d)
@@ -88,8 +78,7 @@ static tn_status log_softmax_grad_decompose(const tn_decompose *call)
 {
     int64_t dim = ((const tn_log_softmax_grad_options *)call->options)->dim;
     return tn__common_given(
-        call->out,
-        tn_sub(call->in[0], tn_mul(tn_exp(call->in[1]), sum_along(call->in[0], dim)), NULL));
+        call->out, tn_sub(call->in[0], tn_mul(tn_exp(call->in[1]), sum_along(call->in[0], dim))));
 }
 
 static tn_status softmin_infer(tn_infer *infer)
@@ -120,25 +109,20 @@ static tn_status gumbel_softmax_infer(tn_infer *infer)
 static tn_status gumbel_softmax_decompose(const tn_decompose *call)
 {
     const tn_gumbel_softmax_options *o = call->options;
-    tn_uniform_options draw = TN_UNIFORM_OPTIONS;
-    tn_argmax_options most = TN_ARGMAX_OPTIONS;
     tn_tensor *g, *soft, *best, *hard;
     /* Gumbel noise -log(-log u); u is never 0 */
-    draw.low = 0x1p-24;
-    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(call->in[0]), &draw)))));
-    soft = tn_softmax(tn_mul_scalar(tn_add(call->in[0], g, NULL), 1 / o->tau), o->dim);
+    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(call->in[0]), 0x1p-24)))));
+    soft = tn_softmax(tn_mul_scalar(tn_add(call->in[0], g), 1 / o->tau), o->dim);
     if (!o->hard || soft == NULL)
         return tn__common_given(call->out, soft);
-    most.dim = o->dim;
-    most.keepdim = true;
-    best = tn_argmax(tn_detach(soft), &most);
+    best = tn_argmax(tn_detach(soft), o->dim, true);
     if (best == NULL)
         return tn_error_last_code();
     hard = tn_scatter(
         tn__common_zeros(soft, tn_tensor_shape(soft)), best,
         tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),
         o->dim);
-    return tn__common_given(call->out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
+    return tn__common_given(call->out, tn_add(tn_sub(hard, tn_detach(soft)), soft));
 }
 TN__OP(softmax, .infer = dim_infer, .derive = softmax_derive, .decompose = softmax_decompose);
 TN__OP(log_softmax, .infer = dim_infer, .derive = log_softmax_derive,

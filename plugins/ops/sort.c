@@ -60,11 +60,8 @@ static tn_status topk_derive(tn_derive *d)
 static tn_status topk_decompose(const tn_decompose *call)
 {
     const tn_topk_options *o = call->options;
-    tn_sort_options order = TN_SORT_OPTIONS;
     tn_status status;
-    order.dim = o->dim;
-    order.descending = o->largest;
-    status = tn_sort(call->in[0], &order, &call->out[0], &call->out[1]);
+    status = tn_sort(call->in[0], &call->out[0], &call->out[1], o->dim, o->largest);
     for (int i = 0; i < 2 && status == TN_OK && tn_tensor_ndim(call->in[0]) > 0; i++) {
         call->out[i] = tn_copy(tn_narrow(call->out[i], o->dim, 0, o->k));
         status = call->out[i] != NULL ? TN_OK : tn_error_last_code();

@@ -30,10 +30,7 @@ static tn_status rank_derive(tn_derive *d, int64_t dim, bool keepdim)
 /* Sorts along dim. */
 static tn_status sorted(tn_tensor *x, int64_t dim, tn_tensor **values, tn_tensor **order)
 {
-    tn_sort_options o = TN_SORT_OPTIONS;
-
-    o.dim = dim;
-    return tn_sort(x, &o, values, order);
+    return tn_sort(x, values, order, dim);
 }
 
 /* Outputs the elements of `values` and of `order`, their indices, at `places`, which has dimension
@@ -41,14 +38,11 @@ static tn_status sorted(tn_tensor *x, int64_t dim, tn_tensor **values, tn_tensor
 static tn_status taken(tn_tensor *values, tn_tensor *order, tn_tensor *places, int64_t dim,
                        bool keepdim, tn_tensor **out)
 {
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
-
-    squeeze.dims = (tn_ints){ &dim, 1 };
     out[0] = tn_gather(values, places, dim);
     out[1] = tn_gather(order, places, dim);
     if (!keepdim && out[0] != NULL && tn_tensor_ndim(values) > 0) {
-        out[0] = tn_squeeze(out[0], &squeeze);
-        out[1] = tn_squeeze(out[1], &squeeze);
+        out[0] = tn_squeeze(out[0], TN_INTS(dim));
+        out[1] = tn_squeeze(out[1], TN_INTS(dim));
     }
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
@@ -75,11 +69,7 @@ static int64_t length(const tn_tensor *x, int64_t dim)
 /* For each line of x, the number of its elements that are not NaN; dimension dim has size 1. */
 static tn_tensor *numbers_of(tn_tensor *x, int64_t dim)
 {
-    tn_sum_options sum = TN_SUM_OPTIONS;
-
-    sum.dims = (tn_ints){ &dim, 1 };
-    sum.keepdim = true;
-    return tn_sum(tn_logical_not(tn_isnan(x)), &sum);
+    return tn_sum(tn_logical_not(tn_isnan(x)), TN_INTS(dim), true);
 }
 
 /* ---- kthvalue ---- */
@@ -158,16 +148,14 @@ static tn_status middle(const tn_decompose *call, int64_t dim, bool keepdim, boo
 {
     tn_tensor *x = call->in[0], *values, *order, *places, *count;
     int64_t n = length(x, dim);
-    tn_div_options down = TN_DIV_OPTIONS;
     tn_status status = sorted(x, dim, &values, &order);
     if (status != TN_OK)
         return status;
-    down.rounding_mode = "floor";
     places = same_place(x, dim, (n - 1) / 2);
     if (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) {
         count = numbers_of(x, dim);
         if (skip_nan)
-            places = tn_div(at_least(add_number(count, -1), 0), number(count, 2), &down);
+            places = tn_div(at_least(add_number(count, -1), 0), number(count, 2), "floor");
         else
             places = tn_where(tn_lt(count, number(count, n)), count, places);
     }
@@ -206,7 +194,7 @@ static tn_status median_decompose(const tn_decompose *call)
     if (tn_tensor_numel(x) == 0)
         return tn__common_given(call->out, tn_tensor_full((tn_ints){ NULL, 0 }, (double)NAN,
                                                           tn_tensor_dtype(x), tn_tensor_device(x)));
-    return tn_median_dim(x, 0, NULL, &call->out[0], &place);
+    return tn_median_dim(x, 0, &call->out[0], &place);
 }
 
 static tn_status nanmedian_decompose(const tn_decompose *call)
@@ -216,7 +204,7 @@ static tn_status nanmedian_decompose(const tn_decompose *call)
         return tn_error_last_code();
     if (tn_tensor_numel(x) == 0)
         return median_decompose(call);
-    return tn_nanmedian_dim(x, 0, NULL, &call->out[0], &place);
+    return tn_nanmedian_dim(x, 0, &call->out[0], &place);
 }
 
 /* Distributes the gradient evenly among the elements that are equal to the result, or NaN as it
@@ -224,7 +212,6 @@ static tn_status nanmedian_decompose(const tn_decompose *call)
 static tn_status median_derive(tn_derive *d)
 {
     tn_tensor *x = d->in[0], *y = d->out[0], *mask;
-    tn_sum_options all = TN_SUM_OPTIONS;
 
     if (x == NULL || y == NULL)
         return tn_error_last_code();
@@ -232,7 +219,7 @@ static tn_status median_derive(tn_derive *d)
     if (mask == NULL)
         return tn_error_last_code();
     mask = tn_cast(mask, tn_tensor_dtype(x));
-    d->gin[0] = tn_mul(mask, divide(d->gout[0], tn_sum(mask, &all)));
+    d->gin[0] = tn_mul(mask, divide(d->gout[0], tn_sum(mask)));
     return TN_OK;
 }
 
@@ -259,8 +246,6 @@ static tn_status mode_decompose(const tn_decompose *call)
 {
     const tn_mode_options *o = call->options;
     tn_tensor *x = call->in[0], *values, *order, *places, *first, *begins, *parts[2];
-    tn_argmax_options most = TN_ARGMAX_OPTIONS;
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
     int64_t n = length(x, o->dim);
     int32_t at;
     tn_status status = sorted(x, o->dim, &values, &order);
@@ -271,17 +256,14 @@ static tn_status mode_decompose(const tn_decompose *call)
     status = tn__common_dim(o->dim, tn_tensor_ndim(x), &at);
     if (status != TN_OK)
         return status;
-    whole.dtype = TN_I64;
-    places = tn__common_spread(tn_arange(x, 0, n, &whole), tn_tensor_shape(x), at);
+    places = tn__common_spread(tn_arange(x, 0, n, 1, TN_I64), tn_tensor_shape(x), at);
     parts[0] = tn_narrow(places, at, 0, 1);
     parts[1] = tn_where(tn_ne(tn_narrow(values, at, 1, n - 1), tn_narrow(values, at, 0, n - 1)),
                         tn_narrow(places, at, 1, n - 1), number(places, 0));
     status = tn_cummax(tn_cat(parts, 2, at), at, &begins, &first);
     if (status != TN_OK)
         return status;
-    most.dim = o->dim;
-    most.keepdim = true;
-    return taken(values, order, tn_argmax(minus(places, begins), &most), o->dim, o->keepdim,
+    return taken(values, order, tn_argmax(minus(places, begins), o->dim, true), o->dim, o->keepdim,
                  call->out);
 }
 
@@ -357,8 +339,8 @@ static tn_status fractions_fit(tn_tensor *q)
 
     if (tn_tensor_numel(q) == 0)
         return TN_OK;
-    if (tn_tensor_scalar(tn_amin(q, NULL), &least) != TN_OK ||
-        tn_tensor_scalar(tn_amax(q, NULL), &most) != TN_OK)
+    if (tn_tensor_scalar(tn_amin(q), &least) != TN_OK ||
+        tn_tensor_scalar(tn_amax(q), &most) != TN_OK)
         return tn_error_last_code();
     low = tn_scalar_as_float(least);
     high = tn_scalar_as_float(most);

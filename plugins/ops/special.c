@@ -130,7 +130,8 @@ DERIVE(logit, logit_gradient(gy, x, o->eps))
 
 #define PI 3.14159265358979323846
 
-/* For real x the sine gets the fraction of x / 2, because pi x is not exact. */
+/* sin(pi x). Real x is first reduced to [-1, 1] by subtracting a multiple of 2, because pi x is
+ * rounded. */
 static tn_tensor *sine(tn_tensor *x)
 {
     if (x == NULL || tn__is_complex(tn_tensor_dtype(x)))

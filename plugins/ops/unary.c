@@ -11,13 +11,13 @@ static tn_status exp_derive(tn_derive *d)
 
 static tn_status log_derive(tn_derive *d)
 {
-    d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[0]), NULL);
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[0]));
     return TN_OK;
 }
 
 static tn_status sqrt_derive(tn_derive *d)
 {
-    d->gin[0] = tn_div(d->gout[0], tn__common_conj(tn_mul_scalar(d->out[0], 2.0)), NULL);
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(tn_mul_scalar(d->out[0], 2.0)));
     return TN_OK;
 }
 TN__OP(exp, .infer = tn__common_unary, .derive = exp_derive, TN__PARTS(exp));
@@ -69,7 +69,7 @@ DERIVE(round, tn_fill(gy, 0.0))
 TN__OP(round, .infer = tn__common_unary, .derive = round_derive);
 
 DERIVE(frac, gy)
-DECOMPOSE(frac, tn_sub(x, tn_trunc(x), NULL))
+DECOMPOSE(frac, tn_sub(x, tn_trunc(x)))
 TN__OP(frac, .infer = tn__common_unary, .derive = frac_derive, .decompose = frac_decompose);
 DERIVE(square, tn__common_chain(gy, times(x, 2.0)))
 DECOMPOSE(square, tn_mul(x, x))

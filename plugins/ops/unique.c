@@ -67,7 +67,7 @@ static tn_status groups(tn_tensor *starts, tn_tensor *order, tn_ints shape, stru
     n = tn_tensor_numel(starts);
     out[1] = out[2] = tn__common_zeros(places, TN_SHAPE(0));
     if (asked.inverse) {
-        tn_tensor *group = add_number(tn_cumsum(starts, 0, NULL), -1);
+        tn_tensor *group = add_number(tn_cumsum(starts, 0), -1);
 
         if (order != NULL)
             group = tn_scatter(tn__common_nothing(group, TN_SHAPE(n)), order, group, 0);
@@ -90,7 +90,6 @@ static tn_tensor *starts_of(tn_tensor *x)
 {
     int64_t n, one[1] = { 1 };
     tn_tensor *parts[2];
-    tn_any_options in_row = TN_ANY_OPTIONS;
 
     if (x == NULL)
         return NULL;
@@ -99,19 +98,15 @@ static tn_tensor *starts_of(tn_tensor *x)
         return tn_tensor_full(TN_SHAPE(0), 0, TN_BOOL, tn_tensor_device(x));
     parts[0] = tn_tensor_full(TN_SHAPE(1), 1, TN_BOOL, tn_tensor_device(x));
     parts[1] = tn_ne(rows(x, 1, n - 1), rows(x, 0, n - 1));
-    in_row.dims = (tn_ints){ one, 1 };
     if (tn_tensor_ndim(x) > 1)
-        parts[1] = tn_any(parts[1], &in_row);
+        parts[1] = tn_any(parts[1], ((tn_ints){ one, 1 }));
     return tn_cat(parts, 2, 0);
 }
 
 /* Sorts along dimension 0. */
 static tn_status sorted(tn_tensor *x, tn_tensor **values, tn_tensor **order)
 {
-    tn_sort_options down = TN_SORT_OPTIONS;
-
-    down.dim = 0;
-    return tn_sort(x, &down, values, order);
+    return tn_sort(x, values, order, 0);
 }
 
 /* The rank of each element of a matrix within its column, from 0; equal elements have the same
@@ -125,7 +120,7 @@ static tn_tensor *ranks(tn_tensor *x)
         return NULL;
     differ = tn_cast(tn_ne(rows(values, 1, n - 1), rows(values, 0, n - 1)), TN_I64);
     parts[0] = tn__common_zeros(order, TN_SHAPE(1, m));
-    parts[1] = tn_cumsum(differ, 0, NULL);
+    parts[1] = tn_cumsum(differ, 0);
     return tn_scatter(tn__common_nothing(order, TN_SHAPE(n, m)), order, tn_cat(parts, 2, 0), 0);
 }
 
@@ -239,8 +234,8 @@ static tn_status bincount_decompose(const tn_decompose *call)
     if (n > 0) {
         tn_scalar least, most;
 
-        if (tn_tensor_scalar(tn_amin(x, NULL), &least) != TN_OK ||
-            tn_tensor_scalar(tn_amax(x, NULL), &most) != TN_OK)
+        if (tn_tensor_scalar(tn_amin(x), &least) != TN_OK ||
+            tn_tensor_scalar(tn_amax(x), &most) != TN_OK)
             return tn_error_last_code();
         if (tn_scalar_as_int(least) < 0)
             return tn_fail(
@@ -289,8 +284,8 @@ static tn_status read_range(tn_tensor *x, double *min, double *max)
     tn_scalar least, most;
 
     if (*min == *max && tn_tensor_numel(x) > 0) {
-        if (tn_tensor_scalar(tn_amin(x, NULL), &least) != TN_OK ||
-            tn_tensor_scalar(tn_amax(x, NULL), &most) != TN_OK)
+        if (tn_tensor_scalar(tn_amin(x), &least) != TN_OK ||
+            tn_tensor_scalar(tn_amax(x), &most) != TN_OK)
             return tn_error_last_code();
         *min = tn_scalar_as_float(least);
         *max = tn_scalar_as_float(most);

@@ -54,7 +54,6 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
 tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, bool replicate)
 {
     int64_t sizes[2 * TN__WINDOW_DIMS];
-    tn_pad_options edges = TN_PAD_OPTIONS;
     bool any = false;
 
     for (int32_t i = 0; i < s->dims; i++) {
@@ -65,21 +64,18 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
         pair[1] = after > 0 ? after : 0;
         any |= pair[0] > 0 || pair[1] > 0;
     }
-    edges.value = TN_SCALAR(value);
-    edges.mode = replicate ? "replicate" : "constant";
     if (any)
-        x = tn_pad(x, (tn_ints){ sizes, 2 * s->dims }, &edges);
+        x = tn_pad(x, ((tn_ints){ sizes, 2 * s->dims }), replicate ? "replicate" : "constant",
+                   value);
     for (int32_t i = 0; i < s->dims && x != NULL; i++) {
-        tn_slice_options every = TN_SLICE_OPTIONS;
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
 
         x = tn_unfold(x, 2 + i, reach, s->stride[i]);
         /* There may be more windows than s->count if strides skip the end of the padding. */
         if (x != NULL && tn_tensor_size(x, 2 + i) > s->count[i])
             x = tn_narrow(x, 2 + i, 0, s->count[i]);
-        every.step = s->dilation[i];
         if (s->dilation[i] > 1)
-            x = tn_slice(x, -1, &every);
+            x = tn_slice(x, -1, INT64_MIN, INT64_MIN, s->dilation[i]);
     }
     return x;
 }
@@ -91,7 +87,7 @@ tn_tensor *tn__window_places(tn_tensor *like, const tn__window *s)
     for (int32_t i = 0; i < s->dims; i++)
         shape[2 + i] = s->size[i];
     return tn__window_windows(
-        tn_reshape(tn_arange(like, 0, (double)tn__window_product(s->size, s->dims), NULL),
+        tn_reshape(tn_arange(like, 0, (double)tn__window_product(s->size, s->dims)),
                    (tn_ints){ shape, 2 + s->dims }),
         s, 0, true);
 }
@@ -103,11 +99,9 @@ tn_tensor *tn__window_batched(tn_tensor *x, int32_t dims)
 
 tn_tensor *tn__window_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x)
 {
-    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
     int64_t first[1] = { 0 };
 
-    o.dims = (tn_ints){ first, 1 };
-    return y == NULL || tn_tensor_ndim(x) != dims + 1 ? y : tn_squeeze(y, &o);
+    return y == NULL || tn_tensor_ndim(x) != dims + 1 ? y : tn_squeeze(y, ((tn_ints){ first, 1 }));
 }
 
 tn_status tn__window_check(const tn_view *x, int32_t dims)

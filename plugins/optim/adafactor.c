@@ -100,20 +100,15 @@ static tn_tensor *state_of(const struct one *one, const char *name, int64_t dim)
 /* state = state + weight * (mean of g^2 along dim - state) */
 static tn_tensor *average(tn_tensor *state, tn_tensor *squares, int64_t dim, double weight)
 {
-    tn_mean_options o = TN_MEAN_OPTIONS;
-
-    o.dims = (tn_ints){ &dim, 1 };
-    o.keepdim = true;
-    return state == NULL ? NULL
-                         : tn_copy_(state, tn_lerp_scalar(state, tn_mean(squares, &o), weight));
+    return state == NULL
+               ? NULL
+               : tn_copy_(state,
+                          tn_lerp_scalar(state, tn_mean(squares, TN_INTS(dim), true), weight));
 }
 
 static tn_tensor *at_least(tn_tensor *x, double least)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = tn_scalar_float(least);
-    return tn_clamp(x, &o);
+    return tn_clamp(x, tn_scalar_float(least));
 }
 
 /* Returns the estimate of the variance, after the averages were updated. */
@@ -122,7 +117,6 @@ static tn_tensor *variance(const struct one *one, tn_tensor *g, double least)
     double weight = pow((double)one->steps, one->s->beta2_decay);
     int64_t dims = tn_tensor_ndim(one->p), dim = dims - 2;
     tn_tensor *squares = tn_mul(g, g), *row, *column;
-    tn_mean_options o = TN_MEAN_OPTIONS;
 
     if (squares == NULL)
         return NULL;
@@ -135,20 +129,17 @@ static tn_tensor *variance(const struct one *one, tn_tensor *g, double least)
     column = average(state_of(one, "col_var", dim), squares, dim, weight);
     if (row == NULL || column == NULL)
         return NULL;
-    o.dims = (tn_ints){ &dim, 1 };
-    o.keepdim = true;
-    return tn_div(tn_mul(row, column), at_least(tn_mean(row, &o), least), NULL);
+    return tn_div(tn_mul(row, column), at_least(tn_mean(row, TN_INTS(dim), true), least));
 }
 
 /* Returns the root of the mean of squares, a 0-d tensor of float32 or float64. */
 static tn_tensor *rms(tn_tensor *x)
 {
-    tn_norm_options o = TN_NORM_OPTIONS;
-
     if (x == NULL)
         return NULL;
-    o.dtype = tn_tensor_dtype(x) == TN_F64 ? TN_F64 : TN_F32;
-    return tn_mul_scalar(tn_norm(x, &o), 1 / sqrt((double)tn_tensor_numel(x)));
+    return tn_mul_scalar(
+        tn_norm(x, 2.0, tn_no_ints(), false, tn_tensor_dtype(x) == TN_F64 ? TN_F64 : TN_F32),
+        1 / sqrt((double)tn_tensor_numel(x)));
 }
 
 static tn_status step_one(const struct one *one)
@@ -162,8 +153,8 @@ static tn_status step_one(const struct one *one)
     if (s->weight_decay != 0 && tn_mul_scalar_(one->p, 1 - s->lr * s->weight_decay) == NULL)
         return tn_error_last_code();
     u = tn_mul(tn_rsqrt(at_least(variance(one, g, least), least * least)), g);
-    a = tn_div(a, at_least(tn_mul_scalar(rms(u), 1 / s->d), 1), NULL);
-    if (a == NULL || tn_sub_(one->p, tn_mul(u, tn_cast(a, tn_tensor_dtype(u))), NULL) == NULL)
+    a = tn_div(a, at_least(tn_mul_scalar(rms(u), 1 / s->d), 1));
+    if (a == NULL || tn_sub_(one->p, tn_mul(u, tn_cast(a, tn_tensor_dtype(u)))) == NULL)
         return tn_error_last_code();
     return TN_OK;
 }

@@ -58,7 +58,8 @@ static tn_status run(const struct optim_call *call)
     o.eps = s->eps;
     o.weight_decay = s->weight_decay;
     o.maximize = s->maximize;
-    return tn_adagrad_step(call->step, call->rate, call->list, call->n, &o);
+    return tn_adagrad_step(call->step, call->rate, call->list, call->n, o.step, o.lr, o.lr_decay,
+                           o.eps, o.weight_decay, o.maximize);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

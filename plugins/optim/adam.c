@@ -57,7 +57,8 @@ static tn_status run(const struct optim_call *call, bool decoupled)
     o.amsgrad = s->amsgrad;
     o.maximize = s->maximize;
     o.decoupled = decoupled;
-    return tn_adam_step(call->step, call->rate, call->list, call->n, &o);
+    return tn_adam_step(call->step, call->rate, call->list, call->n, o.step, o.lr, o.beta1, o.beta2,
+                        o.eps, o.weight_decay, o.amsgrad, o.maximize, o.decoupled);
 }
 
 static tn_status run_adam(const struct optim_call *call)

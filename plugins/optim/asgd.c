@@ -56,14 +56,11 @@ static tn_status advance(const struct optim_call *call)
         eta = tn_fill_(eta, s->lr / pow(1 + s->lambd * s->lr * t, s->alpha));
         mu = tn_fill_(mu, from > 1 ? 1 / from : 1);
     } else {
-        tn_clamp_options least = TN_CLAMP_OPTIONS;
-
-        least.min = tn_scalar_float(1);
         step = tn_cast(call->step, tn_tensor_dtype(eta));
         lr = tn_cast(call->rate, tn_tensor_dtype(eta));
         power = tn_log1p(tn_mul_scalar(tn_mul(lr, step), s->lambd));
         eta = tn_copy_(eta, tn_mul(lr, tn_exp(tn_mul_scalar(power, -s->alpha))));
-        mu = tn_copy_(mu, tn_reciprocal(tn_clamp(tn_add_scalar(step, -s->t0), &least)));
+        mu = tn_copy_(mu, tn_reciprocal(tn_clamp(tn_add_scalar(step, -s->t0), tn_scalar_float(1))));
     }
     return eta != NULL && mu != NULL ? TN_OK : tn_error_last_code();
 }
@@ -71,13 +68,10 @@ static tn_status advance(const struct optim_call *call)
 static tn_status run(const struct optim_call *call)
 {
     const struct asgd *s = call->options;
-    tn_asgd_step_options o = TN_ASGD_STEP_OPTIONS;
     tn_status status;
 
-    o.lambd = s->lambd;
-    o.weight_decay = s->weight_decay;
-    o.maximize = s->maximize;
-    status = tn_asgd_step(call->number[0], call->number[1], call->list, call->n, &o);
+    status = tn_asgd_step(call->number[0], call->number[1], call->list, call->n, s->lambd,
+                          s->weight_decay, s->maximize);
     return status == TN_OK ? advance(call) : status;
 }
 

@@ -85,10 +85,7 @@ tn_status lbfgs_dot(tn_tensor *a, tn_tensor *b, double *out)
 
 static tn_status norm_of(tn_tensor *x, double p, double *out)
 {
-    tn_norm_options o = TN_NORM_OPTIONS;
-
-    o.p = p;
-    return item_of(tn_norm(x, &o), out);
+    return item_of(tn_norm(x, p), out);
 }
 
 /* Returns the gradients of all parameters as one vector; a parameter without a gradient counts as
@@ -144,17 +141,15 @@ tn_status lbfgs_evaluate(struct lbfgs_step *step, struct lbfgs_point *point)
 tn_status lbfgs_move(const struct lbfgs_step *step, double t, tn_tensor *direction)
 {
     const tn_step_args *args = step->args;
-    tn_add_options o = TN_ADD_OPTIONS;
     int64_t at = 0;
 
-    o.alpha = tn_scalar_float(t);
     for (int64_t i = 0; i < args->count; i++) {
         tn_tensor *p = optim_real(args->parameters[i]);
         int64_t count = p != NULL ? tn_tensor_numel(p) : 0;
 
         if (p == NULL ||
-            tn_add_(p, tn_reshape(tn_narrow(direction, 0, at, count), tn_tensor_shape(p)), &o) ==
-                NULL)
+            tn_add_(p, tn_reshape(tn_narrow(direction, 0, at, count), tn_tensor_shape(p)),
+                    tn_scalar_float(t)) == NULL)
             return tn_error_last_code();
         at += count;
     }
@@ -356,7 +351,7 @@ static tn_status save(const struct memory *m, int64_t total)
  * curvature is not positive. */
 static tn_status learn(struct memory *m, tn_tensor *gradient)
 {
-    tn_tensor *change = tn_sub(gradient, m->gradient, NULL);
+    tn_tensor *change = tn_sub(gradient, m->gradient);
     tn_tensor *move = tn_mul_scalar(m->direction, m->t);
     double product = 0, square = 0;
     tn_status status = lbfgs_dot(change, move, &product);
@@ -388,13 +383,13 @@ static tn_tensor *direction_of(const struct memory *m, tn_tensor *gradient, tn_t
 
     for (int64_t i = m->count - 1; i >= 0; i--) {
         weights[i] = tn_mul_scalar(tn_dot(m->moves[i], q), m->inverse[i]);
-        q = tn_sub_(q, tn_mul(m->changes[i], weights[i]), NULL);
+        q = tn_sub_(q, tn_mul(m->changes[i], weights[i]));
     }
     r = tn_mul_scalar_(q, m->scale);
     for (int64_t i = 0; i < m->count; i++) {
         tn_tensor *back = tn_mul_scalar(tn_dot(m->changes[i], r), m->inverse[i]);
 
-        r = tn_add_(r, tn_mul(m->moves[i], tn_sub(weights[i], back, NULL)), NULL);
+        r = tn_add_(r, tn_mul(m->moves[i], tn_sub(weights[i], back)));
     }
     return r;
 }

@@ -153,19 +153,17 @@ static tn_status narrow(const struct line *line, int64_t most, const struct lbfg
 static tn_status search(const struct line *line, double t, int64_t most, struct lbfgs_point *at)
 {
     struct lbfgs_point pair[2] = { { 0 } };
-    tn_norm_options largest = TN_NORM_OPTIONS;
     int64_t used = 0;
     bool done = false;
     int low;
     double size;
     tn_status status = enclose(line, t, most, at, pair, &used, &done);
 
-    largest.p = INFINITY;
     low = pair[0].loss <= pair[1].loss ? 0 : 1;
     if (status == TN_OK && !done && used < most) {
         uint64_t mark = tn_error_mark();
 
-        size = tn_tensor_item(tn_norm(line->direction, &largest));
+        size = tn_tensor_item(tn_norm(line->direction, INFINITY));
         status = tn_error_mark() == mark ? narrow(line, most, at, pair, size, used, &low)
                                          : tn_error_last_code();
     }

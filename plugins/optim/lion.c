@@ -44,7 +44,8 @@ static tn_status run(const struct optim_call *call)
     o.beta2 = s->betas.at[1];
     o.weight_decay = s->weight_decay;
     o.maximize = s->maximize;
-    return tn_lion_step(call->rate, call->list, call->n, &o);
+    return tn_lion_step(call->rate, call->list, call->n, o.lr, o.beta1, o.beta2, o.weight_decay,
+                        o.maximize);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

@@ -103,10 +103,7 @@ static tn_tensor *turned(tn_tensor *x)
 static tn_tensor *combined(tn_tensor *x, double scale, tn_tensor *a, tn_tensor *b, double by,
                            bool shorter)
 {
-    tn_add_options o = TN_ADD_OPTIONS;
-
-    o.alpha = tn_scalar_float(by);
-    return rounded(tn_add(tn_mul_scalar(x, scale), tn_matmul(a, b), &o), shorter);
+    return rounded(tn_add(tn_mul_scalar(x, scale), tn_matmul(a, b), tn_scalar_float(by)), shorter);
 }
 
 /* Returns the result of the iterations in bfloat16 that start with u, if the device has a kernel
@@ -167,9 +164,8 @@ static tn_tensor *orthogonal(const struct muon *s, tn_tensor *update)
     least.min = tn_scalar_float(s->eps);
     if (tall)
         u = turned(u);
-    u = rounded(
-        tn_div(u, rounded(tn_clamp(rounded(tn_norm(u, NULL), shorter), &least), shorter), NULL),
-        shorter);
+    u = rounded(tn_div(u, rounded(tn_clamp(rounded(tn_norm(u), shorter), least.min), shorter)),
+                shorter);
     if (shorter && u != NULL)
         y = iterated_short(s, u, &failed);
     if (y != NULL || failed)
@@ -225,7 +221,7 @@ static tn_status step_one(tn_optimizer *self, const struct muon *s, int64_t inde
     update = update != NULL ? orthogonal(s, update) : NULL;
     update = tn_mul_scalar(tn_cast(update, tn_tensor_dtype(p)), s->lr * factor_of(s, shape));
     if (update == NULL || tn_mul_scalar_(p, 1 - s->lr * s->weight_decay) == NULL ||
-        tn_sub_(p, update, NULL) == NULL)
+        tn_sub_(p, update) == NULL)
         return tn_error_last_code();
     return TN_OK;
 }

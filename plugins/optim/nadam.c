@@ -79,7 +79,9 @@ static tn_status run(const struct optim_call *call)
     o.maximize = s->maximize;
     o.decoupled = s->decoupled_weight_decay;
     product = multiplied(call);
-    status = tn_nadam_step(call->step, call->rate, product, call->list, call->n, &o);
+    status = tn_nadam_step(call->step, call->rate, product, call->list, call->n, o.step, o.lr,
+                           o.beta1, o.beta2, o.eps, o.weight_decay, o.momentum_decay, o.maximize,
+                           o.decoupled);
     if (status == TN_OK && tn_copy_(call->number[0], product) == NULL)
         status = tn_error_last_code();
     return status;

@@ -52,7 +52,8 @@ static tn_status run(const struct optim_call *call)
     o.weight_decay = s->weight_decay;
     o.maximize = s->maximize;
     o.decoupled = s->decoupled_weight_decay;
-    return tn_radam_step(call->step, call->rate, call->list, call->n, &o);
+    return tn_radam_step(call->step, call->rate, call->list, call->n, o.step, o.lr, o.beta1,
+                         o.beta2, o.eps, o.weight_decay, o.maximize, o.decoupled);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

@@ -59,7 +59,8 @@ static tn_status run(const struct optim_call *call)
     o.momentum = s->momentum;
     o.centered = s->centered;
     o.maximize = s->maximize;
-    return tn_rmsprop_step(call->rate, call->list, call->n, &o);
+    return tn_rmsprop_step(call->rate, call->list, call->n, o.lr, o.alpha, o.eps, o.weight_decay,
+                           o.momentum, o.centered, o.maximize);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

@@ -45,14 +45,9 @@ static tn_status check(tn_optimizer *self, const void *options)
 static tn_status run(const struct optim_call *call)
 {
     const struct rprop *s = call->options;
-    tn_rprop_step_options o = TN_RPROP_STEP_OPTIONS;
 
-    o.eta_minus = s->etas.at[0];
-    o.eta_plus = s->etas.at[1];
-    o.step_min = s->step_sizes.at[0];
-    o.step_max = s->step_sizes.at[1];
-    o.maximize = s->maximize;
-    return tn_rprop_step(call->list, call->n, &o);
+    return tn_rprop_step(call->list, call->n, s->etas.at[0], s->etas.at[1], s->step_sizes.at[0],
+                         s->step_sizes.at[1], s->maximize);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

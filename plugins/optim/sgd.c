@@ -60,7 +60,8 @@ static tn_status run(const struct optim_call *call)
     o.nesterov = s->nesterov;
     o.maximize = s->maximize;
     o.first = call->fresh; /* the first buffer is the gradient itself, not dampened */
-    return tn_sgd_step(call->rate, call->list, call->n, &o);
+    return tn_sgd_step(call->rate, call->list, call->n, o.lr, o.momentum, o.dampening,
+                       o.weight_decay, o.nesterov, o.maximize, o.first);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

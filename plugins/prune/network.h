@@ -81,7 +81,7 @@ TN_HIDDEN tn_status network_not_known(const network *n, int64_t element, const c
 
 /* Reads a tensor as doubles; the caller frees the array. NULL on failure. */
 TN_HIDDEN double *network_read(tn_tensor *tensor);
-/* Sets any[i] for each slice i along a dimension that has an element for which test() is true. */
+/* Sets any[i] to whether slice i along dimension `dim` has an element for which test() is true. */
 TN_HIDDEN tn_status network_slices(tn_tensor *tensor, int64_t dim, bool (*test)(double value),
                                    uint8_t *any);
 TN_HIDDEN bool network_is_nan(double value);

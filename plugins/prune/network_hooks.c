@@ -48,7 +48,7 @@ static int any_nan(tn_tensor *tensor)
 
     if (!is_floating(tensor))
         return 0;
-    sum = tn_sum(tensor, NULL);
+    sum = tn_sum(tensor);
     values = sum != NULL ? network_read(sum) : NULL;
     if (values == NULL)
         return -1;
@@ -156,7 +156,7 @@ static tn_tensor *spoil(const network_leaf *leaf, const uint8_t *chosen, tn_tens
         added = NULL;
     tn_free(values);
     added = added != NULL ? tn_cast(added, tn_tensor_dtype(tensor)) : NULL;
-    return added != NULL ? tn_add(tensor, added, NULL) : NULL;
+    return added != NULL ? tn_add(tensor, added) : NULL;
 }
 
 tn_status network_after(void *user, tn_module *module, const tn_pack *input, const tn_pack *output,

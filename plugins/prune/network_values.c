@@ -66,7 +66,7 @@ bool network_is_not_zero(double value)
     return value != 0; /* NaN too */
 }
 
-/* Sets any[i] for each slice i along a dimension that has a value for which test() is true. */
+/* Sets any[i] to whether slice i along a dimension has a value for which test() is true. */
 static void find_slices(const double *values, tn_ints shape, int64_t dim,
                         bool (*test)(double value), uint8_t *any)
 {

@@ -59,7 +59,8 @@ static tn_tensor *groups_of(tn_tensor *tensor, int64_t dim, int64_t m)
     return last != NULL ? tn_reshape(last, TN_INTS(-1, m)) : NULL;
 }
 
-/* Entries that are masked already rank below all others, also below 0. */
+/* Returns |scores|, with -1 for entries that are masked already, so that they are smaller than all
+ * others. */
 static tn_tensor *ranks_of(tn_tensor *scores, tn_tensor *mask)
 {
     tn_tensor *sizes = tn_abs(scores), *left = tn_cast(mask, TN_BOOL);
@@ -72,7 +73,6 @@ static tn_tensor *n_of_m(const tn_prune_def *self, const void *data, tn_tensor *
                          tn_tensor *mask)
 {
     const struct n_of_m *s = data;
-    tn_topk_options topk = TN_TOPK_OPTIONS;
     tn_tensor *ranks, *old, *values, *index, *made, *moved;
     int64_t dim = 0;
 
@@ -83,8 +83,7 @@ static tn_tensor *n_of_m(const tn_prune_def *self, const void *data, tn_tensor *
     ranks = ranks_of(scores, mask);
     ranks = ranks != NULL ? groups_of(ranks, dim, s->m) : NULL;
     old = ranks != NULL ? groups_of(mask, dim, s->m) : NULL;
-    topk.largest = false;
-    if (old == NULL || tn_topk(ranks, s->m - s->n, &topk, &values, &index) != TN_OK)
+    if (old == NULL || tn_topk(ranks, s->m - s->n, &values, &index, -1, false) != TN_OK)
         return NULL;
     values = tn_tensor_full(tn_tensor_shape(index), 0, tn_tensor_dtype(mask),
                             tn_tensor_device(mask));

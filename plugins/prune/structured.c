@@ -61,10 +61,9 @@ static tn_status plan(const tn_prune_def *self, const tn_tensor *scores, int64_t
 static tn_tensor *mask_slices(tn_tensor *ranks, tn_tensor *mask, int64_t dim, int64_t count)
 {
     int64_t size = tn_tensor_size(mask, dim);
-    tn_topk_options topk = TN_TOPK_OPTIONS;
     tn_tensor *values, *index, *keep, *kept;
 
-    if (tn_topk(ranks, size - count, &topk, &values, &index) != TN_OK)
+    if (tn_topk(ranks, size - count, &values, &index) != TN_OK)
         return NULL;
     keep = tn_tensor_full(tn_tensor_shape(mask), 0, tn_tensor_dtype(mask), tn_tensor_device(mask));
     kept = tn_index_select(mask, index, dim);
@@ -96,7 +95,7 @@ static tn_tensor *random_slices(const tn_prune_def *self, const void *data, tn_t
     if (count == 0)
         return mask;
     draws = tn_tensor_empty(TN_SHAPE(tn_tensor_size(mask, dim)), TN_F32, tn_tensor_device(mask));
-    draws = draws != NULL ? tn_uniform_(draws, NULL) : NULL;
+    draws = draws != NULL ? tn_uniform_(draws) : NULL;
     return draws != NULL ? mask_slices(draws, mask, dim, count) : NULL;
 }
 
@@ -140,7 +139,6 @@ static tn_tensor *ln_slices(const tn_prune_def *self, const void *data, tn_tenso
                             tn_tensor *mask)
 {
     const struct ln_structured *s = data;
-    tn_norm_options norm = TN_NORM_OPTIONS;
     int64_t dim = 0, count = 0, dims[TN_MAX_DIMS], n = 0;
     tn_tensor *ranks;
 
@@ -151,9 +149,7 @@ static tn_tensor *ln_slices(const tn_prune_def *self, const void *data, tn_tenso
     for (int64_t i = 0; i < tn_tensor_ndim(scores); i++)
         if (i != dim)
             dims[n++] = i;
-    norm.p = order_of(&s->n);
-    norm.dims = (tn_ints){ dims, n };
-    ranks = tn_norm(scores, &norm);
+    ranks = tn_norm(scores, order_of(&s->n), ((tn_ints){ dims, n }));
     return ranks != NULL ? mask_slices(ranks, mask, dim, count) : NULL;
 }
 

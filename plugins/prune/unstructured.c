@@ -22,12 +22,10 @@ static tn_status check(const tn_prune_def *self, const void *data)
 /* Masks `count` entries: the largest or the smallest of a vector. */
 static tn_tensor *mask_first(tn_tensor *ranks, tn_tensor *mask, int64_t count, bool largest)
 {
-    tn_topk_options topk = TN_TOPK_OPTIONS;
     tn_ints shape = tn_tensor_shape(mask);
     tn_tensor *values, *index, *flat = tn_reshape(mask, TN_INTS(-1));
 
-    topk.largest = largest;
-    if (flat == NULL || tn_topk(ranks, count, &topk, &values, &index) != TN_OK)
+    if (flat == NULL || tn_topk(ranks, count, &values, &index, -1, largest) != TN_OK)
         return NULL;
     flat = tn_index_fill(flat, index, 0, 0);
     return flat != NULL ? tn_reshape(flat, shape) : NULL;
@@ -64,7 +62,7 @@ static tn_tensor *random_entries(const tn_prune_def *self, const void *data, tn_
     if (count <= 0)
         return count == 0 ? mask : NULL;
     draws = tn_tensor_empty(TN_SHAPE(size), TN_F32, tn_tensor_device(mask));
-    draws = draws != NULL ? tn_uniform_(draws, NULL) : NULL;
+    draws = draws != NULL ? tn_uniform_(draws) : NULL;
     return draws != NULL ? mask_first(draws, mask, count, true) : NULL;
 }
 

@@ -319,12 +319,13 @@ END
     $text .= "        { NULL, 0, 0, 0, 0 }\n    };\n    return needs;\n}\n";
     $text .= <<'END';
 
-/* Fills an error record with `words`, followed by `more` (may be NULL), and returns `code`. Does not call the host,
- * so that it can be used before the tables are there. */
-TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *plugin, const char *words,
-                                  const char *more)
+/* Fills an error record with the texts that follow `plugin`, of which NULL is the last, and returns `code`. Does not
+ * call the host, so that it can be used before the tables are there. */
+TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *plugin, ...)
 {
     size_t length = 0, room = sizeof error->message - 1;
+    const char *text;
+    va_list texts;
     if (!error)
         return code;
     error->code = code;
@@ -332,12 +333,32 @@ TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *p
     for (; length + 1 < sizeof error->plugin && plugin && plugin[length]; length++)
         error->plugin[length] = plugin[length];
     error->plugin[length] = 0;
-    for (length = 0; length < room && *words; words++)
-        error->message[length++] = *words;
-    for (; more && length < room && *more; more++)
-        error->message[length++] = *more;
+    length = 0;
+    va_start(texts, plugin);
+    while ((text = va_arg(texts, const char *)) != NULL)
+        for (; length < room && *text; text++)
+            error->message[length++] = *text;
+    va_end(texts);
     error->message[length] = 0;
     return code;
+}
+
+/* A number as text, for tn_plugin_refuse. */
+struct tn_plugin_number {
+    char text[11];
+};
+
+TN_API struct tn_plugin_number tn_plugin_number(uint32_t value)
+{
+    struct tn_plugin_number number;
+    uint32_t rest = value;
+    int length = 1;
+    while ((rest /= 10) != 0)
+        length++;
+    number.text[length] = 0;
+    for (; length > 0; value /= 10)
+        number.text[--length] = (char)('0' + value % 10);
+    return number;
 }
 
 /* Returns the table of an interface. Returns NULL and fills `error` if the host does not offer the interface. A
@@ -350,15 +371,46 @@ TN_API const void *tn_plugin_table(const tn_host_info *host, const tn_interface_
     if (!table) {
         tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
                          "the host does not offer the revision that this plugin was compiled for, of interface ",
-                         need->id);
+                         need->id, (const char *)NULL);
         return NULL;
     }
     if (revision == 0 ? size != need->size : size < need->size) {
+        struct tn_plugin_number got = tn_plugin_number(size), expected = tn_plugin_number((uint32_t)need->size);
         tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
-                         "compile the plugin against the headers of this host, which has another draft of interface ", need->id);
+                         "compile the plugin against the headers of this host, which has another draft of interface ",
+                         need->id, ", got ", got.text, " bytes; expected ", expected.text, (const char *)NULL);
         return NULL;
     }
     return table;
+}
+
+/* Checks the arguments of the query. */
+TN_API tn_status tn_plugin_check_host(const tn_plugin *plugin, const tn_host_info *host, const tn_plugin_info *out,
+                                      tn_error *error)
+{
+    const uint32_t least = (uint32_t)(offsetof(tn_plugin_info, needs) + sizeof out->needs);
+    struct tn_plugin_number got, expected;
+    if (!host || !out || host->head.kind != TN_KIND_tn_host_info || out->head.kind != TN_KIND_tn_plugin_info ||
+        !TN_HAS(host, tn_host_info, interface_find) || !host->interface_find)
+        return tn_plugin_refuse(error, TN_ERR_VALUE, plugin->id, "the caller of the query is not a Tenon host",
+                                (const char *)NULL);
+    got = tn_plugin_number(host->head.abi_major);
+    expected = tn_plugin_number(TN_ABI_MAJOR);
+    if (host->head.abi_major != TN_ABI_MAJOR)
+        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id,
+                                "the host has another ABI than this plugin was compiled for, got ", got.text,
+                                " from version ", host->version, "; expected ", expected.text, (const char *)NULL);
+    if (tn_host_links.host && tn_host_links.host != host)
+        return tn_plugin_refuse(error, TN_ERR_REFUSED, plugin->id,
+                                "this plugin already belongs to another copy of libtenon in this process; link one "
+                                "copy only: version of the first ",
+                                tn_host_links.host->version, (const char *)NULL);
+    got = tn_plugin_number(out->head.size);
+    expected = tn_plugin_number(least);
+    if (!TN_HAS(out, tn_plugin_info, needs))
+        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id, "the host's tn_plugin_info is too short, got ",
+                                got.text, " bytes; expected at least ", expected.text, (const char *)NULL);
+    return TN_OK;
 }
 
 /* The body of the exported query function: fetches all tables from the host, then describes the plugin in `out`. */
@@ -368,19 +420,9 @@ TN_API tn_status tn_plugin_export(const tn_plugin *plugin, const tn_build_facts 
     const tn_interface_need *needs = tn_plugin_needs();
     struct tn_host_links links;
     uint32_t limit;
-    if (!host || !out || host->head.kind != TN_KIND_tn_host_info || out->head.kind != TN_KIND_tn_plugin_info ||
-        !TN_HAS(host, tn_host_info, interface_find) || !host->interface_find)
-        return tn_plugin_refuse(error, TN_ERR_VALUE, plugin->id, "the caller of the query is not a Tenon host", NULL);
-    if (host->head.abi_major != TN_ABI_MAJOR)
-        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id,
-                                "the host has another ABI than this plugin was compiled for: host ", host->version);
-    if (tn_host_links.host && tn_host_links.host != host)
-        return tn_plugin_refuse(error, TN_ERR_REFUSED, plugin->id,
-                                "this plugin already belongs to another copy of libtenon in this process; link one "
-                                "copy only: version of the first ",
-                                tn_host_links.host->version);
-    if (!TN_HAS(out, tn_plugin_info, needs))
-        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id, "the host's tn_plugin_info is too short", NULL);
+    tn_status status = tn_plugin_check_host(plugin, host, out, error);
+    if (status != TN_OK)
+        return status;
     links.host = host;
 END
     my $n = 0;

@@ -273,8 +273,8 @@ static void bears_scarce_memory(conform *c)
     { /* a call without failures, so that one-time allocations are done */
         uint64_t scope = tn_scope_begin();
 
-        if (tn_add(conform_device_numbers(device, COUNT), conform_device_numbers(device, COUNT),
-                   NULL) == NULL)
+        if (tn_add(conform_device_numbers(device, COUNT), conform_device_numbers(device, COUNT)) ==
+            NULL)
             conform_skip(c, "the device cannot add: %s", tn_error_text());
         tn_error_clear();
         tn_scope_end(scope);
@@ -290,7 +290,7 @@ static void bears_scarce_memory(conform *c)
         conform_memory_fails(at, true);
         x = conform_device_numbers(device, count);
         if (x != NULL)
-            y = tn_add(x, x, NULL);
+            y = tn_add(x, x);
         if (y != NULL && tn_device_sync(device) != TN_OK)
             y = NULL;
         broke = conform_memory_is_back() > 0;

@@ -139,7 +139,7 @@ static void *works(void *user)
         uint64_t scope = tn_scope_begin();
         int64_t count = 100 + (w->which * 37 + i * 11) % 900;
         tn_tensor *x = conform_device_numbers(w->device, count),
-                  *y = x != NULL ? tn_add(x, x, NULL) : NULL;
+                  *y = x != NULL ? tn_add(x, x) : NULL;
 
         if (y == NULL) {
             w->lacks = x != NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED;
@@ -202,7 +202,7 @@ static void survives_wrong_indices(conform *c)
                              (long long)wrong[i], tn_error_last()->message);
             tn_error_clear();
             if (c->verdict == CONFORM_PASS) {
-                y = tn_add(x, x, NULL);
+                y = tn_add(x, x);
                 if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
                     conform_skip(c, "the device cannot add yet: %s", tn_error_text());
                 else if (y == NULL || !conform_device_doubled(y, 6))
@@ -299,7 +299,7 @@ static void has_properties(conform *c)
     int64_t count;
 
     if (pack == NULL || tn_device_properties(c->plugin->device, pack) != TN_OK) {
-        conform_fail(c, "properties: %s", tn_error_text());
+        conform_fail(c, "properties: the device's list cannot be read: %s", tn_error_text());
         tn_pack_drop(pack);
         return;
     }

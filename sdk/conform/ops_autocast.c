@@ -17,7 +17,7 @@ static double largest(tn_tensor *x)
 
     if (tn_tensor_numel(x) == 0)
         return 0;
-    x = tn_amax(tn_abs(tn_cast(tn_detach(x), TN_F64)), NULL);
+    x = tn_amax(tn_abs(tn_cast(tn_detach(x), TN_F64)));
     return x != NULL && tn_tensor_copy_out(x, &value, sizeof value) == TN_OK ? value : NAN;
 }
 
@@ -43,8 +43,7 @@ static bool close_enough(subject *s, const conform_case *one, tn_dtype low, tn_t
 
     if (!is_floating(plain) || !is_floating(cast) || !isfinite(size))
         return true;
-    gap = largest(
-        tn_sub(tn_cast(tn_detach(plain), TN_F64), tn_cast(tn_detach(cast), TN_F64), NULL));
+    gap = largest(tn_sub(tn_cast(tn_detach(plain), TN_F64), tn_cast(tn_detach(cast), TN_F64)));
     if (gap <= most * (1 + size))
         return true;
     return conform_fail(s->c,

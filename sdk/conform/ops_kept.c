@@ -136,7 +136,7 @@ static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
     tn_prepared *kept;
     bool well = true;
 
-    for (int64_t i = 0; i < one->n_in && i < 64 && one->def->n_outputs == 1 && well; i++) {
+    for (int64_t i = 0; i < one->n_in && i < 64 && one->def->n_outputs > 0 && well; i++) {
         bool known = i == 0 &&
                      (one->def->flags & TN_OP_INPLACE) != 0; /* tested by in_place() in ops.c */
 
@@ -148,12 +148,19 @@ static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
                                           s->device);
         if (into[0] == NULL || tn_tensor_copy_async(into[0], a->in[i]) != TN_OK)
             return failed(s, w, "a copy of an input");
+        for (int32_t k = 1; k < one->def->n_outputs; k++) {
+            into[k] = tn_tensor_empty(tn_tensor_shape(a->out[k]), tn_tensor_dtype(a->out[k]),
+                                      s->device);
+            if (into[k] == NULL)
+                return failed(s, w, "an output");
+        }
         kept = tn_op_prepare(one->op, in, one->n_in, one->options, 0);
         if (kept != NULL && (tn_prepared_kernel(kept)->inplace >> i & 1) != 0) {
-            well = tn_prepared_run_into(kept, in, one->n_in, into, 1) == TN_OK
-                       ? conform_same_bits(s, w, a->out[0], into[0],
-                                           "into an input that `inplace` names")
-                       : failed(s, w, "into an input that `inplace` names");
+            well = tn_prepared_run_into(kept, in, one->n_in, into, one->def->n_outputs) == TN_OK ||
+                   failed(s, w, "into an input that `inplace` names");
+            for (int32_t k = 0; k < one->def->n_outputs && well; k++)
+                well = conform_same_bits(s, w, a->out[k], into[k],
+                                         "into an input that `inplace` names");
             s->c->checks++;
         }
         tn_prepared_drop(kept);

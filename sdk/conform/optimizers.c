@@ -157,9 +157,9 @@ static tn_tensor *evaluate(void *user)
             return NULL;
         if (i == WITHOUT_GRADIENT)
             continue;
-        apart = tn_sub(p, numbers(e->r, i, 1, tn_tensor_dtype(p), tn_tensor_device(p)), NULL);
-        square = tn_mul_scalar(tn_sum(tn_mul(apart, apart), NULL), 0.5 * (i + 1));
-        loss = loss == NULL ? square : tn_add(loss, square, NULL);
+        apart = tn_sub(p, numbers(e->r, i, 1, tn_tensor_dtype(p), tn_tensor_device(p)));
+        square = tn_mul_scalar(tn_sum(tn_mul(apart, apart)), 0.5 * (i + 1));
+        loss = loss == NULL ? square : tn_add(loss, square);
         if (loss == NULL)
             return NULL;
     }

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
-#   B/sdk/include/tenon/ops.h    option structs, defaults, wrappers
-#   B/plugins/ops/schema.h       the schema as data for the definitions, and the list of operators
-#   B/plugins/layers/schema.h    the list of the layers that call a single operator
-#   B/plugins/layers/schema.c    those layers
-#   B/docs/reference/operators.md          the reference page of the operators
-#   B/sdk/operators.json         for bindings
+#   B/sdk/include/tenon/ops.h            option structs, defaults, wrappers
+#   B/plugins/ops/schema.h               the schema as data for the definitions; all operators
+#   B/plugins/layers/from_operators.c    the layers that are lines `layer` of the schema
+#   B/plugins/layers/from_operators.h    the list of these layers
+#   B/docs/reference/operators.md        the reference page of the operators
+#   B/sdk/operators.json                 for bindings
+#   B/tools/wrappers.h                   the wrappers by operator, for C code of graphs
 # Run as perl generate.pl --srcdir S --outdir B. A malformed line is an error that names file and
 # line.
 use strict;
@@ -56,6 +57,7 @@ my %AUTOCAST = map { ("autocast_$_" => "TN_OP_AUTOCAST_\U$_",
 
 my (@families, %seen, %wrappers);
 my ($file, $line_number);
+my $most_arguments = 0; # of all macros that count arguments
 
 sub refuse { die "$file:$line_number: ", @_, "\n"; }
 
@@ -286,8 +288,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{$key} }, $operand;
         } elsif ($key eq 'arg') {
             my ($name, $type, $help) = split ' ', $rest, 3;
-            my $def = defined $name && $name =~ s/=(.*)$// ? $1 : undef;
-            refuse("expected `arg NAME[=DEFAULT] TYPE HELP`, got \"$line\"")
+            refuse("expected `arg NAME TYPE HELP`, got \"$line\"")
                 unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
             refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")")
                 unless $C_TYPE{$type};
@@ -295,8 +296,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             refuse("option $name is given twice")
                 if grep { $_->{name} eq $name } @{ $op->{options} };
             push @{ $op->{options} },
-                { name => $name, type => $type, help => $help, arg => 1, def => $def,
-                  value => defined $def ? (default_of($type, $def))[0] : $ZERO{$type} };
+                { name => $name, type => $type, help => $help, arg => 1, value => $ZERO{$type} };
         } elsif ($key eq 'opt') {
             my ($name, $type, $def, $help) = split ' ', $rest, 4;
             refuse("expected `opt NAME TYPE DEFAULT HELP`, got \"$line\"")
@@ -379,49 +379,98 @@ sub write_file
     rename "$path.new", $path or die "$path: $!\n";
 }
 
-# Returns a macro with the name of the wrapper that converts C numbers to tn_scalar arguments.
-sub conversion
+# Returns the default of an option as an argument of a call, in C and C++.
+sub default_argument
+{
+    my ($option) = @_;
+    my ($type, $value) = ($option->{type}, $option->{value});
+    return $value unless $value =~ /^\{|^TN_SCALAR_INIT/;
+    return 'tn_scalar_none()' if $value eq 'TN_SCALAR_INIT_NONE';
+    return "tn_scalar_\L$1($2)" if $value =~ /^TN_SCALAR_INIT_(INT|FLOAT)\((.*)\)$/;
+    return $option->{none} ? "tn_none_$type()" : "tn_no_$type()";
+}
+
+# Returns the parameters of a wrapper in order, each with its declaration and name, and with its
+# default if it may be left out: inputs, options without a default, the outputs if there are
+# several, options with a default.
+sub parameters
 {
     my ($op, $inplace) = @_;
-    my @args = grep { $_->{arg} } @{ $op->{options} };
-    my ($last) = grep { $args[$_]{type} eq 'scalar' } reverse 0 .. $#args;
-    return '' unless defined $last;
+    my (@all, @outs);
+    push @all, { text => 'tn_tensor *into', name => 'into' } if $inplace && $op->{flags}{into};
+    for my $operand (@{ $op->{in} }) {
+        my ($name, $words) = ($operand->{name}, $operand->{words});
+        if ($words->{list}) {
+            push @all, { text => "tn_tensor *const *$name", name => $name },
+                { text => "int64_t n_$name", name => "n_$name" };
+        } else {
+            push @all, { text => "tn_tensor *$name", name => $name,
+                         def => $words->{optional} ? 'TN_NONE' : undef };
+        }
+    }
+    @outs = map { { text => "tn_tensor **$_->{name}", name => $_->{name} } } @{ $op->{out} }
+        if @{ $op->{out} } > 1;
+    my @options = map { { text => declare($_->{type}, $_->{name}), name => $_->{name},
+                          scalar => $_->{type} eq 'scalar',
+                          def => $_->{arg} ? undef : default_argument($_) } }
+        @{ $op->{options} };
+    push @all, (grep { !defined $_->{def} } @options), @outs, grep { defined $_->{def} } @options;
+    my $last = (grep { !defined $all[$_]{def} } 0 .. $#all)[-1] // -1;
+    delete $all[$_]{def} for 0 .. $last;
+    return @all;
+}
+
+# Returns the macros of C for a wrapper. They add the arguments that are left out, and convert plain
+# numbers to tn_scalar.
+sub macros
+{
+    my ($op, $inplace) = @_;
     my $name = "tn_$op->{wrapper}" . ($inplace ? '_' : '');
-    my @names = map { $_->{words}{list} ? ($_->{name}, "n_$_->{name}") : $_->{name} }
-        @{ $op->{in} };
-    unshift @names, 'into' if $inplace && $op->{flags}{into};
-    my $more = $last < $#args || grep { !$_->{arg} } @{ $op->{options} };
-    $more ||= @{ $op->{out} } > 1;
-    my @given = (@names, map { $_->{type} eq 'scalar' ? "TN_SCALAR($_->{name})" : $_->{name} }
-                     @args[0 .. $last]);
-    my @taken = (@names, map { $_->{name} } @args[0 .. $last]);
-    return "#define $name(" . join(', ', @taken, $more ? '...' : ()) . ") \\\n    $name("
-        . join(', ', @given, $more ? '__VA_ARGS__' : ()) . ")\n";
+    my @all = parameters($op, $inplace);
+    my $most = @all;
+    my $least = grep { !defined $_->{def} } @all;
+    my $call = sub {
+        my ($n) = @_;
+        my @given = map { $_->{scalar} ? "TN_SCALAR($_->{name})" : $_->{name} } @all[0 .. $n - 1];
+        return "($name)(" . join(', ', @given, map { $_->{def} } @all[$n .. $most - 1]) . ')';
+    };
+    my $taken = sub { join ', ', map { $_->{name} } @all[0 .. $_[0] - 1] };
+    if ($least == $most) {
+        return '' unless grep { $_->{scalar} } @all;
+        return macro("$name(" . $taken->($most) . ')', $call->($most));
+    }
+    my $text = macro("$name(...)", "TN_OPS_CALL(${name}__, __VA_ARGS__)");
+    for my $n ($least - 1 .. $most + 1) {
+        next if $n < 1;
+        $text .= $n < $least || $n > $most     # an error of the compiler that names the function
+            ? macro("${name}__$n(...)", "($name)(__VA_ARGS__)")
+            : macro("${name}__$n(" . $taken->($n) . ')', $call->($n));
+    }
+    $most_arguments = $most + 1 if $most_arguments < $most + 1;
+    return $text;
+}
+
+sub macro
+{
+    my ($left, $right) = @_;
+    return "#define $left $right\n" if length("#define $left $right") <= 100;
+    return fold("#define ", '        ', $left, " \\\n") . " \\\n"
+        . fold('    ', '        ', $right, " \\\n") . "\n";
 }
 
 sub wrapper
 {
     my ($op, $inplace) = @_;
-    my ($name, @parameters, @fill) = ("tn_$op->{wrapper}" . ($inplace ? '_' : ''));
+    my $name = "tn_$op->{wrapper}" . ($inplace ? '_' : '');
     my $into = $inplace && $op->{flags}{into};
-    my ($list, $count) = (undef, scalar @{ $op->{in} });
-    push @parameters, 'tn_tensor *into' if $into;
-    for my $operand (@{ $op->{in} }) {
-        if ($operand->{words}{list}) {
-            $list = $operand->{name};
-            push @parameters, "tn_tensor *const *$list", "int64_t n_$list";
-        } else {
-            push @parameters, "tn_tensor *$operand->{name}";
-            push @fill, $operand->{name};
-        }
-    }
+    my @parameters = map { $_->{text} . (defined $_->{def} ? " TN_OPS_ELSE($_->{def})" : '') }
+        parameters($op, $inplace);
+    my ($list) = map { $_->{name} } grep { $_->{words}{list} } @{ $op->{in} };
+    my @fill = map { $_->{name} } grep { !$_->{words}{list} } @{ $op->{in} };
+    my $count = @{ $op->{in} };
     my $struct = "tn_$op->{name}_options";
-    my @args = grep { $_->{arg} } @{ $op->{options} };
-    my @opts = grep { !$_->{arg} } @{ $op->{options} };
-    push @parameters, declare($_->{type}, $_->{name}) for @args;
-    push @parameters, "const $struct *options" if @opts;
+    my @options = @{ $op->{options} };
     my $outs = @{ $op->{out} };
-    if ($outs > 1) { push @parameters, "tn_tensor **$_->{name}" for @{ $op->{out} }; }
     @parameters = ('void') unless @parameters;
     my $returns = $outs != 1 ? 'tn_status ' : 'tn_tensor *';
     my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8,
@@ -447,21 +496,15 @@ sub wrapper
     $text .= "    tn_tensor *out[$outs];\n" if $outs > 1;
     $text .= "    tn_status status;\n" if $outs > 1 || ($behind && $outs == 0);
     $text .= "    tn_tensor *y;\n" if $behind && $outs == 1;
-    my $pointer = 'NULL';
-    if (@args) {
-        $text .= "    $struct all = TN_\U$op->{name}\E_OPTIONS;\n";
-        $pointer = '&all';
-    } elsif (@opts) {
-        $pointer = 'options';
-    }
+    my $pointer = @options ? '&all' : 'NULL';
+    $text .= fold("    const $struct all = { ", ' ' x 8,
+        join(', ', '(uint32_t)sizeof all', map { $_->{name} } @options) . ' };') . "\n" if @options;
     $text .= "\n";
     if ($behind) {
         $text .= "    if (in == NULL)\n        return "
             . ($outs != 1 ? 'tn_error_last_code()' : 'NULL') . ";\n";
     }
     $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
-    $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
-    $text .= "    all.$_->{name} = $_->{name};\n" for @args;
     my $lookup = 'tn_op_lookup(&ref)';
     my $free = $behind ? "    tn_ops_inputs_free(in, few);\n" : '';
     my $keep = sub { $behind ? "    $_[0] = $_[1];\n${free}    return $_[0];\n"
@@ -491,8 +534,10 @@ my $ops_h = <<"END";
  *
  * A wrapper returns a tensor that the innermost scope owns, or NULL on failure. If an input is NULL
  * because an earlier call failed, the wrapper fails without a new error. TN_NONE stands for an
- * absent optional input. `options` may be NULL for all defaults; a struct of options must be
- * initialized with TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
+ * absent optional input. Arguments at the end that have a default may be left out, as in C++:
+ * tn_sum(x), tn_sum(x, TN_INTS(1)), tn_sum(x, TN_INTS(1), true). In C a macro of the same name does
+ * this; (tn_sum) is the function. The structs of options are for kernels and for tn_op_call(),
+ * where TN_<NAME>_OPTIONS initializes them. [scoped] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 
@@ -502,6 +547,13 @@ my $ops_h = <<"END";
 TN_BEGIN_DECLS
 
 #define TN_OPS_INLINE TN_ATTR(unused) static inline
+
+/* The default of a parameter, which may be left out. */
+#ifdef __cplusplus
+#define TN_OPS_ELSE(value) = value
+#else
+#define TN_OPS_ELSE(value)
+#endif
 
 /* Returns an array with space for `first` inputs, followed by the `n` tensors of `list`. It is
  * `few`, which has space for a list of TN_MAX_DIMS tensors, or allocated memory for a longer list.
@@ -534,16 +586,16 @@ END
 my $layers_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that call a single operator (lines `layer` of the schema).
+ * The layers of the operators that have a line `layer` in their .ops file.
  * $notice */
-#ifndef TN_LAYERS_SCHEMA_H
-#define TN_LAYERS_SCHEMA_H
+#ifndef TN_LAYERS_FROM_OPERATORS_H
+#define TN_LAYERS_FROM_OPERATORS_H
 
 END
 my $layers_c = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that call a single operator (lines `layer` of the schema).
+ * The layers of the operators that have a line `layer` in their .ops file.
  * $notice */
 #include "layers.h"
 
@@ -588,7 +640,7 @@ my $wrappers_h = <<"END";
 typedef struct wrapper {
     const char *op, *function; /* the function without tn_ */
     int revision;
-    int arguments; /* that many of the first options are arguments of the function */
+    int needed; /* that many of the first options have no default */
 } wrapper;
 
 static const wrapper wrappers[] = {
@@ -598,33 +650,36 @@ my $doc = <<"END";
 
 $notice
 
-Every operator has a function `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`.
-Options without a default are arguments. Options with a default are members of the struct
-`tn_NAME_options`; NULL for the struct means all defaults. If no option has a default, the function
-has no parameter `options`:
+Every operator has a function `tn_NAME(inputs, options)`, declared in `<tenon/ops.h>`. Arguments at
+the end that have a default may be left out:
 
 ```c
-tn_add_options options = TN_ADD_OPTIONS;        /* all defaults */
-options.alpha = TN_SCALAR(-0.5);
-y = tn_add(a, b, &options);
-y = tn_sum(x, NULL);
+y = tn_sum(x);
+y = tn_sum(x, TN_INTS(1), true);                /* dims, keepdim */
+y = tn_add(a, b, -0.5);                         /* a - 0.5 b */
+y = tn_conv2d(x, weight, TN_NONE, TN_INTS(2));
 ```
 
+An operator with several results takes pointers to them before the options that have a default:
+`tn_topk(x, 5, &values, &indices)`. In C the value `None` is `INT64_MIN` for an int, `NAN` for a
+float, `NULL` for a string, `tn_none_ints()` for a list, `TN_DTYPE_AUTO` for a dtype and
+`tn_scalar_none()` for a scalar; an empty list is `tn_no_ints()`.
+
 If the flags of an operator include `inplace`, `tn_NAME_(...)` writes into its first input and
-returns it: `tn_add_(a, b, NULL)`. A kernel finds all options, including the arguments, in
-the struct `call->options`. A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int,
+returns it: `tn_add_(a, b)`. A kernel finds all options in the struct `tn_NAME_options`, to which
+`call->options` points. A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int,
 float and complex; `nograd` inputs get no gradient. Flags that begin with `autocast` say what
 autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on devices that
 compute in the memory of the host, such as cpu, otherwise on the others.
 [operator-results.md](operator-results.md) lists the dtypes and shapes of the results.
 END
 my (@json, @list, @layers);
-my $conversions = <<'END';
-/* ---- plain numbers ------------------------------------------------------------------------- */
+my $macros = <<'END';
+/* ---- calls in C ---------------------------------------------------------------------------- */
 
-/* With these macros, an argument of type tn_scalar may be any C number or a tn_scalar:
- * tn_mul_scalar(x, 2), tn_mul_scalar(x, 2.5). C++ converts numbers implicitly. As in every macro,
- * an argument that contains commas needs parentheses. */
+/* These macros add the arguments that are left out. An argument of type tn_scalar may be any C
+ * number or a tn_scalar: tn_mul_scalar(x, 2), tn_mul_scalar(x, 2.5). C++ does both by itself. As in
+ * every macro, an argument that contains commas needs parentheses: ((tn_ints){ at, n }). */
 #ifndef __cplusplus
 END
 
@@ -653,8 +708,8 @@ for my $family (@families) {
         $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '')
             . ' */') . "\n";
         $ops_h .= wrapper($op, 0) . "\n";
-        $conversions .= conversion($op, 0);
-        $conversions .= conversion($op, 1) if $op->{flags}{into} || $op->{flags}{inplace};
+        $macros .= macros($op, 0);
+        $macros .= macros($op, 1) if $op->{flags}{into} || $op->{flags}{inplace};
         if ($op->{flags}{into}) {
             $ops_h .= "/* Like tn_$op->{wrapper}(), but writes into the existing tensor `into` and "
                 . "returns it. */\n"
@@ -731,14 +786,15 @@ for my $family (@families) {
         }
 
         # for people
-        my @shown = map { $_->{words}{optional} ? "$_->{name}?" : $_->{name} } @{ $op->{in} };
-        my @args = map { $_->{name} } grep { $_->{arg} } @options;
-        my $has_opts = grep { !$_->{arg} } @options;
+        my %text = map { $_->{name} => $_->{def} } @options;
+        my @shown = map { !defined $_->{def} ? $_->{name}
+                          : "$_->{name}=" . ($text{ $_->{name} } // 'TN_NONE') }
+            parameters($op, 0);
         my $given = join(', ', map { $_->{name} } @{ $op->{out} });
         $doc .= sprintf("\n### %s%s\n\n`%stn_%s(%s)`\n\n%s\n", $name,
                         $op->{rev} > 1 ? " (revision $op->{rev})" : '',
                         $given ne '' ? "$given = " : '', $op->{wrapper},
-                        join(', ', @shown, @args, $has_opts ? 'options' : ()), "    $op->{math}");
+                        join(', ', @shown), "    $op->{math}");
         $doc .= "\n$op->{help}\n" if defined $op->{help};
         my @notes = sort keys %{ $op->{flags} };
         $doc .= "\nFlags: @notes.\n" if @notes;
@@ -758,7 +814,7 @@ for my $family (@families) {
 
         # for the C form of graphs
         $wrappers_h .= sprintf("    { %s, %s, %d, %d },\n", quote($name), quote($op->{wrapper}),
-                               $op->{rev}, scalar @args);
+                               $op->{rev}, scalar grep { $_->{arg} } @options);
 
         # for bindings
         push @json, {
@@ -779,18 +835,26 @@ for my $family (@families) {
         };
     }
 }
-$ops_h .= $conversions . "#endif\n\nTN_END_DECLS\n#endif\n";
+my @numbers = reverse 0 .. $most_arguments;
+$macros .= <<"END";
+#define TN_OPS_CALL(name, ...) TN_OPS_JOIN(name, TN_OPS_COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define TN_OPS_JOIN(name, n) TN_OPS_JOIN_(name, n)
+#define TN_OPS_JOIN_(name, n) name##n
+END
+$macros .= macro('TN_OPS_COUNT(...)', 'TN_OPS_COUNT_(__VA_ARGS__, ' . join(', ', @numbers) . ')')
+    . macro('TN_OPS_COUNT_(' . join(', ', (map { "a$_" } 1 .. $most_arguments), 'n, ...)'), 'n');
+$ops_h .= $macros . "#endif\n\nTN_END_DECLS\n#endif\n";
 $schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @list), " \\\n")
     . "\n\n#endif\n";
-$layers_h .= fold("/* X(name) for every layer */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ',
+$layers_h .= fold("/* X(name) for each */\n#define LAYERS_FROM_OPERATORS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @layers), " \\\n")
     . "\n\n#endif\n";
 
 write_file('sdk/include/tenon/ops.h', $ops_h);
 write_file('plugins/ops/schema.h', $schema_h);
-write_file('plugins/layers/schema.h', $layers_h);
-write_file('plugins/layers/schema.c', $layers_c);
+write_file('plugins/layers/from_operators.h', $layers_h);
+write_file('plugins/layers/from_operators.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
 write_file('tools/wrappers.h', $wrappers_h . "};\n\n#endif\n");
 # The types of options: the C type of the member, and the value that stands for None. (The first

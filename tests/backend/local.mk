@@ -24,11 +24,11 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
 	%D%/test_conv_activation %D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
-	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_kept_weights %D%/test_large_tensors %D%/test_linear \
+	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random %D%/test_shared_memory \
 	%D%/test_reduction %D%/test_reduction_prod %D%/test_rnn %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
-	%D%/test_shape %D%/test_capture %D%/test_softmax %D%/test_sort %D%/test_strict %D%/test_training \
+	%D%/test_shape %D%/test_capture %D%/test_softmax %D%/test_sort %D%/test_special %D%/test_strict %D%/test_training \
 	%D%/test_vector_tails
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
@@ -64,6 +64,10 @@ EXTRA_%C%_test_fft_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_activation_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_%C%_test_activation_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
+%C%_test_large_pages_SOURCES = %D%/test_large_pages.c $(TN_BACKEND_SHARED)
+%C%_test_large_pages_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_large_pages_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_large_pages_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_kept_weights_SOURCES = %D%/test_kept_weights.c tests/op/suite.h
 %C%_test_kept_weights_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_kept_weights_LDADD = $(TN_LINK_TEST)
@@ -154,6 +158,16 @@ EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_reduction_prod_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_reduction_prod_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_reduction_prod_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_integers_SOURCES = %D%/test_integers.c $(TN_BACKEND_SHARED)
+%C%_test_integers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_integers_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_integers_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_special_SOURCES = %D%/test_special.c $(TN_BACKEND_SHARED)
+%C%_test_special_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_special_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_special_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_sort_SOURCES = %D%/test_sort.c %D%/types.h $(TN_BACKEND_SHARED)
 %C%_test_sort_CPPFLAGS = $(TN_TEST_CPPFLAGS)

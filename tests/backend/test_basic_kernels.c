@@ -48,7 +48,7 @@ static void train(const char *text, const char *device_name, double losses[STEPS
         tn_tensor *x = tn_tensor_from(pixels, TN_F32, TN_SHAPE(BATCH, 1, SIDE, SIDE));
         tn_tensor *y = tn_tensor_from(classes, TN_I64, TN_SHAPE(BATCH));
         tn_device_end();
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
         tn_module_zero_grad(net);
         tn_backward(loss);
         tn_optimizer_step(adam);

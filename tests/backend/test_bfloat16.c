@@ -135,10 +135,7 @@ START_TEST(products_that_are_added_to_a_matrix)
         double *a = room(m * k), *b = room(k * n), *x = room(m * n), *y = room(m * n),
                *size = room(m * n);
         const bool strict = _i < 2 && m >= 8 && n >= 8 && k >= 32 && m * n * k >= 32768;
-        tn_addmm_options o = TN_ADDMM_OPTIONS;
 
-        o.beta = tn_scalar_float(3);
-        o.alpha = tn_scalar_float(-0.5);
         numbers(a, m * k, -2, 2, TN_BF16);
         numbers(b, k * n, -2, 2, TN_BF16);
         numbers(x, m * n, -2, 2, TN_BF16);
@@ -152,7 +149,8 @@ START_TEST(products_that_are_added_to_a_matrix)
         agrees(sets[_i],
                tn_addmm(put(cpu, TN_BF16, TN_SHAPE(m, n), x, DENSE),
                         put(cpu, TN_BF16, TN_SHAPE(m, k), a, DENSE),
-                        put(cpu, TN_BF16, TN_SHAPE(k, n), b, DENSE), &o),
+                        put(cpu, TN_BF16, TN_SHAPE(k, n), b, DENSE), tn_scalar_float(3),
+                        tn_scalar_float(-0.5)),
                y, size, m * n, TN_BF16);
         free(a);
         free(b);

@@ -65,8 +65,8 @@ START_TEST(kernels_are_recorded_and_run_at_each_launch)
 
     ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
     kernels = counted(0);
-    y = tn_relu(tn_add(x, x, NULL));
-    y = tn_softplus(tn_sub(y, x, NULL), NULL); /* decomposed */
+    y = tn_relu(tn_add(x, x));
+    y = tn_softplus(tn_sub(y, x)); /* decomposed */
     graph = ended(stream);
     ck_assert_uint_eq(counted(0), kernels);
     for (int i = 0; i < 3; i++) {
@@ -106,7 +106,7 @@ END_TEST
 /* w -= 0.1 d/dw sum((x w)^2), in place. */
 static tn_tensor *step(tn_tensor *x, tn_tensor *w)
 {
-    tn_tensor *loss = tn_sum(tn_square(tn_matmul(x, w)), NULL);
+    tn_tensor *loss = tn_sum(tn_square(tn_matmul(x, w)));
     tn_tensor *update;
 
     tn_tensor_set_grad(w, TN_NONE);
@@ -114,7 +114,7 @@ static tn_tensor *step(tn_tensor *x, tn_tensor *w)
         return NULL;
     tn_grad_begin(false);
     update = tn_mul_scalar(tn_tensor_grad(w), 0.1);
-    update = tn_sub_(w, update, NULL);
+    update = tn_sub_(w, update);
     tn_grad_end();
     return update != NULL ? tn_detach(loss) : NULL;
 }

@@ -57,25 +57,18 @@ static tn_tensor *follow(int which, tn_tensor *z)
 
 static tn_tensor *convolved(const struct parts *p)
 {
-    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
-
-    o.stride = p->o.stride;
-    o.padding = p->o.padding;
-    o.dilation = p->o.dilation;
-    o.groups = p->o.groups;
-    return tn_convolution(p->in[0], p->in[1], p->in[2], &o);
+    return tn_convolution(p->in[0], p->in[1], p->in[2], p->o.stride, p->o.padding, p->o.dilation,
+                          p->o.groups);
 }
 
 static tn_tensor *by_parts(const struct parts *p, int which)
 {
     tn_tensor *y = convolved(p);
-    tn_batch_norm_options norm = TN_BATCH_NORM_OPTIONS;
 
-    norm.eps = p->o.eps;
     if (p->in[3] != TN_NONE)
-        y = tn_batch_norm(y, p->in[3], p->in[4], p->in[5], p->in[6], &norm);
+        y = tn_batch_norm(y, p->in[3], p->in[4], p->in[5], p->in[6], false, 0.1, p->o.eps);
     if (p->in[7] != TN_NONE)
-        y = tn_add(y, p->in[7], NULL);
+        y = tn_add(y, p->in[7]);
     return follow(which, y);
 }
 
@@ -84,7 +77,8 @@ static tn_tensor *in_one(const struct parts *p, const char *name)
     tn_tensor *const *in = p->in;
 
     return tn_convolution_activation(in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], name,
-                                     &p->o);
+                                     p->o.stride, p->o.padding, p->o.dilation, p->o.groups,
+                                     p->o.eps);
 }
 
 /* Returns x with the channels last. */
@@ -165,7 +159,7 @@ START_TEST(a_convolution_in_one_has_the_bits_of_its_parts)
 
                     if (sum)
                         p.in[7] = tn_add(drawn(tn_tensor_shape(z), tn_tensor_dtype(z), 8),
-                                         tn_mul_scalar(z, 0.5), NULL);
+                                         tn_mul_scalar(z, 0.5));
                     p.in[7] = sum ? last(p.in[7]) : TN_NONE;
                     snprintf(what, sizeof what, "%s: %s, way %d, sum %d", shapes[i].name, names[f],
                              way, sum);
@@ -252,20 +246,18 @@ START_TEST(the_strides_of_the_sum_are_those_of_the_parts)
                 struct parts p;
                 tn_tensor *z, *y, *r;
                 int64_t twice[2 + DIMS];
-                tn_slice_options every = TN_SLICE_OPTIONS;
 
                 fill(&p, &shapes[i], TN_F32, i & 1, true, norm);
                 z = convolved(&p);
                 memcpy(twice, tn_tensor_shape(z).at, (size_t)(2 + shapes[i].dims) * sizeof *twice);
                 twice[1] *= 2;
-                every.step = 2;
                 r = kind == 0   ? drawn(tn_tensor_shape(z), TN_F32, 8)
                     : kind == 1 ? tn_expand(drawn(TN_SHAPE(1), TN_F32, 8), tn_tensor_shape(z))
                     : kind == 2
                         ? tn_slice(drawn((tn_ints){ twice, 2 + shapes[i].dims }, TN_F32, 8), 1,
-                                   &every)
+                                   INT64_MIN, INT64_MIN, 2)
                         : tn_slice(last(drawn((tn_ints){ twice, 2 + shapes[i].dims }, TN_F32, 8)),
-                                   1, &every);
+                                   1, INT64_MIN, INT64_MIN, 2);
                 p.in[7] = r;
                 y = in_one(&p, "relu");
                 same_bits(y, by_parts(&p, 1), shapes[i].name);
@@ -292,7 +284,7 @@ START_TEST(gradients_are_those_of_the_parts)
                     }
                 y[k] = k == 0 ? in_one(&p[k], names[f]) : by_parts(&p[k], f);
                 weights = drawn(tn_tensor_shape(y[k]), TN_F32, 9);
-                ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y[k], weights), NULL)), TN_OK);
+                ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y[k], weights))), TN_OK);
             }
             same_bits(y[0], y[1], names[f]);
             for (int i = 0; i < 8; i++)

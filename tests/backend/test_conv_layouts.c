@@ -39,8 +39,6 @@ START_TEST(images_that_are_expanded_have_steps_of_zero)
         for (int64_t kernel = 1; kernel < 4; kernel++)
             for (int64_t channels = 1; channels < 4; channels += 2) {
                 TN_SCOPE;
-                tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
-                tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
                 tn_tensor *all = normal(TN_SHAPE(1024), TN_F64, 1);
                 tn_tensor *image = tn_reshape(tn_narrow(all, 0, 0, 2 * (4 + kernel) * (5 + kernel)),
                                               TN_SHAPE(2, 1, 4 + kernel, 5 + kernel));
@@ -53,18 +51,16 @@ START_TEST(images_that_are_expanded_have_steps_of_zero)
                 dense = tn_copy_(tn_tensor_empty(tn_tensor_shape(x), TN_F64, NULL), x);
                 w = tn_reshape(tn_narrow(all, 0, 100, 2 * tn_tensor_size(x, 1) * kernel * kernel),
                                TN_SHAPE(2, tn_tensor_size(x, 1), kernel, kernel));
-                same_as_packed("result", tn_convolution(x, w, TN_NONE, NULL),
-                               tn_convolution(dense, w, TN_NONE, NULL));
+                same_as_packed("result", tn_convolution(x, w), tn_convolution(dense, w));
                 /* x as the gradient of a result: of channels outputs */
                 w = tn_transpose(w, 0, 1);
                 same_as_packed(
                     "gradient of x",
-                    tn_convolution_grad_input(x, w, TN_INTS(4 + kernel, 5 + kernel), &gi),
-                    tn_convolution_grad_input(dense, w, TN_INTS(4 + kernel, 5 + kernel), &gi));
-                same_as_packed(
-                    "gradient of the weight",
-                    tn_convolution_grad_weight(x, image, TN_INTS(kernel, kernel), &gw),
-                    tn_convolution_grad_weight(dense, image, TN_INTS(kernel, kernel), &gw));
+                    tn_convolution_grad_input(x, w, TN_INTS(4 + kernel, 5 + kernel)),
+                    tn_convolution_grad_input(dense, w, TN_INTS(4 + kernel, 5 + kernel)));
+                same_as_packed("gradient of the weight",
+                               tn_convolution_grad_weight(x, image, TN_INTS(kernel, kernel)),
+                               tn_convolution_grad_weight(dense, image, TN_INTS(kernel, kernel)));
             }
 }
 END_TEST
@@ -78,8 +74,8 @@ START_TEST(results_have_the_channels_last)
     tn_tensor *w = normal(TN_SHAPE(5, 3, 3, 3), TN_F32, 2);
     tn_tensor *turned = tn_transpose(tn_copy(tn_transpose(x, 1, 3)), 1, 3), *y, *z;
 
-    y = tn_conv2d(x, w, TN_NONE, NULL);
-    z = tn_conv2d(turned, w, TN_NONE, NULL);
+    y = tn_conv2d(x, w);
+    z = tn_conv2d(turned, w);
     ck_assert_msg(y != NULL && z != NULL, "%s", tn_error_text());
     for (int d = 0; d < 4; d++) {
         const int64_t strides[] = { 5 * 6 * 4, 1, 5 * 4, 5 };
@@ -87,7 +83,7 @@ START_TEST(results_have_the_channels_last)
         ck_assert_int_eq(tn_tensor_strides(y).at[d], strides[d]);
         ck_assert_int_eq(tn_tensor_strides(z).at[d], strides[d]);
     }
-    ck_assert_double_eq(tn_item(tn_sum(tn_abs(tn_sub(y, z, NULL)), NULL)), 0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_abs(tn_sub(y, z)))), 0);
     ck_assert_ptr_null(tn_view_to(y, TN_INTS(2, -1)));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "stride [120, 1, 20, 5]"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "Use tn_reshape instead"));
@@ -96,7 +92,7 @@ START_TEST(results_have_the_channels_last)
     ck_assert_double_eq(
         tn_item(tn_select(tn_select(z, 0, 1), 0, 25)),
         tn_item(tn_select(tn_select(tn_select(tn_select(y, 0, 1), 0, 1), 0, 0), 0, 1)));
-    y = tn_max_pool2d(tn_relu(y), TN_INTS(2, 2), NULL);
+    y = tn_max_pool2d(tn_relu(y), TN_INTS(2, 2));
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
     z = tn_flatten(y, 1, -1);
@@ -104,7 +100,7 @@ START_TEST(results_have_the_channels_last)
     ck_assert_double_eq(
         tn_item(tn_select(tn_select(z, 0, 1), 0, 7)),
         tn_item(tn_select(tn_select(tn_select(tn_select(y, 0, 1), 0, 1), 0, 0), 0, 1)));
-    y = tn_conv1d(tn_select(x, 3, 0), tn_select(w, 3, 0), TN_NONE, NULL);
+    y = tn_conv1d(tn_select(x, 3, 0), tn_select(w, 3, 0));
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
 }

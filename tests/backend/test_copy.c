@@ -142,8 +142,7 @@ static void copy_among_work(const tn_device *to, const tn_device *from, tn_dtype
     TN_SCOPE;
     tn_tensor *x = put(to, TN_F32, TN_SHAPE(3), NUMBERS(1, 1, 1), DENSE);
     tn_tensor *two = put(from, dtype, TN_SHAPE(3), NUMBERS(2, 2, 2), DENSE);
-    tn_tensor *four = tn_add(two, two, NULL), *before = tn_add_scalar(x, 10), *after, *last,
-              *reused;
+    tn_tensor *four = tn_add(two, two), *before = tn_add_scalar(x, 10), *after, *last, *reused;
     there(tn_copy_(x, four));
     after = tn_add_scalar(x, 100);
     there(tn_fill_(four, -1));
@@ -258,10 +257,10 @@ START_TEST(meta_infers_what_the_cpu_computes)
         tn_tensor *n = tn_tensor_full(TN_SHAPE(4), 1, TN_I64, device);
         tn_tensor *y = tn_linear(x, w, TN_NONE);
         results[i][0] = y;
-        results[i][1] = tn_add(x, n ? tn_tensor_full(TN_SHAPE(3), 2, TN_I64, device) : NULL, NULL);
-        results[i][2] = tn_sum(x, NULL);
-        results[i][3] = tn_argmax(x, NULL);
-        results[i][4] = tn_cross_entropy(y, n, NULL);
+        results[i][1] = tn_add(x, n ? tn_tensor_full(TN_SHAPE(3), 2, TN_I64, device) : NULL);
+        results[i][2] = tn_sum(x);
+        results[i][3] = tn_argmax(x);
+        results[i][4] = tn_cross_entropy(y, n);
         results[i][5] = tn_reshape(tn_transpose(x, 0, 1), TN_SHAPE(2, 6));
         results[i][6] = tn_cast(x, TN_BF16);
         results[i][7] = tn_log_softmax(x, 1);

@@ -192,7 +192,7 @@ START_TEST(an_expanded_tensor_is_read_through_its_stride_of_zero)
         TN_SCOPE;
         tn_tensor *row = put(device, TN_F32, TN_SHAPE(1, 3), NUMBERS(1, 2, 3), DENSE);
         tn_tensor *wide = tn_expand(row, TN_SHAPE(2, 3));
-        same("add", device, TN_F32, tn_add(wide, wide, NULL), NUMBERS(2, 4, 6, 2, 4, 6), 0, 0);
+        same("add", device, TN_F32, tn_add(wide, wide), NUMBERS(2, 4, 6, 2, 4, 6), 0, 0);
         same("copy", device, TN_F32, tn_copy(wide), NUMBERS(1, 2, 3, 1, 2, 3), 0, 0);
     }
 }
@@ -232,17 +232,17 @@ START_TEST(adding_truth_values_is_or_and_multiplying_is_and)
         TN_SCOPE;
         tn_tensor *a = put(device, TN_BOOL, TN_SHAPE(4), NUMBERS(0, 0, 1, 1), DENSE);
         tn_tensor *b = put(device, TN_BOOL, TN_SHAPE(4), NUMBERS(0, 1, 0, 1), DENSE);
-        same("add", device, TN_BOOL, tn_add(a, b, NULL), NUMBERS(0, 1, 1, 1), 0, 0);
+        same("add", device, TN_BOOL, tn_add(a, b), NUMBERS(0, 1, 1, 1), 0, 0);
         same("mul", device, TN_BOOL, tn_mul(a, b), NUMBERS(0, 0, 0, 1), 0, 0);
         /* alpha becomes a truth value too: PyTorch 2.15 gives these, also for -1 and 256 */
         static const double factors[] = { -1, -3, 2, 256, 0x1p53 };
         tn_add_options add = TN_ADD_OPTIONS;
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
             add.alpha = TN_SCALAR(factors[i]);
-            same("add", device, TN_BOOL, tn_add(a, b, &add), NUMBERS(0, 1, 1, 1), 0, 0);
+            same("add", device, TN_BOOL, tn_add(a, b, add.alpha), NUMBERS(0, 1, 1, 1), 0, 0);
         }
         add.alpha = TN_SCALAR(0);
-        same("add", device, TN_BOOL, tn_add(a, b, &add), NUMBERS(0, 0, 1, 1), 0, 0);
+        same("add", device, TN_BOOL, tn_add(a, b, add.alpha), NUMBERS(0, 0, 1, 1), 0, 0);
     }
 }
 END_TEST
@@ -252,14 +252,10 @@ START_TEST(alpha_and_scalars_are_used)
     EACH_DEVICE(device)
     {
         TN_SCOPE;
-        tn_add_options add = TN_ADD_OPTIONS;
-        tn_sub_options sub = TN_SUB_OPTIONS;
-        add.alpha = TN_SCALAR(3);
-        sub.alpha = TN_SCALAR(0.5);
         tn_tensor *a = put(device, TN_F32, TN_SHAPE(3), NUMBERS(1, 2, 3), DENSE);
         tn_tensor *b = put(device, TN_F32, TN_SHAPE(3), NUMBERS(10, 20, 30), EVERY_SECOND);
-        same("add", device, TN_F32, tn_add(a, b, &add), NUMBERS(31, 62, 93), 0, 0);
-        same("sub", device, TN_F32, tn_sub(a, b, &sub), NUMBERS(-4, -8, -12), 0, 0);
+        same("add", device, TN_F32, tn_add(a, b, 3), NUMBERS(31, 62, 93), 0, 0);
+        same("sub", device, TN_F32, tn_sub(a, b, 0.5), NUMBERS(-4, -8, -12), 0, 0);
         same("add_scalar", device, TN_F32, tn_add_scalar(a, 0.5), NUMBERS(1.5, 2.5, 3.5), 0, 0);
         same("mul_scalar", device, TN_F32, tn_mul_scalar(b, -2), NUMBERS(-20, -40, -60), 0, 0);
         if (device_has(device, "add_scalar", TN_I64)) {
@@ -282,8 +278,7 @@ START_TEST(types_are_promoted_as_in_PyTorch)
         tn_tensor *n = put(device, TN_I64, TN_SHAPE(2), NUMBERS(1, 2), DENSE);
         tn_tensor *x = put(device, TN_F32, TN_SHAPE(2), NUMBERS(0.5, 0.25), DENSE);
         tn_tensor *zero_d = put(device, TN_F64, TN_SCALAR_SHAPE, NUMBERS(1), DENSE);
-        tn_tensor *sum = tn_add(n, x, NULL), *kept = tn_add(x, zero_d, NULL),
-                  *quotient = tn_div(n, n, NULL);
+        tn_tensor *sum = tn_add(n, x), *kept = tn_add(x, zero_d), *quotient = tn_div(n, n);
         ck_assert_int_eq(tn_tensor_dtype(sum), TN_F32);
         same("add", device, TN_F32, sum, NUMBERS(1.5, 2.25), 0, 0);
         ck_assert_int_eq(tn_tensor_dtype(kept), TN_F32);
@@ -350,7 +345,7 @@ START_TEST(complex_numbers_are_worked_on_on_the_cpu)
     ck_assert_float_eq(y[1], 0);
     ck_assert_float_eq(y[2], -7); /* (-3 + 0.5i)(2 + 2i) = -7 - 5i */
     ck_assert_float_eq(y[3], -5);
-    ok(tn_tensor_copy_out(tn_sum(ta, NULL), y, 8));
+    ok(tn_tensor_copy_out(tn_sum(ta), y, 8));
     ck_assert_float_eq(y[0], -2);
     ck_assert_float_eq(y[1], 2.5f);
 }

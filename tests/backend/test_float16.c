@@ -110,7 +110,7 @@ static void check_sums_at_places(void)
                 double *at = want + places[i / COLUMNS] * COLUMNS + i % COLUMNS;
                 *at = stored(*at + y[i], types[t]);
             }
-            same("index_add", device, types[t], tn_index_add(to, rows, of, 0, NULL), want, 0, 0);
+            same("index_add", device, types[t], tn_index_add(to, rows, of, 0), want, 0, 0);
             memcpy(want, x, sizeof want);
             for (int64_t i = 0; i < TAKEN * COLUMNS; i++) {
                 double *at = want + each[i] * COLUMNS + i % COLUMNS;
@@ -150,16 +150,12 @@ static tn_tensor *columns_log_softmax_grad(tn_tensor *x, tn_tensor *y, tn_tensor
 
 static tn_tensor *mixed(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
-    tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
-    o.value = TN_SCALAR(0.5);
-    return tn_addcmul(x, y, z, &o);
+    return tn_addcmul(x, y, z, 0.5);
 }
 
 static tn_tensor *mixed_quotient(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
-    tn_addcdiv_options o = TN_ADDCDIV_OPTIONS;
-    o.value = TN_SCALAR(-1.5);
-    return tn_addcdiv(x, y, z, &o);
+    return tn_addcdiv(x, y, z, -1.5);
 }
 
 static tn_tensor *between(tn_tensor *x, tn_tensor *y, tn_tensor *z)
@@ -175,36 +171,30 @@ static tn_tensor *a_third_between(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 
 static tn_tensor *row_sums(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
     const int64_t last = 1;
     (void)y, (void)z;
-    o.dims = (tn_ints){ &last, 1 };
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(last));
 }
 
 static tn_tensor *column_sums(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
     const int64_t first = 0;
     (void)y, (void)z;
-    o.dims = (tn_ints){ &first, 1 };
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(first));
 }
 
 static tn_tensor *row_norms(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
-    tn_norm_options o = TN_NORM_OPTIONS;
     const int64_t last = 1;
     (void)y, (void)z;
-    o.dims = (tn_ints){ &last, 1 };
-    return tn_norm(x, &o);
+    return tn_norm(x, 2.0, TN_INTS(last));
 }
 
 static tn_tensor *standard(tn_tensor *x, tn_tensor *y, tn_tensor *z, int64_t dim, int which)
 {
     tn_tensor *out[3];
     ok(tn_standardize(x, tn_clone(tn_select(y, 0, 0)), tn_clone(tn_select(z, 0, 0)),
-                      (tn_ints){ &dim, 1 }, NULL, &out[0], &out[1], &out[2]));
+                      ((tn_ints){ &dim, 1 }), &out[0], &out[1], &out[2]));
     ck_assert_int_eq(tn_tensor_dtype(out[1]), TN_F32);
     return out[which];
 }
@@ -230,9 +220,9 @@ static tn_tensor *back_from_standard(tn_tensor *x, tn_tensor *y, tn_tensor *z)
     tn_tensor_set_requires_grad(weight, true);
     tn_tensor *out[3];
     const int64_t last = 1;
-    ok(tn_standardize(tn_detach(x), weight, TN_NONE, (tn_ints){ &last, 1 }, NULL, &out[0], &out[1],
+    ok(tn_standardize(tn_detach(x), weight, TN_NONE, ((tn_ints){ &last, 1 }), &out[0], &out[1],
                       &out[2]));
-    ok(tn_backward(tn_sum(tn_mul(out[0], y), NULL)));
+    ok(tn_backward(tn_sum(tn_mul(out[0], y))));
     return tn_tensor_grad(weight);
 }
 

@@ -37,26 +37,18 @@ typedef struct layer {
 
 static tn_tensor *convolution(const layer *l, tn_tensor *x, tn_tensor *w, tn_tensor *bias)
 {
-    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
-
-    o.stride = TN_INTS(l->stride, l->stride);
-    o.padding = TN_INTS(l->padding, l->padding);
-    o.groups = l->groups;
-    return tn_convolution(x, w, bias, &o);
+    return tn_convolution(x, w, bias, TN_INTS(l->stride, l->stride),
+                          TN_INTS(l->padding, l->padding), tn_no_ints(), l->groups);
 }
 
 static tn_tensor *transposed(const layer *l, tn_tensor *x, tn_tensor *w, tn_tensor *bias)
 {
-    tn_convolution_grad_input_options o = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
-
     (void)bias;
-    o.stride = TN_INTS(l->stride, l->stride);
-    o.padding = TN_INTS(l->padding, l->padding);
-    o.groups = l->groups;
     return tn_convolution_grad_input(x, w,
                                      TN_INTS((l->x[2] - 1) * l->stride - 2 * l->padding + l->w[2],
                                              (l->x[3] - 1) * l->stride - 2 * l->padding + l->w[3]),
-                                     &o);
+                                     TN_INTS(l->stride, l->stride), TN_INTS(l->padding, l->padding),
+                                     tn_no_ints(), l->groups);
 }
 
 static tn_tensor *linear(const layer *l, tn_tensor *x, tn_tensor *w, tn_tensor *bias)
@@ -196,8 +188,8 @@ START_TEST(fused_kernels_share_the_weight)
     for (int fused = 0; fused < 2; fused++) {
         for (int i = 0; i < 4; i++)
             y[fused] = fused ? tn_convolution_activation(x, w, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
-                                                         TN_NONE, TN_NONE, "none", NULL)
-                             : tn_convolution(x, w, TN_NONE, NULL);
+                                                         TN_NONE, TN_NONE, "none")
+                             : tn_convolution(x, w);
         after[fused] = prepared_bytes();
     }
     ck_assert_int_gt(after[0], before);

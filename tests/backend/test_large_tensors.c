@@ -73,47 +73,44 @@ static double folded(enum what what, const double *at, int64_t n, int64_t step)
 
 static tn_tensor *reduced(enum what what, tn_tensor *in, tn_ints dims)
 {
-#define REDUCE(op, OP)                                                                             \
-    {                                                                                              \
-        tn_##op##_options o = TN_##OP##_OPTIONS;                                                   \
-        o.dims = dims;                                                                             \
-        return tn_##op(in, &o);                                                                    \
-    }
-    tn_norm_options norm = TN_NORM_OPTIONS;
-    norm.dims = dims;
-    norm.p = what == NORM_1 ? 1 : what == NORM_3 ? 3 : what == NORM_INF ? INFINITY : 2;
     switch (what) {
-    case MEAN: REDUCE(mean, MEAN)
-    case VAR: REDUCE(var, VAR)
-    case STD: REDUCE(std, STD)
+    case MEAN: return tn_mean(in, dims);
+    case VAR: return tn_var(in, dims);
+    case STD: return tn_std(in, dims);
     case NORM:
     case NORM_1:
     case NORM_3:
-    case NORM_INF: return tn_norm(in, &norm);
-    case LOGSUMEXP: return tn_logsumexp(in, dims, NULL);
-    case AMAX: REDUCE(amax, AMAX)
-    case AMIN: REDUCE(amin, AMIN)
-    case PROD: REDUCE(prod, PROD)
+    case NORM_INF:
+        return tn_norm(in,
+                       what == NORM_1     ? 1
+                       : what == NORM_3   ? 3
+                       : what == NORM_INF ? INFINITY
+                                          : 2,
+                       dims);
+    case LOGSUMEXP: return tn_logsumexp(in, dims);
+    case AMAX: return tn_amax(in, dims);
+    case AMIN: return tn_amin(in, dims);
+    case PROD: return tn_prod(in, dims);
     /* No dimensions mean none of them here, and all of them where they are not given. */
     case ANY:
         if (dims.count == 0)
-            return tn_any(in, NULL);
-        REDUCE(any, ANY)
+            return tn_any(in);
+        return tn_any(in, dims);
     case ALL:
         if (dims.count == 0)
-            return tn_all(in, NULL);
-        REDUCE(all, ALL)
+            return tn_all(in);
+        return tn_all(in, dims);
     case ARGMAX: {
         tn_argmax_options o = TN_ARGMAX_OPTIONS;
         if (dims.count == 1)
             o.dim = dims.at[0];
-        return tn_argmax(in, &o);
+        return tn_argmax(in, o.dim);
     }
     default: {
         tn_argmin_options o = TN_ARGMIN_OPTIONS;
         if (dims.count == 1)
             o.dim = dims.at[0];
-        return tn_argmin(in, &o);
+        return tn_argmin(in, o.dim);
     }
     }
 }
@@ -174,10 +171,10 @@ START_TEST(NaN_reaches_the_results_of_its_column_and_row)
     same("amax", cpu(), TN_F32, reduced(AMAX, in, TN_INTS(0)), largest, 0, 0);
     places[5] = 7;
     most.dim = least.dim = 0;
-    same("argmax", cpu(), TN_I64, tn_argmax(in, &most), places, 0, 0);
+    same("argmax", cpu(), TN_I64, tn_argmax(in, most.dim), places, 0, 0);
     for (int j = 0; j < COLUMNS; j++)
         places[j] = j == 5 ? 7 : ROWS - 1;
-    same("argmin", cpu(), TN_I64, tn_argmin(in, &least), places, 0, 0);
+    same("argmin", cpu(), TN_I64, tn_argmin(in, least.dim), places, 0, 0);
     ck_assert(isnan(tn_item(reduced(AMIN, in, tn_no_ints()))));
     ck_assert(isnan(tn_item(reduced(LOGSUMEXP, in, TN_INTS(0, 1)))));
 }
@@ -197,10 +194,10 @@ START_TEST(NaN_in_any_piece_of_a_long_line_counts)
                 x[j] = j % 1000;
             x[places[i]] = x[LONG - 1] = NAN;
             tn_tensor *in = put(cpu(), wide[t], TN_SHAPE(LONG), x, DENSE);
-            ck_assert(isnan(tn_item(tn_amax(in, NULL))));
-            ck_assert(isnan(tn_item(tn_amin(in, NULL))));
-            ck_assert_double_eq(tn_item(tn_argmax(in, NULL)), (double)places[i]);
-            ck_assert_double_eq(tn_item(tn_argmin(in, NULL)), (double)places[i]);
+            ck_assert(isnan(tn_item(tn_amax(in))));
+            ck_assert(isnan(tn_item(tn_amin(in))));
+            ck_assert_double_eq(tn_item(tn_argmax(in)), (double)places[i]);
+            ck_assert_double_eq(tn_item(tn_argmin(in)), (double)places[i]);
         }
 }
 END_TEST
@@ -329,19 +326,17 @@ START_TEST(long_lines_are_sorted_and_their_first_ones_found)
                 places[i] = order[i];
             }
             tn_tensor *in = put(cpu(), sorts[t], TN_SHAPE(COUNT), x, which ? DENSE : EVERY_SECOND);
-            ok(tn_sort(in, &o, &got, &at));
+            ok(tn_sort(in, &got, &at, o.dim, o.descending));
             same("sort", cpu(), sorts[t], got, values, 0, 0);
             same("sort", cpu(), TN_I64, at, places, 0, 0);
             for (size_t k = 0; k < sizeof firsts / sizeof *firsts; k++) {
-                tn_topk_options top = TN_TOPK_OPTIONS;
-                top.largest = down;
-                ok(tn_topk(in, firsts[k], &top, &got, &at));
+                ok(tn_topk(in, firsts[k], &got, &at, -1, down));
                 ck_assert_int_eq(tn_tensor_numel(got), firsts[k]);
                 same("topk", cpu(), sorts[t], got, values, 0, 0);
                 same("topk", cpu(), TN_I64, at, places, 0, 0);
                 if (down)
                     continue;
-                ok(tn_kthvalue(in, firsts[k], NULL, &got, &at));
+                ok(tn_kthvalue(in, firsts[k], &got, &at));
                 same("kthvalue", cpu(), sorts[t], got, values + firsts[k] - 1, 0, 0);
                 same("kthvalue", cpu(), TN_I64, at, places + firsts[k] - 1, 0, 0);
             }
@@ -353,13 +348,11 @@ END_TEST
 START_TEST(the_gradient_of_topk_goes_to_what_was_chosen)
 {
     TN_SCOPE;
-    tn_topk_options o = TN_TOPK_OPTIONS;
     tn_tensor *in = put(cpu(), TN_F32, TN_SHAPE(2, 4), NUMBERS(1, 5, 3, 5, -1, -2, -3, -4), DENSE),
               *got, *at;
     ok(tn_tensor_set_requires_grad(in, true));
-    o.dim = 1;
-    ok(tn_topk(in, 2, &o, &got, &at));
-    ok(tn_backward(tn_sum(tn_mul(got, got), NULL)));
+    ok(tn_topk(in, 2, &got, &at, 1));
+    ok(tn_backward(tn_sum(tn_mul(got, got))));
     same("topk", cpu(), TN_F32, tn_tensor_grad(in), NUMBERS(0, 10, 0, 10, -2, -4, 0, 0), 0, 0);
 }
 END_TEST
@@ -386,7 +379,7 @@ START_TEST(running_sums_of_lines_side_by_side)
                     sums[at] = all += x[at];
                 }
             }
-            same("cumsum", cpu(), both[t], tn_cumsum(in, 0, &o), sums, 0, 0);
+            same("cumsum", cpu(), both[t], tn_cumsum(in, 0, o.reverse), sums, 0, 0);
             for (int i = 0; i < ROWS; i++) {
                 double all = 0;
                 for (int j = 0; j < COLUMNS; j++) {
@@ -394,7 +387,7 @@ START_TEST(running_sums_of_lines_side_by_side)
                     sums[at] = all += x[at];
                 }
             }
-            same("cumsum", cpu(), both[t], tn_cumsum(in, 1, &o), sums, 0, 0);
+            same("cumsum", cpu(), both[t], tn_cumsum(in, 1, o.reverse), sums, 0, 0);
         }
     }
 }
@@ -422,16 +415,14 @@ START_TEST(running_sums_of_lines_with_gaps)
             for (int i = 0; i < LINES * LONG; i++)
                 x[i] = i % 7 - 3;
             tn_tensor *all = put(cpu(), types[t], TN_SHAPE(LINES, LONG), x, DENSE), *in;
-            tn_slice_options o = TN_SLICE_OPTIONS;
-            o.step = gaps;
-            in = tn_slice(all, 1, &o);
+            in = tn_slice(all, 1, INT64_MIN, INT64_MIN, gaps);
             int64_t length = LONG / gaps;
             static double sums[LINES * LONG];
             for (int64_t i = 0; i < LINES; i++)
                 for (int64_t j = 0; j < length; j++)
                     sums[i * length + j] = x[i * LONG + j * gaps] +
                                            (j > 0 ? sums[i * length + j - 1] : 0);
-            same("cumsum", cpu(), types[t], tn_cumsum(in, 1, NULL), sums, 0, 0);
+            same("cumsum", cpu(), types[t], tn_cumsum(in, 1), sums, 0, 0);
         }
 }
 END_TEST
@@ -457,9 +448,9 @@ START_TEST(rows_and_columns_chosen_and_added_by_index)
             }
             tn_tensor *in = put(cpu(), types[t], TN_SHAPE(ROWS, COLUMNS), x, EVERY_SECOND),
                       *at = put(cpu(), TN_I64, TN_SHAPE(MANY), index, DENSE),
-                      *got = tn_index_select(in, at, 0), *none = tn_sub(in, in, NULL);
+                      *got = tn_index_select(in, at, 0), *none = tn_sub(in, in);
             same("index_select", cpu(), types[t], got, chosen, 0, 0);
-            same("index_add", cpu(), types[t], tn_index_add(none, at, got, 0, NULL), sums, 0, 0);
+            same("index_add", cpu(), types[t], tn_index_add(none, at, got, 0), sums, 0, 0);
             got = tn_transpose(tn_index_select(tn_transpose(in, 0, 1), at, 1), 0, 1);
             same("index_select", cpu(), types[t], got, chosen, 0, 0);
         }

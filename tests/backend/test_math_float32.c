@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Functions of float32 on the CPU, by each instruction set: accuracy over the whole range; the bits
- * of a result must not depend on the position of the element in a vector, nor on its neighbours.
- * Derivatives of activations in float32 against float64. */
+ * of a result must not depend on the position of the element in a vector, nor on its neighbours. */
 #include "tests/backend/backend.h"
 
 enum { COUNT = 1500 };
@@ -121,36 +120,5 @@ START_TEST(functions_are_right_with_the_baseline_instructions)
 }
 END_TEST
 
-static tn_tensor *slope(const char *op, tn_tensor *x)
-{
-    tn_tensor *gradient = NULL;
-    tn_tensor_set_requires_grad(x, true);
-    ok(tn_backward(tn_sum(one(op, x), NULL)));
-    there(gradient = tn_tensor_grad(x));
-    return gradient;
-}
-
-START_TEST(derivatives_of_activations_in_float32_are_those_in_float64)
-{
-    static const char *const names[] = { "sigmoid",  "tanh",       "relu6",       "hardtanh",
-                                         "elu",      "leaky_relu", "hardsigmoid", "hardswish",
-                                         "selu",     "celu",       "softshrink",  "hardshrink",
-                                         "softplus", "logsigmoid", "silu",        "mish",
-                                         "gelu" };
-    const tn_device *device = tn_device_find("cpu");
-    there(device);
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        TN_SCOPE;
-        double x[COUNT];
-        numbers(x, COUNT, -60, 60, TN_F32);
-        tn_tensor *wide = slope(names[k], put(device, TN_F64, TN_SHAPE(COUNT), x, DENSE));
-        tn_tensor *narrow = slope(names[k], put(device, TN_F32, TN_SHAPE(COUNT), x, DENSE));
-        same(names[k], device, TN_F32, narrow, get(wide), 24, 1);
-    }
-    ck_assert_int_gt(checks_made, 20000);
-}
-END_TEST
-
 RUN_SUITE("math_float32", functions_are_right_with_what_the_processor_has,
-          functions_are_right_with_avx2, functions_are_right_with_the_baseline_instructions,
-          derivatives_of_activations_in_float32_are_those_in_float64)
+          functions_are_right_with_avx2, functions_are_right_with_the_baseline_instructions)

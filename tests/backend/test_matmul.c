@@ -172,7 +172,86 @@ START_TEST(many_matrices_and_many_columns_are_computed_in_parts)
 }
 END_TEST
 
+/* Up to four rows by a matrix with contiguous rows: pieces that are side by side are read in one
+ * pass, as many as one thread gets. */
+static void few_rows(tn_dtype dtype)
+{
+    static const int64_t shapes[][3] = {
+        { 1, 96, 9000 }, { 2, 402, 3077 }, { 3, 770, 768 }, { 4, 301, 2311 }
+    };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        TN_SCOPE;
+        const int64_t *s = shapes[i];
+        const size_t bytes = (size_t)(s[0] * s[2] * tn_dtype_size(dtype));
+        double *a, *b, *bias = room(s[2]);
+        tn_tensor *x = tn_select(matrix(dtype, 1, s[0], s[1], false, 0, &a), 0, 0), *shift;
+        tn_tensor *w = tn_select(matrix(dtype, 1, s[1], s[2], false, 0, &b), 0, 0), *y, *last;
+        char *first = NULL;
+
+        numbers(bias, s[2], -1, 1, dtype);
+        shift = put(cpu(), dtype, TN_SHAPE(s[2]), bias, DENSE);
+        for (int threads = 1; threads <= 4; threads++) {
+            char *here = malloc(bytes);
+            tn_set_num_threads(threads);
+            y = tn_linear(x, tn_transpose(w, 0, 1), shift);
+            ck_assert_int_eq(tn_tensor_copy_out(y, here, bytes), TN_OK);
+            near_the_sums("few rows", dtype, y, a, b, bias, s, 1, true);
+            if (first)
+                ck_assert_msg(memcmp(first, here, bytes) == 0, "%d threads", threads);
+            else
+                first = here;
+            if (first != here)
+                free(here);
+        }
+        /* Where a column is in the matrix does not matter. */
+        last = tn_linear(x, tn_transpose(tn_narrow(w, 1, 256, s[2] - 256), 0, 1),
+                         tn_narrow(shift, 0, 256, s[2] - 256));
+        ck_assert(tn_equal(last, tn_narrow(y, 1, 256, s[2] - 256)));
+        free(first);
+    }
+}
+
+START_TEST(few_rows_are_the_sums_and_bits_do_not_depend_on_threads)
+{
+    few_rows(TN_F32);
+    few_rows(TN_F64);
+}
+END_TEST
+
+/* A matrix with contiguous rows is read in place or packed, as the distance of its rows is. */
+START_TEST(matrices_read_in_place_and_packed_give_the_same_bits)
+{
+    static const int64_t rows[] = { 6, 100, 301 };
+
+    for (int i = 0; i < 3; i++)
+        for (int wide = 0; wide < 2; wide++)
+            for (int upright = 0; upright < 2; upright++) {
+                TN_SCOPE;
+                const tn_dtype dtype = wide ? TN_F64 : TN_F32;
+                const int64_t s[3] = { rows[i], 700, wide ? 512 : 1024 };
+                double *a, *b, *bias = room(s[2]);
+                tn_tensor *x = tn_select(matrix(dtype, 1, s[0], s[1], upright, 0, &a), 0, 0), *y;
+                tn_tensor *w = tn_select(matrix(dtype, 1, s[1], s[2], false, 16, &b), 0, 0), *shift;
+
+                tn_tensor *dense = put(cpu(), dtype, TN_SHAPE(s[1], s[2]), b, DENSE);
+
+                ck_assert_int_ne(tn_tensor_strides(w).at[0], s[2]);
+                numbers(bias, s[2], -1, 1, dtype);
+                shift = put(cpu(), dtype, TN_SHAPE(s[2]), bias, DENSE);
+                y = tn_matmul(x, w);
+                if (rows[i] < 10)
+                    near_the_sums("in place", dtype, y, a, b, NULL, s, 1, true);
+                ck_assert(tn_equal(y, tn_matmul(x, dense)));
+                y = tn_linear(x, tn_transpose(w, 0, 1), shift);
+                ck_assert(tn_equal(y, tn_linear(x, tn_transpose(dense, 0, 1), shift)));
+            }
+}
+END_TEST
+
 RUN_SUITE("matmul", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
           products_are_the_sums_with_the_baseline_instructions,
           rounds_add_up_and_bits_do_not_depend_on_threads,
-          many_matrices_and_many_columns_are_computed_in_parts)
+          many_matrices_and_many_columns_are_computed_in_parts,
+          few_rows_are_the_sums_and_bits_do_not_depend_on_threads,
+          matrices_read_in_place_and_packed_give_the_same_bits)

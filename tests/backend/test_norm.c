@@ -42,19 +42,17 @@ START_TEST(normalization_with_relu_has_the_bits_of_its_parts)
                         leaf(in[i]);
                     }
                     ck_assert_int_eq(tn_standardize_relu(in[0], in[1], in[2], sum ? in[3] : TN_NONE,
-                                                         (tn_ints){ dims, 3 }, NULL, &y, &mean,
-                                                         &var),
+                                                         ((tn_ints){ dims, 3 }), &y, &mean, &var),
                                      TN_OK);
                     ck_assert_int_eq(tn_standardize(again[0], again[1], again[2],
-                                                    (tn_ints){ dims, 3 }, NULL, &whole, &mean,
-                                                    &var),
+                                                    ((tn_ints){ dims, 3 }), &whole, &mean, &var),
                                      TN_OK);
                     if (sum)
-                        whole = tn_add(whole, again[3], NULL);
+                        whole = tn_add(whole, again[3]);
                     whole = tn_relu(whole);
                     same_bits(y, whole, "y");
-                    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, c), NULL)), TN_OK);
-                    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(whole, c), NULL)), TN_OK);
+                    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, c))), TN_OK);
+                    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(whole, c))), TN_OK);
                     for (int i = 0; i < 3 + sum; i++)
                         same_bits(tn_tensor_grad(in[i]), tn_tensor_grad(again[i]), "gradient");
                 }
@@ -76,8 +74,9 @@ START_TEST(running_moments_move_as_with_batch_norm)
     for (int training = 1; training >= 0; training--) {
         o.training = r.training = training == 1;
         o.momentum = r.momentum = 0.25;
-        whole = tn_relu(tn_add(tn_batch_norm(x, mean[0], var[0], TN_NONE, TN_NONE, &o), x, NULL));
-        y = tn_batch_norm_relu(x, mean[1], var[1], TN_NONE, TN_NONE, x, &r);
+        whole = tn_relu(
+            tn_add(tn_batch_norm(x, mean[0], var[0], TN_NONE, TN_NONE, o.training, o.momentum), x));
+        y = tn_batch_norm_relu(x, mean[1], var[1], TN_NONE, TN_NONE, x, r.training, r.momentum);
         same_bits(y, whole, "y");
         same_bits(mean[1], mean[0], "mean");
         same_bits(var[1], var[0], "var");
@@ -92,8 +91,6 @@ START_TEST(evaluation_has_the_same_bits_with_and_without_gradients)
         TN_SCOPE;
         const tn_dtype dtype = i & 1 ? TN_F64 : TN_F32;
         const bool last = i & 2, relu = i & 4, more = i & 8, affine = i & 16;
-        tn_batch_norm_options o = TN_BATCH_NORM_OPTIONS;
-        tn_batch_norm_relu_options r = TN_BATCH_NORM_RELU_OPTIONS;
         tn_tensor *x = drawn(TN_SHAPE(3, 21, 7, 9), dtype, 1), *way[2], *part[4];
         tn_tensor *residual = relu && more ? drawn(TN_SHAPE(3, 21, 7, 9), dtype, 2) : TN_NONE;
 
@@ -109,8 +106,8 @@ START_TEST(evaluation_has_the_same_bits_with_and_without_gradients)
         for (int k = 0; k < 2; k++) {
             tn_tensor *at = k == 0 ? x : leaf(tn_detach(x));
 
-            way[k] = relu ? tn_batch_norm_relu(at, part[0], part[1], part[2], part[3], residual, &r)
-                          : tn_batch_norm(at, part[0], part[1], part[2], part[3], &o);
+            way[k] = relu ? tn_batch_norm_relu(at, part[0], part[1], part[2], part[3], residual)
+                          : tn_batch_norm(at, part[0], part[1], part[2], part[3]);
             ck_assert_msg(way[k] != NULL, "%s", tn_error_text());
             ck_assert_int_eq(tn_tensor_requires_grad(way[k]), k);
             for (int d = 0; d < 4; d++)

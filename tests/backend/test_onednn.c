@@ -63,9 +63,11 @@ static void compute(const figure *f, tn_dtype dtype, double *const *from, tn_ten
     o.padding = oi.padding = ow.padding = padding;
     o.dilation = oi.dilation = ow.dilation = dilation;
     o.groups = oi.groups = ow.groups = f->groups;
-    out[0] = tn_convolution(x, w, b, &o);
-    out[1] = tn_convolution_grad_input(gy, w, TN_INTS(f->size, f->size), &oi);
-    out[2] = tn_convolution_grad_weight(gy, x, TN_INTS(f->kernel, f->kernel), &ow);
+    out[0] = tn_convolution(x, w, b, o.stride, o.padding, o.dilation, o.groups);
+    out[1] = tn_convolution_grad_input(gy, w, TN_INTS(f->size, f->size), oi.stride, oi.padding,
+                                       oi.dilation, oi.groups);
+    out[2] = tn_convolution_grad_weight(gy, x, TN_INTS(f->kernel, f->kernel), ow.stride, ow.padding,
+                                        ow.dilation, ow.groups);
 }
 
 static void draw(const figure *f, double **from)
@@ -167,9 +169,11 @@ START_TEST(what_follows_a_convolution_has_the_bits_of_the_parts)
             w = some(TN_SHAPE(f->outputs, f->inputs / f->groups, f->kernel, f->kernel), TN_F32,
                      from[1]);
             y[0] = tn_convolution_activation(x, w, TN_NONE, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
-                                             TN_NONE, "relu", &a);
+                                             TN_NONE, "relu", a.stride, a.padding, a.dilation,
+                                             a.groups);
             ck_assert_int_eq(plans, before + !one);
-            y[1] = tn_relu(tn_convolution(x, w, TN_NONE, &o));
+            y[1] = tn_relu(
+                tn_convolution(x, w, TN_NONE, o.stride, o.padding, o.dilation, o.groups));
             ck_assert_int_eq(plans, before + !one);
             there(y[0]);
             there(y[1]);

@@ -115,7 +115,8 @@ START_TEST(sgd_steps_all_parameters_by_the_formula)
                     continue;
                 fill(&s, o.momentum != 0 ? 3 : 2, device, dtypes[d], variant == 2);
                 o.lr = 0.1;
-                ok(tn_sgd_step(TN_NONE, s.list, TENSORS * s.group, &o));
+                ok(tn_sgd_step(TN_NONE, s.list, TENSORS * s.group, o.lr, o.momentum, o.dampening,
+                               o.weight_decay, o.nesterov, o.maximize, o.first));
                 sgd_reference(&s, 0.1, &o);
                 check("sgd_step", &s, device, dtypes[d]);
             }
@@ -145,7 +146,9 @@ START_TEST(adam_steps_all_parameters_by_the_formula)
                 fill(&s, o.amsgrad ? 5 : 4, device, dtypes[d], variant == 1);
                 o.step = 3;
                 o.lr = 0.01;
-                ok(tn_adam_step(TN_NONE, TN_NONE, s.list, TENSORS * s.group, &o));
+                ok(tn_adam_step(TN_NONE, TN_NONE, s.list, TENSORS * s.group, o.step, o.lr, o.beta1,
+                                o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize,
+                                o.decoupled));
                 adam_reference(&s, 3, 0.01, &o);
                 check("adam_step", &s, device, dtypes[d]);
             }
@@ -159,16 +162,11 @@ START_TEST(a_first_step_ignores_what_the_buffers_hold)
     EACH_DEVICE(device)
     {
         TN_SCOPE;
-        tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
         tn_tensor *list[3] = { put(device, TN_F32, TN_SHAPE(2), NUMBERS(1, 2), DENSE),
                                put(device, TN_F32, TN_SHAPE(2), NUMBERS(4, 8), DENSE),
                                put(device, TN_F32, TN_SHAPE(2), NUMBERS(NAN, INFINITY), DENSE) };
 
-        o.momentum = 0.5;
-        o.dampening = 0.5;
-        o.first = true;
-        o.lr = 0.25;
-        ok(tn_sgd_step(TN_NONE, list, 3, &o));
+        ok(tn_sgd_step(TN_NONE, list, 3, 0.25, 0.5, 0.5, 0.0, false, false, true));
         same("p", device, TN_F32, list[0], NUMBERS(0, 0), 0, 1);
         same("b", device, TN_F32, list[2], NUMBERS(4, 8), 0, 1);
     }
@@ -180,9 +178,6 @@ START_TEST(the_norm_of_many_tensors_is_that_of_all_their_elements)
     static const double ps[] = { 2, 1, INFINITY, 3, 0.5, -INFINITY };
 
     for (size_t i = 0; i < sizeof ps / sizeof *ps; i++) {
-        tn_total_norm_options o = TN_TOTAL_NORM_OPTIONS;
-
-        o.p = ps[i];
         EACH_DEVICE(device)
         {
             for (int d = 0; d < 2; d++) {
@@ -209,7 +204,7 @@ START_TEST(the_norm_of_many_tensors_is_that_of_all_their_elements)
                 expected = ps[i] == INFINITY    ? largest
                            : ps[i] == -INFINITY ? least
                                                 : pow(sum, 1 / ps[i]);
-                same("total_norm", device, dtypes[d], tn_total_norm(list, count, &o), &expected,
+                same("total_norm", device, dtypes[d], tn_total_norm(list, count, ps[i]), &expected,
                      dtypes[d] == TN_F32 ? 64 : 4096, 0);
             }
         }
@@ -226,7 +221,7 @@ START_TEST(the_norm_can_be_differentiated)
 
     for (int i = 0; i < 2; i++)
         ok(tn_tensor_set_requires_grad(list[i], true));
-    ok(tn_backward(tn_total_norm(list, 2, NULL)));
+    ok(tn_backward(tn_total_norm(list, 2)));
     same("gradient", cpu, TN_F64, tn_tensor_grad(list[0]), NUMBERS(0.6), 4, 1);
     same("gradient", cpu, TN_F64, tn_tensor_grad(list[1]), NUMBERS(-0.8), 4, 1);
 }
@@ -238,7 +233,6 @@ START_TEST(bits_do_not_depend_on_the_threads)
 
     for (int threads = 1; threads <= 4; threads *= 2) {
         TN_SCOPE;
-        tn_adam_step_options o = TN_ADAM_STEP_OPTIONS;
         int64_t n = 100003;
         double *x = calloc((size_t)n, sizeof *x);
         tn_tensor *list[4];
@@ -249,9 +243,7 @@ START_TEST(bits_do_not_depend_on_the_threads)
             x[i] = sin((double)i) / 2 + 0.6;
         for (int k = 0; k < 4; k++)
             list[k] = put(tn_device_find("cpu"), TN_F32, TN_SHAPE(n), x, DENSE);
-        o.step = 1;
-        o.lr = 0.1;
-        ok(tn_adam_step(TN_NONE, TN_NONE, list, 4, &o));
+        ok(tn_adam_step(TN_NONE, TN_NONE, list, 4, 1, 0.1));
         free(x);
         if (first == NULL)
             first = get(list[0]);
@@ -272,19 +264,12 @@ static void refused(tn_status status, tn_status code, const char *words)
 
 static tn_status sgd(tn_tensor **list, int64_t n)
 {
-    tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
-
-    o.lr = 0.1;
-    return tn_sgd_step(TN_NONE, list, n, &o);
+    return tn_sgd_step(TN_NONE, list, n, 0.1);
 }
 
 static tn_status adam(tn_tensor **list, int64_t n, int64_t step)
 {
-    tn_adam_step_options o = TN_ADAM_STEP_OPTIONS;
-
-    o.step = step;
-    o.lr = 0.1;
-    return tn_adam_step(TN_NONE, TN_NONE, list, n, &o);
+    return tn_adam_step(TN_NONE, TN_NONE, list, n, step, 0.1);
 }
 
 START_TEST(what_does_not_fit_is_refused_and_changes_nothing)
@@ -320,12 +305,10 @@ START_TEST(what_was_written_counts_as_changed)
     tn_tensor *g = put(cpu, TN_F32, TN_SHAPE(2), NUMBERS(1, 1), DENSE);
 
     ok(tn_tensor_set_requires_grad(x, true));
-    tn_tensor *y = tn_sum(tn_mul(x, x), NULL);
+    tn_tensor *y = tn_sum(tn_mul(x, x));
     uint64_t before = tn_tensor_version(g);
     tn_grad_begin(false);
-    tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
-    o.lr = 0.5;
-    ok(tn_sgd_step(TN_NONE, (tn_tensor *[]){ x, g }, 2, &o));
+    ok(tn_sgd_step(TN_NONE, ((tn_tensor *[]){ x, g }), 2, 0.5));
     tn_grad_end();
     ck_assert_uint_eq(tn_tensor_version(g), before); /* gradients are only read */
     ck_assert_int_ne(tn_backward(y), TN_OK);
@@ -373,12 +356,16 @@ START_TEST(a_step_with_its_numbers_in_tensors_agrees_with_the_formula)
                     continue;
                 fill(&s, o.amsgrad ? 5 : 4, device, dtypes[d], variant == 1);
                 ok(tn_adam_step(number(device, step_type, (double)step),
-                                number(device, lr_type, lr), s.list, TENSORS * s.group, &o));
+                                number(device, lr_type, lr), s.list, TENSORS * s.group, o.step,
+                                o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad,
+                                o.maximize, o.decoupled));
                 adam_reference(&s, step, lr, &o);
                 check("adam_step", &s, device, dtypes[d]);
                 fill(&s, sgd_options.momentum != 0 ? 3 : 2, device, dtypes[d], variant == 1);
                 ok(tn_sgd_step(number(device, lr_type, lr), s.list, TENSORS * s.group,
-                               &sgd_options));
+                               sgd_options.lr, sgd_options.momentum, sgd_options.dampening,
+                               sgd_options.weight_decay, sgd_options.nesterov, sgd_options.maximize,
+                               sgd_options.first));
                 sgd_reference(&s, lr, &sgd_options);
                 check("sgd_step", &s, device, dtypes[d]);
             }
@@ -396,7 +383,7 @@ START_TEST(on_the_cpu_tensors_give_the_bits_of_options)
         TN_SCOPE;
         tn_dtype dtype = dtypes[variant / 3];
         tn_adam_step_options by_option = TN_ADAM_STEP_OPTIONS, by_tensor = TN_ADAM_STEP_OPTIONS;
-        tn_sgd_step_options sgd_option = TN_SGD_STEP_OPTIONS, sgd_tensor = TN_SGD_STEP_OPTIONS;
+        tn_sgd_step_options sgd_option = TN_SGD_STEP_OPTIONS;
         set a, b;
 
         by_option.step = 7;
@@ -412,11 +399,17 @@ START_TEST(on_the_cpu_tensors_give_the_bits_of_options)
             for (int i = 0; i < TENSORS * a.group; i++)
                 there(b.list[i] = tn_clone(a.list[i]));
             if (adam) {
-                ok(tn_adam_step(TN_NONE, TN_NONE, a.list, TENSORS * a.group, &by_option));
-                ok(tn_adam_step(step, lr, b.list, TENSORS * b.group, &by_tensor));
+                ok(tn_adam_step(TN_NONE, TN_NONE, a.list, TENSORS * a.group, by_option.step,
+                                by_option.lr, by_option.beta1, by_option.beta2, by_option.eps,
+                                by_option.weight_decay, by_option.amsgrad, by_option.maximize,
+                                by_option.decoupled));
+                ok(tn_adam_step(step, lr, b.list, TENSORS * b.group, by_tensor.step, by_tensor.lr,
+                                by_tensor.beta1, by_tensor.beta2, by_tensor.eps,
+                                by_tensor.weight_decay, by_tensor.amsgrad, by_tensor.maximize,
+                                by_tensor.decoupled));
             } else {
-                ok(tn_sgd_step(TN_NONE, a.list, TENSORS * a.group, &sgd_option));
-                ok(tn_sgd_step(lr, b.list, TENSORS * b.group, &sgd_tensor));
+                ok(tn_sgd_step(TN_NONE, a.list, TENSORS * a.group, sgd_option.lr));
+                ok(tn_sgd_step(lr, b.list, TENSORS * b.group));
             }
             for (int i = 0; i < TENSORS * a.group; i++)
                 ck_assert_mem_eq(get(a.list[i]), get(b.list[i]),
@@ -440,7 +433,8 @@ START_TEST(tensors_that_change_in_place_change_the_step)
         for (int i = 1; i <= 3; i++) {
             there(tn_add_scalar_(step, 1));
             there(tn_mul_scalar_(lr, 0.5));
-            ok(tn_adam_step(step, lr, s.list, TENSORS * 4, &o));
+            ok(tn_adam_step(step, lr, s.list, TENSORS * 4, o.step, o.lr, o.beta1, o.beta2, o.eps,
+                            o.weight_decay, o.amsgrad, o.maximize, o.decoupled));
             adam_reference(&s, i, ldexp(0.5, -i), &o);
         }
         check("adam_step", &s, device, TN_F32);
@@ -456,7 +450,7 @@ START_TEST(a_rate_below_half_precision_still_counts)
     tn_tensor *list[2] = { put(cpu, TN_F16, TN_SHAPE(1), NUMBERS(0), DENSE),
                            put(cpu, TN_F16, TN_SHAPE(1), NUMBERS(32768), DENSE) };
 
-    ok(tn_sgd_step(number(cpu, TN_F32, 0x1p-25), list, 2, NULL));
+    ok(tn_sgd_step(number(cpu, TN_F32, 0x1p-25), list, 2));
     same("p", cpu, TN_F16, list[0], NUMBERS(-0x1p-10), 0, 1);
 }
 END_TEST
@@ -469,7 +463,7 @@ START_TEST(numbers_that_do_not_fit_are_refused)
     tn_tensor *row = put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(1), DENSE);
     tn_tensor *whole = number(cpu, TN_I64, 1);
     tn_tensor *elsewhere = tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_F32, tn_device_find("strict"));
-    tn_adam_step_options o = TN_ADAM_STEP_OPTIONS, both = TN_ADAM_STEP_OPTIONS;
+    tn_adam_step_options both = TN_ADAM_STEP_OPTIONS;
     tn_sgd_step_options with_lr = TN_SGD_STEP_OPTIONS;
     static const double outside[] = { 0, -3, 0.5, NAN };
 
@@ -478,24 +472,24 @@ START_TEST(numbers_that_do_not_fit_are_refused)
         list[i] = put(cpu, TN_F32, TN_SHAPE(2), NUMBERS(1, 2), DENSE);
     both.step = 3;
     both.lr = with_lr.lr = 0.1;
-    refused(tn_adam_step(one, TN_NONE, list, 4, &both), TN_ERR_VALUE,
+    refused(tn_adam_step(one, TN_NONE, list, 4, both.step, both.lr), TN_ERR_VALUE,
             "step and step_tensor: too many, got both");
-    refused(tn_adam_step(TN_NONE, one, list, 4, &both), TN_ERR_VALUE,
+    refused(tn_adam_step(TN_NONE, one, list, 4, both.step, both.lr), TN_ERR_VALUE,
             "lr and lr_tensor: too many, got both");
-    refused(tn_sgd_step(one, list, 2, &with_lr), TN_ERR_VALUE, "lr and lr_tensor: too many");
-    refused(tn_adam_step(TN_NONE, one, list, 4, &o), TN_ERR_VALUE, "step: missing");
-    refused(tn_adam_step(one, TN_NONE, list, 4, &o), TN_ERR_VALUE, "lr: missing");
-    refused(tn_sgd_step(TN_NONE, list, 2, NULL), TN_ERR_VALUE, "lr: missing");
-    refused(tn_adam_step(row, one, list, 4, &o), TN_ERR_VALUE,
+    refused(tn_sgd_step(one, list, 2, with_lr.lr), TN_ERR_VALUE, "lr and lr_tensor: too many");
+    refused(tn_adam_step(TN_NONE, one, list, 4), TN_ERR_VALUE, "step: missing");
+    refused(tn_adam_step(one, TN_NONE, list, 4), TN_ERR_VALUE, "lr: missing");
+    refused(tn_sgd_step(TN_NONE, list, 2), TN_ERR_VALUE, "lr: missing");
+    refused(tn_adam_step(row, one, list, 4), TN_ERR_VALUE,
             "step_tensor: wrong shape, got [1]; expected no dimensions");
-    refused(tn_sgd_step(row, list, 2, NULL), TN_ERR_VALUE, "lr_tensor: wrong shape, got [1]");
-    refused(tn_adam_step(half, one, list, 4, &o), TN_ERR_TYPE, "float16");
-    refused(tn_sgd_step(whole, list, 2, NULL), TN_ERR_TYPE, "int64");
-    refused(tn_sgd_step(elsewhere, list, 2, NULL), TN_ERR_RUNTIME, "expected all on one device");
-    refused(tn_sgd_step(tn_narrow(list[0], 0, 0, 1), list, 2, NULL), TN_ERR_VALUE, "[1]");
-    refused(tn_sgd_step(tn_select(list[0], 0, 0), list, 2, NULL), TN_ERR_RUNTIME, "share memory");
+    refused(tn_sgd_step(row, list, 2), TN_ERR_VALUE, "lr_tensor: wrong shape, got [1]");
+    refused(tn_adam_step(half, one, list, 4), TN_ERR_TYPE, "float16");
+    refused(tn_sgd_step(whole, list, 2), TN_ERR_TYPE, "int64");
+    refused(tn_sgd_step(elsewhere, list, 2), TN_ERR_RUNTIME, "expected all on one device");
+    refused(tn_sgd_step(tn_narrow(list[0], 0, 0, 1), list, 2), TN_ERR_VALUE, "[1]");
+    refused(tn_sgd_step(tn_select(list[0], 0, 0), list, 2), TN_ERR_RUNTIME, "share memory");
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
-        refused(tn_adam_step(number(cpu, TN_F64, outside[i]), one, list, 4, &o), TN_ERR_VALUE,
+        refused(tn_adam_step(number(cpu, TN_F64, outside[i]), one, list, 4), TN_ERR_VALUE,
                 "step_tensor: out of range");
     for (int i = 0; i < 4; i++)
         same("untouched", cpu, TN_F32, list[i], NUMBERS(1, 2), 0, 1);
@@ -512,15 +506,15 @@ START_TEST(a_list_behind_others_may_be_long_or_wrong)
 
     for (int i = 0; i < MANY; i++)
         list[i] = put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(i), DENSE);
-    ok(tn_sgd_step(lr, list, MANY, NULL));
+    ok(tn_sgd_step(lr, list, MANY));
     for (int i = 0; i < MANY; i += 2) {
         same("p", cpu, TN_F32, list[i], NUMBERS(i - 0.5 * (i + 1)), 0, 1);
         same("dp", cpu, TN_F32, list[i + 1], NUMBERS(i + 1), 0, 1);
     }
-    refused(tn_sgd_step(lr, list, -1, NULL), TN_ERR_VALUE, "wrong list, got -1 tensors");
-    refused(tn_sgd_step(lr, NULL, 2, NULL), TN_ERR_VALUE, "got 2 tensors and NULL");
-    refused(tn_sgd_step(lr, list, INT64_MAX, NULL), TN_ERR_VALUE, "wrong list");
-    refused(tn_sgd_step(lr, list, 0, NULL), TN_ERR_VALUE, "inputs: wrong number, got 1");
+    refused(tn_sgd_step(lr, list, -1), TN_ERR_VALUE, "wrong list, got -1 tensors");
+    refused(tn_sgd_step(lr, NULL, 2), TN_ERR_VALUE, "got 2 tensors and NULL");
+    refused(tn_sgd_step(lr, list, INT64_MAX), TN_ERR_VALUE, "wrong list");
+    refused(tn_sgd_step(lr, list, 0), TN_ERR_VALUE, "inputs: wrong number, got 1");
 }
 END_TEST
 

@@ -63,11 +63,7 @@ static void equal(tn_tensor *got, const void *wanted, size_t bytes)
 
 START_TEST(every_layout_of_image_and_gradient_gives_the_same)
 {
-    tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
-
     plain();
-    o.stride = TN_INTS(STEP, STEP);
-    o.padding = TN_INTS(PAD, PAD);
     for (int way = 0; way < 4; way++) {
         TN_SCOPE;
         bool image_last = way & 1, gradient_last = way & 2;
@@ -76,7 +72,9 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
                                    gradient_last);
         tn_tensor *where = NULL, *pooled = NULL, *back;
 
-        ck_assert_int_eq(tn_max_pool(image, TN_INTS(K, K), &o, &pooled, &where), TN_OK);
+        ck_assert_int_eq(tn_max_pool(image, TN_INTS(K, K), &pooled, &where, TN_INTS(STEP, STEP),
+                                     TN_INTS(PAD, PAD)),
+                         TN_OK);
         equal(pooled, y, sizeof y);
         equal(where, places, sizeof places);
         /* They are laid out as the image is. */
@@ -116,17 +114,15 @@ START_TEST(the_first_of_equal_maxima_is_the_one_in_every_layout)
         o.stride = TN_INTS(step, step);
         o.padding = two ? TN_INTS(0, 1) : TN_INTS(1, 1);
         for (int last = 0; last < 2; last++)
-            ck_assert_int_eq(
-                tn_max_pool(laid(image, last), kernel, &o, &pooled[last], &where[last]), TN_OK);
+            ck_assert_int_eq(tn_max_pool(laid(image, last), kernel, &pooled[last], &where[last],
+                                         o.stride, o.padding),
+                             TN_OK);
         ck_assert_int_eq(tn_tensor_strides(pooled[1]).at[1], 1);
-        ck_assert_double_eq(tn_item(tn_sum(tn_ne(where[0], where[1]), NULL)), 0);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(where[0], where[1]))), 0);
         ck_assert_double_eq(
-            tn_item(tn_sum(tn_ne(tn_nan_to_num(pooled[0], NULL), tn_nan_to_num(pooled[1], NULL)),
-                           NULL)),
-            0);
-        ck_assert_double_eq(tn_item(tn_sum(tn_ne(tn_isnan(pooled[0]), tn_isnan(pooled[1])), NULL)),
-                            0);
-        ck_assert_int_eq(tn_item(tn_any(tn_isnan(pooled[0]), NULL)) > 0, nan);
+            tn_item(tn_sum(tn_ne(tn_nan_to_num(pooled[0]), tn_nan_to_num(pooled[1])))), 0);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(tn_isnan(pooled[0]), tn_isnan(pooled[1])))), 0);
+        ck_assert_int_eq(tn_item(tn_any(tn_isnan(pooled[0]))) > 0, nan);
     }
 }
 END_TEST
@@ -194,7 +190,6 @@ static void pool_figure(const struct figure *f, tn_dtype dtype, bool last, int n
     static float image[MOST], most[MOST], got[MOST];
     static int64_t where[MOST], got_where[MOST];
     int64_t area = f->high * f->wide, planes = IMAGES * f->channels, n = 0;
-    tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
     tn_tensor *from, *pooled, *at;
     TN_SCOPE;
 
@@ -206,12 +201,10 @@ static void pool_figure(const struct figure *f, tn_dtype dtype, bool last, int n
     for (int64_t i = 0; i < planes; i++)
         n += pool_plane(f, image + i * area, most + n, where + n);
     from = tn_tensor_from(image, TN_F32, TN_SHAPE(IMAGES, f->channels, f->high, f->wide));
-    o.stride = (tn_ints){ f->stride, 2 };
-    o.padding = (tn_ints){ f->padding, 2 };
-    o.dilation = (tn_ints){ f->dilation, 2 };
-    ck_assert_int_eq(
-        tn_max_pool(laid(tn_cast(from, dtype), last), (tn_ints){ f->kernel, 2 }, &o, &pooled, &at),
-        TN_OK);
+    ck_assert_int_eq(tn_max_pool(laid(tn_cast(from, dtype), last), ((tn_ints){ f->kernel, 2 }),
+                                 &pooled, &at, ((tn_ints){ f->stride, 2 }),
+                                 ((tn_ints){ f->padding, 2 }), ((tn_ints){ f->dilation, 2 })),
+                     TN_OK);
     ck_assert_int_eq(tn_tensor_numel(pooled), n);
     pooled = tn_cast(pooled, TN_F32);
     ck_assert_int_eq(tn_tensor_copy_out(pooled, got, (size_t)n * sizeof *got), TN_OK);
@@ -248,8 +241,10 @@ START_TEST(averages_have_the_same_bits_in_every_layout)
         tn_tensor *first, *last, *back, *back_last;
 
         o.count_include_pad = g.count_include_pad = counts;
-        first = tn_avg_pool(image, TN_INTS(K, K), &o);
-        last = tn_avg_pool(laid(image, true), TN_INTS(K, K), &o);
+        first = tn_avg_pool(image, TN_INTS(K, K), o.stride, o.padding, o.ceil_mode,
+                            o.count_include_pad);
+        last = tn_avg_pool(laid(image, true), TN_INTS(K, K), o.stride, o.padding, o.ceil_mode,
+                           o.count_include_pad);
         ck_assert_int_eq(tn_tensor_strides(first).at[1], DOWN * ACROSS);
         ck_assert_int_eq(tn_tensor_strides(last).at[1], 1);
         ck_assert_int_eq(tn_tensor_copy_out(first, y, sizeof y), TN_OK);
@@ -258,8 +253,10 @@ START_TEST(averages_have_the_same_bits_in_every_layout)
         ck_assert_float_eq(y[0][0][0][0],
                            (x[0][0][0][0] + x[0][0][0][1] + x[0][0][1][0] + x[0][0][1][1]) /
                                (counts ? 9 : 4));
-        back = tn_avg_pool_grad(gradient, TN_INTS(H, W), TN_INTS(K, K), &g);
-        back_last = tn_avg_pool_grad(laid(gradient, true), TN_INTS(H, W), TN_INTS(K, K), &g);
+        back = tn_avg_pool_grad(gradient, TN_INTS(H, W), TN_INTS(K, K), g.stride, g.padding,
+                                g.ceil_mode, g.count_include_pad);
+        back_last = tn_avg_pool_grad(laid(gradient, true), TN_INTS(H, W), TN_INTS(K, K), g.stride,
+                                     g.padding, g.ceil_mode, g.count_include_pad);
         ck_assert_int_eq(tn_tensor_strides(back_last).at[1], 1);
         ck_assert_int_eq(tn_tensor_copy_out(back, gx, sizeof gx), TN_OK);
         equal(back_last, gx, sizeof gx);

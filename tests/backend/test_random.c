@@ -173,8 +173,8 @@ START_TEST(the_same_seed_gives_the_same_numbers_on_every_device)
     {
         TN_SCOPE;
         tn_random_seed(42);
-        tn_tensor *a = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device), NULL);
-        tn_tensor *b = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device), NULL);
+        tn_tensor *a = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device));
+        tn_tensor *b = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device));
         double *x = get(a), *y = get(b);
         ck_assert_mem_ne(x, y,
                          10 * sizeof *x); /* the second draw continues where the first ended */
@@ -308,11 +308,11 @@ START_TEST(the_generators_state_is_a_state_of_the_operators)
     uint64_t numbers[3];
 
     tn_random_seed(77);
-    there(tn_uniform(like, NULL));
+    there(tn_uniform(like));
     ok(tn_random_get_state(numbers));
     state = tn_tensor_from(numbers, TN_I64, TN_SHAPE(3));
-    same("uniform", cpu, TN_F32, tn_philox_uniform(like, state, 0, 1, 0, 0),
-         get(tn_uniform(like, NULL)), 0, 0);
+    same("uniform", cpu, TN_F32, tn_philox_uniform(like, state, 0, 1, 0, 0), get(tn_uniform(like)),
+         0, 0);
 }
 END_TEST
 
@@ -325,7 +325,7 @@ START_TEST(a_state_that_changes_in_place_gives_the_next_numbers)
         tn_tensor *state = state_of(device, 5, 0), *more = state_of(device, 0, 2);
 
         there(tn_philox_uniform(like, state, 0, 1, 0, 0));
-        there(tn_add_(state, more, NULL));
+        there(tn_add_(state, more));
         same("second", device, TN_F32, tn_philox_uniform(like, state, 0, 1, 0, 0),
              get(tn_philox_uniform(like, TN_NONE, 0, 1, 5, 2)), 0, 0);
     }
@@ -352,12 +352,8 @@ END_TEST
 static tn_status attend(const tn_device *device, tn_dtype dtype, tn_tensor *state, int64_t key,
                         int64_t first, tn_tensor **out)
 {
-    tn_attend_options o = TN_ATTEND_OPTIONS;
     tn_tensor *in[3], *sums, *total;
 
-    o.dropout_p = 0.4;
-    o.seed = key;
-    o.block = first;
     for (int i = 0; i < 3; i++) {
         tn_tensor *room = tn_tensor_empty(TN_SHAPE(1, 2, 5, 4), dtype, device);
 
@@ -365,9 +361,10 @@ static tn_status attend(const tn_device *device, tn_dtype dtype, tn_tensor *stat
         there(in[i]);
         ok(tn_tensor_set_requires_grad(in[i], true));
     }
-    if (tn_attend(in[0], in[1], in[2], TN_NONE, state, 0.5, &o, &out[0], &sums) != TN_OK)
+    if (tn_attend(in[0], in[1], in[2], TN_NONE, state, 0.5, &out[0], &sums, false, 0.4, key,
+                  first) != TN_OK)
         return tn_error_last_code();
-    total = tn_sum(tn_square(out[0]), NULL);
+    total = tn_sum(tn_square(out[0]));
     return tn_grad(&total, NULL, 1, in, out + 1, 3, NULL);
 }
 
@@ -409,7 +406,7 @@ START_TEST(every_operator_with_a_state_draws_in_its_lane)
             !device_has(device, "bmm", TN_F32))
             continue;
         keys = tn_tensor_empty(TN_SHAPE(101), TN_F64, device);
-        ok(tn_sort(tn_philox_uniform(keys, state, 0, 1, 0, 4), NULL, &keys, &lane[0]));
+        ok(tn_sort(tn_philox_uniform(keys, state, 0, 1, 0, 4), &keys, &lane[0]));
         same("permutation", device, TN_I64, tn_philox_permutation(like, state, 0, 4), get(lane[0]),
              0, 0);
         other = get(tn_philox_permutation(like, plain, 0, 4));
@@ -430,13 +427,11 @@ START_TEST(a_state_changed_before_the_backward_pass_is_noticed)
     const tn_device *cpu = tn_device_find("cpu");
     tn_tensor *state = state_of(cpu, 1, 2), *y, *sums;
     tn_tensor *q = tn_tensor_full(TN_SHAPE(1, 1, 3, 2), 0.5, TN_F32, cpu);
-    tn_attend_options o = TN_ATTEND_OPTIONS;
 
-    o.dropout_p = 0.5;
     ok(tn_tensor_set_requires_grad(q, true));
-    ok(tn_attend(q, q, q, TN_NONE, state, 1, &o, &y, &sums));
+    ok(tn_attend(q, q, q, TN_NONE, state, 1, &y, &sums, false, 0.5));
     there(tn_fill_(state, 3));
-    ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(y)), TN_OK);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "modified by an inplace operation"));
     tn_error_clear();
 }
@@ -471,12 +466,11 @@ START_TEST(a_state_that_does_not_fit_is_refused)
     refused(tn_philox_permutation(places, good, 1, 0), TN_ERR_VALUE, "got seed 1");
     {
         tn_tensor *q = tn_tensor_full(TN_SHAPE(1, 1, 3, 2), 0.5, TN_F32, cpu), *y, *sums;
-        tn_attend_options o = TN_ATTEND_OPTIONS;
 
-        o.seed = 4;
-        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, good, 1, &o, &y, &sums), TN_ERR_VALUE);
+        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, good, 1, &y, &sums, false, 0.0, 4),
+                         TN_ERR_VALUE);
         refused(NULL, TN_ERR_VALUE, "attend: seed or state: too many, got seed 4");
-        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, places, 1, NULL, &y, &sums), TN_ERR_VALUE);
+        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, places, 1, &y, &sums), TN_ERR_VALUE);
         refused(NULL, TN_ERR_VALUE, "attend: state: wrong shape, got [4]");
     }
     refused(tn_philox_uniform(x, state_of(tn_device_find("strict"), 1, 2), 0, 1, 0, 0),

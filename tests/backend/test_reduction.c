@@ -64,7 +64,7 @@ START_TEST(sums_and_maxima_over_every_choice_of_dimensions)
                     for (int64_t k = 0; k < results; k++)
                         most = scale[k] > most ? scale[k] : most;
                     tn_tensor *in = put(device, floats[t], shape, x, (enum layout)layout),
-                              *out = tn_sum(in, &sum);
+                              *out = tn_sum(in, sum.dims, sum.keepdim);
                     same("sum", device, floats[t], out, y, 4, most);
                     ck_assert_int_eq(tn_tensor_numel(out), results);
                     ck_assert_int_eq(tn_tensor_ndim(out),
@@ -72,7 +72,7 @@ START_TEST(sums_and_maxima_over_every_choice_of_dimensions)
                     if (count_of(shape) == 0)
                         continue;
                     reduce(x, shape, gone, true, y, scale);
-                    same("amax", device, floats[t], tn_amax(in, &amax), y, 0, 0);
+                    same("amax", device, floats[t], tn_amax(in, amax.dims, amax.keepdim), y, 0, 0);
                 }
     }
     ck_assert_int_gt(checks_made, 2000);
@@ -86,20 +86,19 @@ START_TEST(integers_and_truth_values_add_up_in_int64)
         TN_SCOPE;
         if (device_has(device, "sum", TN_I64)) {
             tn_tensor *y = tn_sum(
-                put(device, TN_I64, TN_SHAPE(2, 2), NUMBERS(1, 2, 3, -10), REVERSED), NULL);
+                put(device, TN_I64, TN_SHAPE(2, 2), NUMBERS(1, 2, 3, -10), REVERSED));
             same("sum", device, TN_I64, y, NUMBERS(-4), 0, 0);
             ck_assert_int_eq(tn_tensor_dtype(y), TN_I64);
         }
         if (device_has(device, "sum", TN_U8)) {
-            tn_tensor *y = tn_sum(put(device, TN_U8, TN_SHAPE(3), NUMBERS(200, 200, 200), DENSE),
-                                  NULL);
+            tn_tensor *y = tn_sum(put(device, TN_U8, TN_SHAPE(3), NUMBERS(200, 200, 200), DENSE));
             same("sum", device, TN_U8, y, NUMBERS(600), 0, 0);
             ck_assert_int_eq(tn_tensor_dtype(y), TN_I64);
         }
         if (device_has(device, "sum", TN_BOOL))
             same("sum", device, TN_BOOL,
-                 tn_sum(put(device, TN_BOOL, TN_SHAPE(3), NUMBERS(1, 0, 1), DENSE), NULL),
-                 NUMBERS(2), 0, 0);
+                 tn_sum(put(device, TN_BOOL, TN_SHAPE(3), NUMBERS(1, 0, 1), DENSE)), NUMBERS(2), 0,
+                 0);
     }
 }
 END_TEST
@@ -114,21 +113,21 @@ START_TEST(argmax_gives_the_first_of_equals_and_NaN_counts_as_largest)
                            NUMBERS(1, 7, 7, 2, 5, NAN, 9, NAN, -1, -2, -1, -3),
                            (enum layout)layout);
         rows.dim = 1;
-        same("argmax", device, TN_F32, tn_argmax(x, &rows), NUMBERS(1, 1, 0), 0, 0);
+        same("argmax", device, TN_F32, tn_argmax(x, rows.dim, rows.keepdim), NUMBERS(1, 1, 0), 0,
+             0);
         rows.dim = -2;
         rows.keepdim = true;
-        tn_tensor *columns = tn_argmax(x, &rows);
+        tn_tensor *columns = tn_argmax(x, rows.dim, rows.keepdim);
         same("argmax", device, TN_F32, columns, NUMBERS(1, 1, 1, 1), 0, 0);
         ck_assert_int_eq(tn_tensor_ndim(columns), 2);
-        tn_tensor *flat = tn_argmax(x, NULL);
+        tn_tensor *flat = tn_argmax(x);
         same("argmax", device, TN_F32, flat, NUMBERS(5), 0, 0);
         ck_assert_int_eq(tn_tensor_dtype(flat), TN_I64);
-        same("amax", device, TN_F32, tn_amax(x, NULL), NUMBERS(NAN), 0, 0);
+        same("amax", device, TN_F32, tn_amax(x), NUMBERS(NAN), 0, 0);
         if (device_has(device, "argmax", TN_I64))
             same("argmax", device, TN_I64,
                  tn_argmax(
-                     put(device, TN_I64, TN_SHAPE(4), NUMBERS(-5, 3, 3, 2), (enum layout)layout),
-                     NULL),
+                     put(device, TN_I64, TN_SHAPE(4), NUMBERS(-5, 3, 3, 2), (enum layout)layout)),
                  NUMBERS(1), 0, 0);
     }
 }
@@ -140,11 +139,9 @@ START_TEST(the_sum_of_nothing_is_zero_and_its_largest_an_error)
     {
         TN_SCOPE;
         tn_tensor *none = tn_tensor_empty(TN_SHAPE(0, 3), TN_F32, device);
-        tn_sum_options rows = TN_SUM_OPTIONS;
-        rows.dims = TN_INTS(0);
-        same("sum", device, TN_F32, tn_sum(none, NULL), NUMBERS(0), 0, 0);
-        same("sum", device, TN_F32, tn_sum(none, &rows), NUMBERS(0, 0, 0), 0, 0);
-        ck_assert_ptr_null(tn_amax(none, NULL));
+        same("sum", device, TN_F32, tn_sum(none), NUMBERS(0), 0, 0);
+        same("sum", device, TN_F32, tn_sum(none, TN_INTS(0)), NUMBERS(0, 0, 0), 0, 0);
+        ck_assert_ptr_null(tn_amax(none));
         ck_assert(tn_failed());
         tn_error_clear();
     }
@@ -167,16 +164,14 @@ START_TEST(long_sums_keep_their_digits_and_do_not_depend_on_threads)
             continue;
         TN_SCOPE;
         tn_tensor *in = tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device);
-        tn_sum_options columns = TN_SUM_OPTIONS;
-        columns.dims = TN_INTS(0);
         ok(tn_tensor_copy_in(in, x, COUNT * sizeof *x));
-        same("sum", device, TN_F32, tn_sum(in, NULL), &exact, 4, 0);
+        same("sum", device, TN_F32, tn_sum(in), &exact, 4, 0);
         double first = 0, first_column = 0;
         for (int threads = 1; threads <= 4; threads *= 2) {
             ok(tn_set_num_threads(threads));
-            double sum = tn_item(tn_sum(in, NULL));
+            double sum = tn_item(tn_sum(in));
             tn_tensor *table = tn_reshape(tn_narrow(in, 0, 0, 300000), TN_SHAPE(50000, 6));
-            double column = tn_item(tn_select(tn_sum(table, &columns), 0, 3));
+            double column = tn_item(tn_select(tn_sum(table, TN_INTS(0)), 0, 3));
             if (threads == 1) {
                 first = sum;
                 first_column = column;

@@ -11,25 +11,23 @@ START_TEST(products_and_smallest_ones_over_any_dimension)
         static const int64_t one[] = { 1 }, zero[] = { 0 };
         tn_prod_options prod = TN_PROD_OPTIONS;
         tn_amin_options amin = TN_AMIN_OPTIONS;
-        tn_argmin_options argmin = TN_ARGMIN_OPTIONS;
         tn_tensor *in = put(device, types[t], TN_SHAPE(2, 3), x, (enum layout)layout);
         prod.dims = amin.dims = (tn_ints){ one, 1 };
-        argmin.dim = 1;
-        same("prod", device, types[t], tn_prod(in, &prod), NUMBERS(6, 0), 0, 0);
-        same("prod", device, types[t], tn_prod(in, NULL), NUMBERS(0), 0, 0);
-        same("amin", device, types[t], tn_amin(in, &amin), NUMBERS(1, 0), 0, 0);
-        same("amin", device, types[t], tn_amin(in, NULL), NUMBERS(0), 0, 0);
-        same("argmin", device, types[t], tn_argmin(in, &argmin), NUMBERS(1, 0), 0, 0);
-        same("argmin", device, types[t], tn_argmin(in, NULL), NUMBERS(3), 0, 0);
+        same("prod", device, types[t], tn_prod(in, prod.dims), NUMBERS(6, 0), 0, 0);
+        same("prod", device, types[t], tn_prod(in), NUMBERS(0), 0, 0);
+        same("amin", device, types[t], tn_amin(in, amin.dims), NUMBERS(1, 0), 0, 0);
+        same("amin", device, types[t], tn_amin(in), NUMBERS(0), 0, 0);
+        same("argmin", device, types[t], tn_argmin(in, 1), NUMBERS(1, 0), 0, 0);
+        same("argmin", device, types[t], tn_argmin(in), NUMBERS(3), 0, 0);
         prod.dims = (tn_ints){ zero, 1 };
-        same("prod", device, types[t], tn_prod(in, &prod), NUMBERS(0, 2, 10), 0, 0);
-        same("prod", device, types[t], tn_prod(put(device, types[t], TN_SHAPE(0), x, DENSE), NULL),
+        same("prod", device, types[t], tn_prod(in, prod.dims), NUMBERS(0, 2, 10), 0, 0);
+        same("prod", device, types[t], tn_prod(put(device, types[t], TN_SHAPE(0), x, DENSE)),
              NUMBERS(1), 0, 0);
         if (whole(types[t]))
             continue;
         tn_tensor *odd = put(device, types[t], TN_SHAPE(3), NUMBERS(1, NAN, -INFINITY), DENSE);
-        same("amin", device, types[t], tn_amin(odd, NULL), NUMBERS(NAN), 0, 0);
-        same("argmin", device, types[t], tn_argmin(odd, NULL), NUMBERS(1), 0, 0);
+        same("amin", device, types[t], tn_amin(odd), NUMBERS(NAN), 0, 0);
+        same("argmin", device, types[t], tn_argmin(odd), NUMBERS(1), 0, 0);
     }
 }
 END_TEST
@@ -47,9 +45,9 @@ START_TEST(long_products_and_smallest_ones_are_cut_into_pieces)
         if (strcmp(tn_device_type(device), "strict") == 0)
             continue; /* one element at a time */
         tn_tensor *in = put(device, TN_F32, TN_SHAPE(COUNT), numbers, DENSE);
-        same("prod", device, TN_F32, tn_prod(in, NULL), NUMBERS(-2), 0, 0);
-        same("amin", device, TN_F32, tn_amin(in, NULL), NUMBERS(-4), 0, 0);
-        same("argmin", device, TN_F32, tn_argmin(in, NULL), NUMBERS(65000), 0, 0);
+        same("prod", device, TN_F32, tn_prod(in), NUMBERS(-2), 0, 0);
+        same("amin", device, TN_F32, tn_amin(in), NUMBERS(-4), 0, 0);
+        same("argmin", device, TN_F32, tn_argmin(in), NUMBERS(65000), 0, 0);
     }
     free(numbers);
 }

@@ -49,12 +49,12 @@ static tn_status call(enum kind kind, const struct inputs *in, bool reverse, tn_
     plain.nonlinearity = kind == RELU ? "relu" : "tanh";
     if (kind == LSTM)
         return tn_lstm_sequence(in->x, in->h, in->c, in->w_ih, in->w_hh, in->b_ih, in->b_hh,
-                                TN_NONE, in->lengths, &lstm, &out[0], &out[1], &out[2]);
+                                TN_NONE, in->lengths, &out[0], &out[1], &out[2], lstm.reverse);
     if (kind == GRU)
         return tn_gru_sequence(in->x, in->h, in->w_ih, in->w_hh, in->b_ih, in->b_hh, in->lengths,
-                               &gru, &out[0], &out[1]);
+                               &out[0], &out[1], gru.reverse);
     return tn_rnn_sequence(in->x, in->h, in->w_ih, in->w_hh, in->b_ih, in->b_hh, in->lengths,
-                           &plain, &out[0], &out[1]);
+                           &out[0], &out[1], plain.nonlinearity, plain.reverse);
 }
 
 /* ---- the reference --------------------------------------------------------------------------- */
@@ -203,9 +203,9 @@ START_TEST(gradients_of_float32_are_those_of_float64)
                         leaf(*all[k]);
                     }
                     ok(call((enum kind)kind, &in[d], (how & 2) != 0, out));
-                    sum = tn_add(tn_sum(tn_square(out[0]), NULL), tn_sum(out[1], NULL), NULL);
+                    sum = tn_add(tn_sum(tn_square(out[0])), tn_sum(out[1]));
                     if (kind == LSTM)
-                        sum = tn_add(sum, tn_sum(out[2], NULL), NULL);
+                        sum = tn_add(sum, tn_sum(out[2]));
                     ok(tn_backward(sum));
                     for (int k = 0; k < 7; k++)
                         if (k != 2 || kind == LSTM)
@@ -236,7 +236,7 @@ START_TEST(threads_do_not_change_a_bit)
             for (int k = 0; k < 6; k++)
                 leaf(all[k]);
             ok(call((enum kind)kind, &in, false, out));
-            ok(tn_backward(tn_sum(tn_square(out[0]), NULL)));
+            ok(tn_backward(tn_sum(tn_square(out[0]))));
             tn_tensor *got[8] = { out[0], out[1] };
             for (int k = 0; k < 6; k++)
                 there(got[2 + k] = tn_tensor_grad(all[k]));
@@ -265,7 +265,7 @@ START_TEST(results_may_be_changed_in_place)
             leaf(in.w_hh);
             ok(call((enum kind)kind, &in, false, out));
             there(way == 0 ? tn_mul_scalar_(out[0], 3) : (out[0] = tn_mul_scalar(out[0], 3)));
-            ok(tn_backward(tn_sum(out[0], NULL)));
+            ok(tn_backward(tn_sum(out[0])));
             there(grads[way] = tn_tensor_grad(in.w_hh));
         }
         same_bits(grads[0], grads[1], "in place");
@@ -276,24 +276,22 @@ END_TEST
 START_TEST(a_gradient_needs_what_the_steps_keep)
 {
     TN_SCOPE;
-    tn_recurrent_steps_options o = TN_RECURRENT_STEPS_OPTIONS;
     tn_tensor *gx = leaf(drawn(TN_SHAPE(2, 3, 4), TN_F32, 1)),
               *h = drawn(TN_SHAPE(3, 4), TN_F32, 2), *w = drawn(TN_SHAPE(4, 4), TN_F32, 3), *out[6];
 
-    o.keep = false;
-    ok(tn_recurrent_steps(gx, h, TN_NONE, w, TN_NONE, TN_NONE, "tanh", &o, &out[0], &out[1],
-                          &out[2], &out[3], &out[4], &out[5]));
+    ok(tn_recurrent_steps(gx, h, TN_NONE, w, TN_NONE, TN_NONE, "tanh", &out[0], &out[1], &out[2],
+                          &out[3], &out[4], &out[5], false, false));
     ck_assert_int_eq(tn_tensor_numel(out[3]), 0);
-    ck_assert_int_ne(tn_backward(tn_sum(out[0], NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(out[0])), TN_OK);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "keep"));
     tn_error_clear();
-    ck_assert_int_ne(tn_recurrent_steps(gx, h, TN_NONE, w, TN_NONE, TN_NONE, "elman", NULL, &out[0],
+    ck_assert_int_ne(tn_recurrent_steps(gx, h, TN_NONE, w, TN_NONE, TN_NONE, "elman", &out[0],
                                         &out[1], &out[2], &out[3], &out[4], &out[5]),
                      TN_OK);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "expected tanh, relu, lstm or gru"));
     tn_error_clear();
-    ck_assert_int_ne(tn_recurrent_steps(gx, h, h, w, TN_NONE, TN_NONE, "tanh", NULL, &out[0],
-                                        &out[1], &out[2], &out[3], &out[4], &out[5]),
+    ck_assert_int_ne(tn_recurrent_steps(gx, h, h, w, TN_NONE, TN_NONE, "tanh", &out[0], &out[1],
+                                        &out[2], &out[3], &out[4], &out[5]),
                      TN_OK);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "c: not used"));
     tn_error_clear();
@@ -353,7 +351,7 @@ START_TEST(memory_that_runs_out_is_an_error)
         left = at < 0 ? INT64_MAX : at;
         status = call(kind, &in, false, out);
         if (status == TN_OK)
-            status = tn_backward(tn_sum(out[0], NULL));
+            status = tn_backward(tn_sum(out[0]));
         if (status == TN_OK && tn_matmul(x, tn_transpose(x, 0, 1)) == NULL)
             status = tn_error_last_code();
         if (left < 0) {

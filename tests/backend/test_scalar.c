@@ -52,9 +52,7 @@ static tn_tensor *by_tensor_full(tn_tensor *x, tn_scalar s)
 }
 static tn_tensor *by_full(tn_tensor *x, tn_scalar s)
 {
-    tn_full_options o = TN_FULL_OPTIONS;
-    o.dtype = tn_tensor_dtype(x);
-    return tn_full(x, TN_SHAPE(4), s, &o);
+    return tn_full(x, TN_SHAPE(4), s, tn_tensor_dtype(x));
 }
 static tn_tensor *by_mask(tn_tensor *x, tn_scalar s)
 {
@@ -62,9 +60,7 @@ static tn_tensor *by_mask(tn_tensor *x, tn_scalar s)
 }
 static tn_tensor *by_pad(tn_tensor *x, tn_scalar s)
 {
-    tn_pad_options o = TN_PAD_OPTIONS;
-    o.value = s;
-    return tn_narrow(tn_pad(x, TN_SHAPE(4, 0), &o), 0, 0, 4);
+    return tn_narrow(tn_pad(x, TN_SHAPE(4, 0), "constant", s), 0, 0, 4);
 }
 static tn_tensor *by_threshold(tn_tensor *x, tn_scalar s)
 {
@@ -84,27 +80,19 @@ static tn_tensor *by_mul_scalar(tn_tensor *x, tn_scalar s)
 }
 static tn_tensor *by_add(tn_tensor *x, tn_scalar s)
 {
-    tn_add_options o = TN_ADD_OPTIONS;
-    o.alpha = s;
-    return tn_add(x, x, &o);
+    return tn_add(x, x, s);
 }
 static tn_tensor *by_sub(tn_tensor *x, tn_scalar s)
 {
-    tn_sub_options o = TN_SUB_OPTIONS;
-    o.alpha = s;
-    return tn_sub(x, x, &o);
+    return tn_sub(x, x, s);
 }
 static tn_tensor *by_addcmul(tn_tensor *x, tn_scalar s)
 {
-    tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
-    o.value = s;
-    return tn_addcmul(x, x, x, &o);
+    return tn_addcmul(x, x, x, s);
 }
 static tn_tensor *by_addcdiv(tn_tensor *x, tn_scalar s)
 {
-    tn_addcdiv_options o = TN_ADDCDIV_OPTIONS;
-    o.value = s;
-    return tn_addcdiv(x, x, tn_mul(x, x), &o);
+    return tn_addcdiv(x, x, tn_mul(x, x), s);
 }
 static tn_tensor *by_lerp(tn_tensor *x, tn_scalar s)
 {
@@ -113,33 +101,23 @@ static tn_tensor *by_lerp(tn_tensor *x, tn_scalar s)
 static tn_tensor *by_index_add(tn_tensor *x, tn_scalar s)
 {
     static const int64_t places[4] = { 0, 1, 2, 3 };
-    tn_index_add_options o = TN_INDEX_ADD_OPTIONS;
-    o.alpha = s;
-    return tn_index_add(x, from(tn_tensor_device(x), TN_I64, 4, places), x, 0, &o);
+    return tn_index_add(x, from(tn_tensor_device(x), TN_I64, 4, places), x, 0, s);
 }
 static tn_tensor *by_addmm_alpha(tn_tensor *x, tn_scalar s)
 {
-    tn_addmm_options o = TN_ADDMM_OPTIONS;
-    o.alpha = s;
-    return tn_reshape(tn_addmm(matrix(x), eye(x), matrix(x), &o), TN_SHAPE(4));
+    return tn_reshape(tn_addmm(matrix(x), eye(x), matrix(x), 1, s), TN_SHAPE(4));
 }
 static tn_tensor *by_addmm_beta(tn_tensor *x, tn_scalar s)
 {
-    tn_addmm_options o = TN_ADDMM_OPTIONS;
-    o.beta = s;
-    return tn_reshape(tn_addmm(matrix(x), eye(x), matrix(x), &o), TN_SHAPE(4));
+    return tn_reshape(tn_addmm(matrix(x), eye(x), matrix(x), s), TN_SHAPE(4));
 }
 static tn_tensor *by_min(tn_tensor *x, tn_scalar s)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-    o.min = s;
-    return tn_clamp(x, &o);
+    return tn_clamp(x, s);
 }
 static tn_tensor *by_max(tn_tensor *x, tn_scalar s)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-    o.max = s;
-    return tn_clamp(x, &o);
+    return tn_clamp(x, tn_scalar_none(), s);
 }
 static tn_tensor *by_pow(tn_tensor *x, tn_scalar s)
 {
@@ -249,7 +227,7 @@ START_TEST(ranges_of_integers_are_exact)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             int64_t got[4] = { 0 };
             o.step = TN_SCALAR(rows[r].step);
-            tn_tensor *y = tn_arange(like, rows[r].start, rows[r].end, &o);
+            tn_tensor *y = tn_arange(like, rows[r].start, rows[r].end, o.step);
             there(y);
             ck_assert_int_eq(tn_tensor_dtype(y), TN_I64);
             ck_assert_int_eq(tn_tensor_numel(y), rows[r].count);
@@ -260,7 +238,7 @@ START_TEST(ranges_of_integers_are_exact)
                 ck_assert_int_eq(got[rows[r].count - 1], rows[r].last);
         }
     }
-    ck_assert_ptr_null(tn_arange(TN_NONE, 0, TN_SCALAR(2.0 * I), NULL));
+    ck_assert_ptr_null(tn_arange(TN_NONE, 0, TN_SCALAR(2.0 * I)));
     ck_assert(strstr(tn_error_last()->message, "end: out of range, got 0.0+2.0j") != NULL);
 }
 END_TEST

@@ -53,7 +53,7 @@ static tn_tensor *indices(const tn_device *device, int64_t size, int64_t value)
 
 static tn_tensor *all_of(tn_tensor *sum, tn_tensor *more)
 {
-    return sum != NULL ? tn_add(sum, more, NULL) : more;
+    return sum != NULL ? tn_add(sum, more) : more;
 }
 
 static tn_tensor *recurrent(const tn_device *device, int64_t length, char kind, bool lengths)
@@ -64,12 +64,12 @@ static tn_tensor *recurrent(const tn_device *device, int64_t length, char kind, 
               *u = leaf(device, TN_SHAPE(rows, SIZE)), *b = leaf(device, TN_SHAPE(rows)),
               *ends = lengths ? indices(device, BATCH, length) : TN_NONE, *y = NULL, *last, *c;
     if (kind == 'l')
-        tn_lstm_sequence(x, h, h, w, u, b, b, TN_NONE, ends, NULL, &y, &last, &c);
+        tn_lstm_sequence(x, h, h, w, u, b, b, TN_NONE, ends, &y, &last, &c);
     else if (kind == 'g')
-        tn_gru_sequence(x, h, w, u, b, b, ends, NULL, &y, &last);
+        tn_gru_sequence(x, h, w, u, b, b, ends, &y, &last);
     else
-        tn_rnn_sequence(x, h, w, u, b, b, ends, NULL, &y, &last);
-    return tn_sum(y, NULL);
+        tn_rnn_sequence(x, h, w, u, b, b, ends, &y, &last);
+    return tn_sum(y);
 }
 
 static tn_tensor *lstm(const tn_device *device, int64_t length)
@@ -96,7 +96,7 @@ static tn_tensor *ctc(const tn_device *device, int64_t length)
 {
     tn_tensor *x = tn_log_softmax(leaf(device, TN_SHAPE(length, BATCH, SIZE)), -1);
     tn_tensor *target = tn_reshape(indices(device, BATCH * 3, 1), TN_SHAPE(BATCH, 3));
-    return tn_ctc_loss(x, target, indices(device, BATCH, length), indices(device, BATCH, 3), NULL);
+    return tn_ctc_loss(x, target, indices(device, BATCH, length), indices(device, BATCH, 3));
 }
 
 static tn_tensor *select_each(const tn_device *device, int64_t length)
@@ -104,7 +104,7 @@ static tn_tensor *select_each(const tn_device *device, int64_t length)
     tn_tensor *x = leaf(device, TN_SHAPE(length, 64 * SIZE)), *y = NULL;
     for (int64_t t = 0; t < length; t++)
         y = all_of(y, tn_tanh(tn_select(x, 0, t)));
-    return tn_sum(y, NULL);
+    return tn_sum(y);
 }
 
 static tn_tensor *slice_each(const tn_device *device, int64_t length)
@@ -115,7 +115,7 @@ static tn_tensor *slice_each(const tn_device *device, int64_t length)
         window.start = t;
         window.end = t + 3;
         window.step = 1 + t % 2;
-        y = all_of(y, tn_sum(tn_tanh(tn_slice(x, 1, &window)), NULL));
+        y = all_of(y, tn_sum(tn_tanh(tn_slice(x, 1, window.start, window.end, window.step))));
     }
     return y;
 }
@@ -125,15 +125,15 @@ static tn_tensor *gather_each(const tn_device *device, int64_t length)
     tn_tensor *x = leaf(device, TN_SHAPE(length, 64 * SIZE)), *y = NULL;
     for (int64_t t = 0; t < length; t++)
         y = all_of(y, tn_tanh(tn_index_select(x, indices(device, 1, t), 0)));
-    return tn_sum(y, NULL);
+    return tn_sum(y);
 }
 
 static tn_tensor *embed_each(const tn_device *device, int64_t length)
 {
     tn_tensor *table = leaf(device, TN_SHAPE(length, 64 * SIZE)), *y = NULL;
     for (int64_t t = 0; t < length; t++)
-        y = all_of(y, tn_tanh(tn_embedding(table, indices(device, 2, t), NULL)));
-    return tn_sum(y, NULL);
+        y = all_of(y, tn_tanh(tn_embedding(table, indices(device, 2, t))));
+    return tn_sum(y);
 }
 
 /* ---- the measure ----------------------------------------------------------------------------- */

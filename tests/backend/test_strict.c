@@ -175,11 +175,11 @@ START_TEST(a_lost_device_loses_its_tensors_and_nothing_else)
     tn_tensor *host = put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(5), DENSE);
     ok(tn_device_sync(strict()));
     ok(api()->inject("lost:2"));
-    y = tn_add(x, x, NULL);
-    y = tn_add(y, y, NULL);
+    y = tn_add(x, x);
+    y = tn_add(y, y);
     ck_assert_int_eq(tn_device_sync(strict()), TN_ERR_LOST);
     failed_with(TN_ERR_LOST, "lost");
-    ck_assert_ptr_null(tn_add(x, x, NULL));
+    ck_assert_ptr_null(tn_add(x, x));
     failed_with(TN_ERR_LOST, "lost");
     ck_assert(isnan(tn_item(tn_select(x, 0, 0))));
     ck_assert_int_eq(tn_error_code(), TN_ERR_LOST);
@@ -187,7 +187,7 @@ START_TEST(a_lost_device_loses_its_tensors_and_nothing_else)
     ck_assert_ptr_null(tn_tensor_full(TN_SHAPE(100, 1000, 1000), 1, TN_F32, strict()));
     ck_assert_int_eq(tn_error_code(), TN_ERR_LOST);
     tn_error_clear();
-    same("add", cpu, TN_F32, tn_add(host, host, NULL), NUMBERS(10), 0, 0);
+    same("add", cpu, TN_F32, tn_add(host, host), NUMBERS(10), 0, 0);
 }
 END_TEST
 
@@ -200,7 +200,7 @@ START_TEST(slow_work_is_waited_for_and_streams_wait_for_events)
     there(other);
     ok(api()->inject("slow:5000"));
     for (int i = 0; i < 5; i++)
-        x = tn_add(x, x, NULL); /* on the default stream: 32 */
+        x = tn_add(x, x); /* on the default stream: 32 */
     tn_event *event = tn_event_record(strict(), NULL, 0);
     there(event);
     ok(tn_event_wait(event, other));
@@ -280,10 +280,10 @@ START_TEST(after_fork_the_cpu_goes_on_and_the_strict_device_says_why_it_does_not
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        double *sum = get(tn_add(host, host, NULL));
+        double *sum = get(tn_add(host, host));
         if (sum[0] != 2 || sum[1] != 4)
             _exit(1);
-        if (tn_add(x, x, NULL) != NULL || tn_error_code() != TN_ERR_RUNTIME)
+        if (tn_add(x, x) != NULL || tn_error_code() != TN_ERR_RUNTIME)
             _exit(2);
         _exit(strstr(tn_error_text(), "strict") != NULL ? 0 : 3);
     }

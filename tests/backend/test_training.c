@@ -20,7 +20,7 @@ static void train(const tn_device *device, int steps, double *losses)
         TN_SCOPE;
         tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
         tn_tensor *y = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
         ok(tn_module_zero_grad(net));
         ok(tn_backward(loss));
         ok(tn_optimizer_step(opt));
@@ -67,7 +67,7 @@ START_TEST(losses_on_the_cpu_are_equal_to_the_bit_for_any_number_of_threads)
 }
 END_TEST
 
-/* Wide enough that products, sums and elementwise operators are shared out. */
+/* Wide enough that several threads share products, sums and elementwise operators. */
 START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
 {
     double first[2], losses[2];
@@ -84,7 +84,7 @@ START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
             tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu),
                                             TN_NONE, 0, 1, 9, 0);
             tn_tensor *y = tn_tensor_full(TN_SHAPE(160), 3, TN_I64, cpu);
-            tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+            tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
             ok(tn_module_zero_grad(net));
             ok(tn_backward(loss));
             ok(tn_optimizer_step(opt));
@@ -116,7 +116,7 @@ static float *learn(const char *net_spec, tn_tensor *x, int64_t *count)
         TN_SCOPE;
         tn_tensor *y = tn_tensor_full(TN_SHAPE(tn_tensor_size(x, 0)), 3, TN_I64, NULL);
         ok(tn_module_zero_grad(net));
-        ok(tn_backward(tn_cross_entropy(tn_module_call(net, x), y, NULL)));
+        ok(tn_backward(tn_cross_entropy(tn_module_call(net, x), y)));
         ok(tn_optimizer_step(opt));
     }
     *count = 0;

@@ -14,7 +14,7 @@ START_TEST(one_value_and_backwards_at_every_length)
     for (int t = 0; t < 4; t++)
         for (int64_t n = 1; n <= MOST; n += n < 70 ? 1 : 13) {
             TN_SCOPE;
-            tn_tensor *x = tn_cast(tn_arange(TN_NONE, 0, (double)n, NULL), sizes[t]),
+            tn_tensor *x = tn_cast(tn_arange(TN_NONE, 0, (double)n), sizes[t]),
                       *seven = tn_tensor_full((tn_ints){ &n, 1 }, 7, sizes[t], NULL);
             int64_t first = 0;
             double *back = get(tn_flip(x, (tn_ints){ &first, 1 })), *full = get(seven);
@@ -109,8 +109,8 @@ static void check_rows(int64_t n, int64_t odd, tn_dtype dtype)
     if (odd >= 0)
         x[n + odd] = NAN;
     tn_tensor *in = tn_cast(tn_tensor_from(x, TN_F64, (tn_ints){ shape, 2 }), dtype);
-    double *high = get(tn_amax(in, &most)), *low = get(tn_amin(in, &least)),
-           *all = get(tn_sum(in, &sum));
+    double *high = get(tn_amax(in, most.dims)), *low = get(tn_amin(in, least.dims)),
+           *all = get(tn_sum(in, sum.dims));
     for (int64_t r = 0; r < 3; r++) {
         double a = x[r * n], b = a, c = 0;
         for (int64_t i = 0; i < n; i++) {

@@ -140,9 +140,9 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     if (is("parameter-narrow"))
         weight = tn_cast(tn_cast(weight, TN_F32), tn_tensor_dtype(weight));
     y = tn_add(tn_mul_scalar(tn_mul(x, weight), (is("scale-ignored") ? 2 : s->scale) + s->hidden),
-               tn_module_get(own, "mean"), NULL);
+               tn_module_get(own, "mean"));
     if (s->bias)
-        y = tn_add(y, bias, NULL);
+        y = tn_add(y, bias);
     if ((training && !is("train-ignored")) || is("eval-ignored"))
         y = dropped(self, y);
     if (training || is("eval-counts"))

@@ -56,17 +56,15 @@ static tn_status blend_decompose(const tn_decompose *call)
         square = tn_mul_scalar(tn_mul(square, square), 1.0 / 160000);
     }
     if (is("pointwise-sum"))
-        square = tn_add(square, tn_sum(z, NULL), NULL);
+        square = tn_add(square, tn_sum(z));
     if (is("pointwise-place"))
         square = tn_add(
-            square,
-            tn_reshape(tn_arange(z, 0, (double)tn_tensor_numel(z), NULL), tn_tensor_shape(z)),
-            NULL);
+            square, tn_reshape(tn_arange(z, 0, (double)tn_tensor_numel(z)), tn_tensor_shape(z)));
     if (is("reads-unsaid"))
-        weight += tn_tensor_item(tn_sum(z, NULL)) > 1e9;
+        weight += tn_tensor_item(tn_sum(z)) > 1e9;
     if (is("random-unsaid"))
-        square = tn_add(square, tn_uniform(z, NULL), NULL);
-    call->out[0] = tn_add(x, tn_mul_scalar(square, weight), NULL);
+        square = tn_add(square, tn_uniform(z));
+    call->out[0] = tn_add(x, tn_mul_scalar(square, weight));
     if (is("decompose-random"))
         call->out[0] = tn_add_scalar(call->out[0], (double)(rand() % 2));
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
@@ -77,15 +75,13 @@ static tn_tensor *reduced(tn_tensor *gradient, tn_tensor *to)
 {
     int64_t dims[TN_MAX_DIMS], count = 0;
     int32_t more = tn_tensor_ndim(gradient) - tn_tensor_ndim(to);
-    tn_sum_options sum = TN_SUM_OPTIONS;
 
     for (int32_t d = 0; d < tn_tensor_ndim(gradient); d++)
         if (d < more || (tn_tensor_size(to, d - more) == 1 && tn_tensor_size(gradient, d) != 1))
             dims[count++] = d;
     if (count == 0)
         return gradient;
-    sum.dims = (tn_ints){ dims, count };
-    return tn_reshape(tn_sum(gradient, &sum), tn_tensor_shape(to));
+    return tn_reshape(tn_sum(gradient, ((tn_ints){ dims, count })), tn_tensor_shape(to));
 }
 
 static tn_status blend_derive(tn_derive *d)
@@ -95,7 +91,7 @@ static tn_status blend_derive(tn_derive *d)
     double weight = is("derive-option-ignored") ? 0.5 : o->weight;
 
     if (is("reads-in-derive"))
-        weight += tn_tensor_item(tn_sum(z, NULL)) > 1e9;
+        weight += tn_tensor_item(tn_sum(z)) > 1e9;
     if (is("derive-cut"))
         z = tn_detach(z);
     if (is("derive-writes"))
@@ -171,7 +167,7 @@ static tn_status both_derive(tn_derive *d)
     if (d->gout[1] != TN_NONE && !(is("derive-one-output") && sum != TN_NONE)) {
         tn_tensor *more = tn_mul(d->gout[1], tn_mul_scalar(tn_mul(x, x), 3));
 
-        sum = sum == TN_NONE || is("derive-overwrites") ? more : tn_add(sum, more, NULL);
+        sum = sum == TN_NONE || is("derive-overwrites") ? more : tn_add(sum, more);
     }
     d->gin[0] = sum;
     return sum != NULL ? TN_OK : tn_error_last_code();
@@ -215,7 +211,7 @@ static tn_status track_decompose(const tn_decompose *call)
     call->out[0] = tn_mul_scalar(x, 2);
     if (call->out[0] == NULL)
         return tn_error_last_code();
-    return is("updates-nothing") || tn_add_(call->in[1], tn_sum(tn_detach(x), NULL), NULL) != NULL
+    return is("updates-nothing") || tn_add_(call->in[1], tn_sum(tn_detach(x))) != NULL
                ? TN_OK
                : tn_error_last_code();
 }
@@ -239,8 +235,7 @@ static tn_status noise_decompose(const tn_decompose *call)
 {
     tn_tensor *x = call->in[0];
 
-    call->out[0] = is("random-needless") ? tn_mul_scalar(x, 3)
-                                         : tn_add(x, tn_uniform(x, NULL), NULL);
+    call->out[0] = is("random-needless") ? tn_mul_scalar(x, 3) : tn_add(x, tn_uniform(x));
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 

@@ -65,9 +65,9 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
     g = strcmp(s->form, "sign") == 0 && !is("form-ignored") ? tn_sign(gradient) : gradient;
     g = tn_mul_scalar(g, s->maximize && !is("maximize-ignored") ? -s->weights.at[0]
                                                                 : s->weights.at[0]);
-    g = tn_add(g, tn_mul_scalar(parameter, is("decay-sign") ? -decay : decay), NULL);
+    g = tn_add(g, tn_mul_scalar(parameter, is("decay-sign") ? -decay : decay));
     g = tn_mul_scalar(g, is("momentum-undamped") ? 1 : 1 - s->momentum);
-    m = m == NULL || is("momentum-forgotten") ? g : tn_add(tn_mul_scalar(m, s->momentum), g, NULL);
+    m = m == NULL || is("momentum-forgotten") ? g : tn_add(tn_mul_scalar(m, s->momentum), g);
     if (is("state-narrow"))
         m = tn_cast(tn_cast(m, TN_F32), tn_tensor_dtype(parameter));
     if (is("state-hidden") && index == 0)
@@ -77,7 +77,7 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
     else if (m == NULL || tn_optimizer_set_state(self, index, "momentum", m) != TN_OK)
         return tn_error_last_code();
     if (is("elements-mixed")) /* divides by the norm of the gradient */
-        m = tn_div(m, tn_sqrt(tn_sum(tn_mul(gradient, gradient), NULL)), NULL);
+        m = tn_div(m, tn_sqrt(tn_sum(tn_mul(gradient, gradient))));
     change = tn_mul_scalar(m, (is("times-ignored") ? 1 : (double)s->times) *
                                   (is("lr-cached") ? s->first_lr : s->lr) /
                                   (is("uncorrected") ? 1 : 1 - pow(s->momentum, steps)));
@@ -89,7 +89,7 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
         return tn_tensor_set_grad(parameter, TN_NONE);
     if (is("scope-open"))
         tn_scope_begin();
-    return tn_sub_(parameter, change, NULL) != NULL ? TN_OK : tn_error_last_code();
+    return tn_sub_(parameter, change) != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* All parameters of a group; what can be wrong here is the index. */
@@ -106,7 +106,7 @@ static tn_status step(tn_optimizer *self, const tn_step_args *args)
                           args->gradients[from]);
     }
     if (is("last-left-out") && count > 1 && status == TN_OK &&
-        tn_add_(args->parameters[count - 1], args->gradients[count - 1], NULL) == NULL)
+        tn_add_(args->parameters[count - 1], args->gradients[count - 1]) == NULL)
         return tn_error_last_code();
     return status;
 }

@@ -100,7 +100,7 @@ static tn_status cube_derive(tn_derive *d)
         tn_free(second);
     }
     if (WRONG == NO_SLOPE) /* 0 / 0 */
-        x = tn_div(tn_sub(x, x, NULL), tn_sub(x, x, NULL), NULL);
+        x = tn_div(tn_sub(x, x), tn_sub(x, x));
     d->gin[0] = tn_mul(g,
                        tn_mul_scalar(tn_mul(x, x), WRONG == GRADIENT || WRONG == STRAIGHT ? 2 : 3));
     return TN_OK;
@@ -151,7 +151,7 @@ static tn_status pair_derive(tn_derive *d)
     if (d->gout[1] != TN_NONE && WRONG != DEAF) {
         tn_tensor *more = tn_mul(d->gout[1], tn_mul_scalar(tn_mul(x, x), 3));
 
-        sum = sum == TN_NONE ? more : tn_add(sum, more, NULL);
+        sum = sum == TN_NONE ? more : tn_add(sum, more);
     }
     d->gin[0] = sum;
     return TN_OK;

@@ -74,7 +74,7 @@ static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *paramete
 {
     const struct rule *s = tn_optimizer_data(self, 0);
     tn_tensor *before = memory(self, index);
-    tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient, NULL)
+    tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient)
                                   : tn_clone(gradient);
     tn_tensor *change = tn_mul_scalar(m, WRONG == DEAF ? s->first : s->lr);
 
@@ -83,7 +83,7 @@ static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *paramete
     if (WRONG == MODES)
         tn_grad_begin(false);
     if (WRONG == NANS)
-        change = tn_div(change, tn_sub(change, change, NULL), NULL);
+        change = tn_div(change, tn_sub(change, change));
     if (WRONG == COARSE && tn_tensor_dtype(parameter) == TN_F32)
         change = tn_cast(tn_cast(change, TN_BF16), TN_F32);
     if (WRONG == OTHERWISE)
@@ -96,7 +96,7 @@ static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *paramete
         tn_mul_scalar_(tn_optimizer_parameter(self, i), 0.5);
     if (WRONG == NOTHING)
         return TN_OK;
-    return tn_sub_(parameter, change, NULL) != NULL ? TN_OK : TN_ERR_RUNTIME;
+    return tn_sub_(parameter, change) != NULL ? TN_OK : TN_ERR_RUNTIME;
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)

@@ -5,7 +5,7 @@
 TN_GPU_RUNS = %D%/kernels_opencl.sh %D%/kernels_oclgrind.sh %D%/kernels_cuda.sh \
 	%D%/kernels_cuda_blas.sh
 EXTRA_DIST += tests/folders.h tests/device/run \
-	tests/device/pack tests/device/steps tests/device/test_run.sh $(TN_GPU_RUNS)
+	tests/device/pack tests/device/steps tests/device/report.md tests/device/test_run.sh $(TN_GPU_RUNS)
 TESTS += tests/device/test_run.sh
 CLEANFILES += %D%/oclgrind.log
 

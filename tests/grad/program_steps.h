@@ -127,7 +127,7 @@ static tn_tensor *make_squeeze(tn_tensor *x, uint64_t *state)
 
     if (below(state, 2) == 0 && tn_tensor_ndim(x) > 0)
         o.dims = (tn_ints){ &dim, 1 };
-    return tn_squeeze(x, &o);
+    return tn_squeeze(x, o.dims);
 }
 
 static tn_tensor *make_narrow(tn_tensor *x, uint64_t *state)
@@ -147,22 +147,14 @@ static tn_tensor *make_select(tn_tensor *x, uint64_t *state)
 
 static tn_tensor *make_slice(tn_tensor *x, uint64_t *state)
 {
-    tn_slice_options o = TN_SLICE_OPTIONS;
     int64_t dim = some_dim(state, x);
 
-    o.start = below(state, 2);
-    o.step = 1 + below(state, 3);
-    return tn_slice(x, dim, &o);
+    return tn_slice(x, dim, below(state, 2), INT64_MIN, 1 + below(state, 3));
 }
 
 static tn_tensor *make_diagonal(tn_tensor *x, uint64_t *state)
 {
-    tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
-
-    o.offset = below(state, 3) - 1;
-    o.dim1 = some_dim(state, x);
-    o.dim2 = some_dim(state, x);
-    return tn_diagonal(x, &o);
+    return tn_diagonal(x, below(state, 3) - 1, some_dim(state, x), some_dim(state, x));
 }
 
 static tn_tensor *make_unfold(tn_tensor *x, uint64_t *state)
@@ -285,10 +277,7 @@ static tn_tensor *change_by_sine(tn_tensor *x, uint64_t *state)
 
 static tn_tensor *change_add_sine(tn_tensor *x, uint64_t *state)
 {
-    tn_add_options o = TN_ADD_OPTIONS;
-
-    o.alpha = TN_SCALAR(number(state));
-    return tn_add_(x, tn_sin(tn_copy(x)), &o);
+    return tn_add_(x, tn_sin(tn_copy(x)), TN_SCALAR(number(state)));
 }
 
 static tn_tensor *change_copy(tn_tensor *x, uint64_t *state)
@@ -324,7 +313,7 @@ static tn_tensor *change_lerp(tn_tensor *x, uint64_t *state)
 
 static tn_tensor *change_cumsum(tn_tensor *x, uint64_t *state)
 {
-    return tn_cumsum_(x, some_dim(state, x), NULL);
+    return tn_cumsum_(x, some_dim(state, x));
 }
 
 static tn_tensor *change_index_add(tn_tensor *x, uint64_t *state)
@@ -335,7 +324,7 @@ static tn_tensor *change_index_add(tn_tensor *x, uint64_t *state)
     for (int32_t d = 0; d < ndim; d++)
         shape[d] = d == dim ? 2 : tn_tensor_size(x, d);
     return tn_index_add_(x, tn_tensor_from(zeros, TN_I64, TN_SHAPE(2)),
-                         constant(state, (tn_ints){ shape, ndim }, tn_tensor_dtype(x)), dim, NULL);
+                         constant(state, (tn_ints){ shape, ndim }, tn_tensor_dtype(x)), dim);
 }
 
 static const row changes[] = {

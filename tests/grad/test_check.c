@@ -39,51 +39,35 @@ static tn_tensor *targets(void)
 
 static tn_tensor *nll(tn_tensor *x, const char *reduction)
 {
-    tn_nll_loss_options o = TN_NLL_LOSS_OPTIONS;
     tn_tensor *y, *count;
 
-    o.reduction = reduction;
-    return tn_nll_loss(x, targets(), &o, &y, &count) == TN_OK ? y : NULL;
+    return tn_nll_loss(x, targets(), &y, &count, reduction) == TN_OK ? y : NULL;
 }
 
 static tn_tensor *entropy(tn_tensor *x, const char *reduction, double smoothing)
 {
-    tn_cross_entropy_options o = TN_CROSS_ENTROPY_OPTIONS;
-
-    o.reduction = reduction;
-    o.label_smoothing = smoothing;
-    return tn_cross_entropy(x, targets(), &o);
+    return tn_cross_entropy(x, targets(), reduction, -100, smoothing);
 }
 
 static tn_tensor *sum_of(tn_tensor *x, int64_t dim, bool keepdim)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
-
-    o.dims = TN_INTS(dim);
-    o.keepdim = keepdim;
-    return tn_sum(x, &o);
+    return tn_sum(x, TN_INTS(dim), keepdim);
 }
 
 static tn_tensor *mean_of(tn_tensor *x, int64_t dim)
 {
-    tn_mean_options o = TN_MEAN_OPTIONS;
-
-    o.dims = TN_INTS(dim);
-    return tn_mean(x, &o);
+    return tn_mean(x, TN_INTS(dim));
 }
 
 static tn_tensor *amax_of(tn_tensor *x, int64_t dim)
 {
-    tn_amax_options o = TN_AMAX_OPTIONS;
-
-    o.dims = TN_INTS(dim);
-    return tn_amax(x, &o);
+    return tn_amax(x, TN_INTS(dim));
 }
 
-CODE(add, tn_add(in[0], in[1], &(tn_add_options){ sizeof(tn_add_options), TN_SCALAR(-1.5) }))
-CODE(sub, tn_sub(in[0], in[1], &(tn_sub_options){ sizeof(tn_sub_options), TN_SCALAR(2.5) }))
+CODE(add, tn_add(in[0], in[1], -1.5))
+CODE(sub, tn_sub(in[0], in[1], 2.5))
 CODE(mul, tn_mul(in[0], in[1]))
-CODE(divide, tn_div(in[0], in[1], NULL))
+CODE(divide, tn_div(in[0], in[1]))
 CODE(maximum, tn_maximum(in[0], in[1]))
 CODE(scalars, tn_mul_scalar(tn_add_scalar(in[0], 1.25), -3))
 CODE(neg, tn_neg(in[0]))
@@ -96,12 +80,12 @@ CODE(sigmoid, tn_sigmoid(in[0]))
 CODE(softmax, tn_softmax(in[0], 1))
 CODE(softmax_first, tn_softmax(in[0], 0))
 CODE(log_softmax, tn_log_softmax(in[0], -1))
-CODE(halved, tn_glu(tn_cat(in, 2, 1), NULL))
+CODE(halved, tn_glu(tn_cat(in, 2, 1)))
 CODE(softmax_grad, tn_softmax_grad(in[0], in[1], 1))
 CODE(log_softmax_grad, tn_log_softmax_grad(in[0], in[1], 1))
 CODE(sum, sum_of(in[0], 0, false))
 CODE(sum_kept, sum_of(in[0], 1, true))
-CODE(sum_all, tn_sum(in[0], NULL))
+CODE(sum_all, tn_sum(in[0]))
 CODE(mean, mean_of(in[0], 1))
 CODE(amax, amax_of(in[0], 1))
 CODE(sum_to, tn_sum_to(in[0], TN_SHAPE(1, 3)))
@@ -116,7 +100,7 @@ CODE(reshape,
 CODE(flatten, tn_flatten(tn_unsqueeze(in[0], 1), 0, -1))
 CODE(permute, tn_permute(in[0], TN_INTS(1, 0)))
 CODE(expand, tn_expand(in[0], TN_SHAPE(2, 3, 3)))
-CODE(squeeze, tn_squeeze(tn_unsqueeze(in[0], -1), NULL))
+CODE(squeeze, tn_squeeze(tn_unsqueeze(in[0], -1)))
 CODE(narrow, tn_narrow(in[0], 1, -2, 2))
 CODE(narrow_grad, tn_narrow_grad(in[0], TN_SHAPE(5, 3), 0, 1))
 CODE(choose, tn_select(in[0], 1, -1))
@@ -128,7 +112,7 @@ CODE(nll_none, nll(in[0], "none"))
 CODE(entropy_mean, entropy(in[0], "mean", 0))
 CODE(entropy_none, entropy(in[0], "none", 0.1))
 CODE(in_place, tn_sigmoid_(tn_mul_(tn_add_scalar(in[0], 1), in[1])))
-CODE(twice_the_same, tn_mul(in[0], tn_add(in[0], in[0], NULL)))
+CODE(twice_the_same, tn_mul(in[0], tn_add(in[0], in[0])))
 
 static const struct {
     const char *name;
@@ -217,7 +201,7 @@ static tn_status gradient_of(void *user, tn_tensor *const *in, tn_tensor **out)
     }
     tn_grad_begin(true);
     status = rows[*row].code(NULL, free_of_graph, &y);
-    loss = tn_sum(tn_mul(y, y), NULL);
+    loss = tn_sum(tn_mul(y, y));
     if (status == TN_OK)
         status = tn_grad(&loss, NULL, 1, free_of_graph, out, rows[*row].inputs, &create);
     tn_grad_end();
@@ -336,8 +320,7 @@ static tn_status step(tn_tensor *x, tn_tensor *w, tn_tensor *b)
     tn_tensor *h = tn_relu(tn_linear(x, w, b)), *y = tn_mul_scalar(h, 2), *loss;
 
     tn_mul_scalar_(tn_narrow(y, 0, 1, 1), 3);
-    loss = tn_add(entropy(tn_add(y, h, NULL), "mean", 0), tn_mean(tn_log_softmax(y, 1), NULL),
-                  NULL);
+    loss = tn_add(entropy(tn_add(y, h), "mean", 0), tn_mean(tn_log_softmax(y, 1)));
     return tn_backward(loss);
 }
 
@@ -351,9 +334,9 @@ static tn_status step_twice(tn_tensor *x, tn_tensor *w, tn_tensor *b)
 
     tn_fill_(tn_narrow(y, 0, 2, 1), 0.5);
     tn_sigmoid_(v);
-    loss = tn_add(tn_sum(tn_mul(y, y), NULL), tn_sum(v, NULL), NULL);
+    loss = tn_add(tn_sum(tn_mul(y, y)), tn_sum(v));
     status = tn_grad(&loss, NULL, 1, &w, &slope, 1, &create);
-    return status == TN_OK ? tn_backward(tn_sum(tn_mul(slope, slope), NULL)) : status;
+    return status == TN_OK ? tn_backward(tn_sum(tn_mul(slope, slope))) : status;
 }
 
 static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))

@@ -34,29 +34,22 @@ static tn_tensor *input(tn_ints shape, double first)
 
 static tn_tensor *spread(tn_tensor *x)
 {
-    tn_var_options o = TN_VAR_OPTIONS;
-
-    o.dims = TN_INTS(1);
-    return tn_add(tn_var(x, &o), tn_std(x, NULL), NULL);
+    return tn_add(tn_var(x, TN_INTS(1)), tn_std(x));
 }
 
 static tn_tensor *norms(tn_tensor *x)
 {
     tn_norm_options o = TN_NORM_OPTIONS;
-    tn_tensor *two = tn_norm(x, &o);
+    tn_tensor *two = tn_norm(x, o.p, o.dims);
 
     o.p = 3;
     o.dims = TN_INTS(0);
-    return tn_add(two, tn_norm(x, &o), NULL);
+    return tn_add(two, tn_norm(x, o.p, o.dims));
 }
 
 static tn_tensor *along(tn_tensor *x)
 {
-    tn_prod_options o = TN_PROD_OPTIONS;
-
-    o.dims = TN_INTS(1);
-    return tn_add(tn_unsqueeze(tn_prod(x, &o), 1), tn_cumsum(tn_cumprod(x, 1, NULL), 0, NULL),
-                  NULL);
+    return tn_add(tn_unsqueeze(tn_prod(x, TN_INTS(1)), 1), tn_cumsum(tn_cumprod(x, 1), 0));
 }
 
 static tn_tensor *sums(tn_tensor *x, tn_tensor *w)
@@ -66,26 +59,24 @@ static tn_tensor *sums(tn_tensor *x, tn_tensor *w)
     return tn_einsum(both, 2, "ij,kj->ik");
 }
 
-CODE(rules, tn_sub(tn_mul(x, w), tn_div(x, w, NULL), NULL))
-CODE(powers, tn_add(tn_pow(x, w), tn_pow_scalar(x, 3.5), NULL))
-CODE(exponentials, tn_add(tn_exp(x), tn_expm1(w), NULL))
-CODE(logarithms,
-     tn_add(tn_add(tn_ln(x), tn_log1p(w), NULL), tn_add(tn_log2(x), tn_log10(x), NULL), NULL))
-CODE(roots, tn_add(tn_sqrt(x), tn_rsqrt(w), NULL))
-CODE(squares, tn_add(tn_square(x), tn_reciprocal(w), NULL))
-CODE(circles, tn_add(tn_add(tn_sin(x), tn_cos(w), NULL), tn_tan(x), NULL))
-CODE(arcs, tn_add(tn_add(tn_asin(x), tn_acos(w), NULL), tn_atan(x), NULL))
-CODE(hyperbolas, tn_add(tn_add(tn_sinh(x), tn_cosh(w), NULL), tn_tanh(x), NULL))
-CODE(curves, tn_add(tn_add(tn_sigmoid(x), tn_silu(w), NULL),
-                    tn_add(tn_softsign(x), tn_tanhshrink(w), NULL), NULL))
-CODE(sizes, tn_add(tn_abs(x), tn_angle(w), NULL))
-CODE(directions, tn_add(tn_sgn(x), tn_conj(w), NULL))
+CODE(rules, tn_sub(tn_mul(x, w), tn_div(x, w)))
+CODE(powers, tn_add(tn_pow(x, w), tn_pow_scalar(x, 3.5)))
+CODE(exponentials, tn_add(tn_exp(x), tn_expm1(w)))
+CODE(logarithms, tn_add(tn_add(tn_ln(x), tn_log1p(w)), tn_add(tn_log2(x), tn_log10(x))))
+CODE(roots, tn_add(tn_sqrt(x), tn_rsqrt(w)))
+CODE(squares, tn_add(tn_square(x), tn_reciprocal(w)))
+CODE(circles, tn_add(tn_add(tn_sin(x), tn_cos(w)), tn_tan(x)))
+CODE(arcs, tn_add(tn_add(tn_asin(x), tn_acos(w)), tn_atan(x)))
+CODE(hyperbolas, tn_add(tn_add(tn_sinh(x), tn_cosh(w)), tn_tanh(x)))
+CODE(curves, tn_add(tn_add(tn_sigmoid(x), tn_silu(w)), tn_add(tn_softsign(x), tn_tanhshrink(w))))
+CODE(sizes, tn_add(tn_abs(x), tn_angle(w)))
+CODE(directions, tn_add(tn_sgn(x), tn_conj(w)))
 CODE(pieces, tn_mul(tn_real(x), tn_imag(w)))
-CODE(matrices, tn_add(tn_matmul(x, tn_transpose(w, 0, 1)), tn_linear(x, w, TN_NONE), NULL))
+CODE(matrices, tn_add(tn_matmul(x, tn_transpose(w, 0, 1)), tn_linear(x, w, TN_NONE)))
 CODE(equation, sums(x, w))
-CODE(mixed, tn_add(tn_lerp(x, w, x), tn_addcmul(x, x, w, NULL), NULL))
-CODE(fractions, tn_addcdiv(x, x, w, NULL))
-CODE(whole, tn_add(tn_mean(x, NULL), tn_sum(w, NULL), NULL))
+CODE(mixed, tn_add(tn_lerp(x, w, x), tn_addcmul(x, x, w)))
+CODE(fractions, tn_addcdiv(x, x, w))
+CODE(whole, tn_add(tn_mean(x), tn_sum(w)))
 CODE(spreads, spread(x))
 CODE(lengths, norms(x))
 CODE(runs, along(x))
@@ -94,46 +85,31 @@ CODE(chosen, tn_where(tn_gt(tn_real(x), tn_real(w)), x, w))
 static tn_tensor *with_alpha(tn_tensor *x, tn_tensor *w, tn_scalar alpha)
 {
     static const int64_t places[2] = { 1, 1 };
-    tn_add_options add = TN_ADD_OPTIONS;
-    tn_sub_options sub = TN_SUB_OPTIONS;
-    tn_index_add_options at = TN_INDEX_ADD_OPTIONS;
     tn_tensor *index = tn_tensor_from(places, TN_I64, TN_SHAPE(2));
 
-    add.alpha = alpha;
-    sub.alpha = alpha;
-    at.alpha = alpha;
-    return tn_add(tn_mul(tn_add(x, w, &add), tn_sub(w, x, &sub)), tn_index_add(x, index, w, 0, &at),
-                  NULL);
+    return tn_add(tn_mul(tn_add(x, w, alpha), tn_sub(w, x, alpha)),
+                  tn_index_add(x, index, w, 0, alpha));
 }
 
 static tn_tensor *with_value(tn_tensor *x, tn_tensor *w, tn_scalar value)
 {
-    tn_addcmul_options product = TN_ADDCMUL_OPTIONS;
-    tn_addcdiv_options quotient = TN_ADDCDIV_OPTIONS;
-
-    product.value = value;
-    quotient.value = value;
-    return tn_add(tn_addcmul(x, x, w, &product), tn_addcdiv(w, x, w, &quotient), NULL);
+    return tn_add(tn_addcmul(x, x, w, value), tn_addcdiv(w, x, w, value));
 }
 
 static tn_tensor *with_factors(tn_tensor *x, tn_tensor *w, tn_scalar factor)
 {
-    tn_addmm_options o = TN_ADDMM_OPTIONS;
-
-    o.alpha = factor;
-    o.beta = TN_SCALAR(-0.5 + 0.25 * I);
-    return tn_addmm(tn_narrow(x, 1, 0, 2), x, tn_transpose(w, 0, 1), &o);
+    return tn_addmm(tn_narrow(x, 1, 0, 2), x, tn_transpose(w, 0, 1), -0.5 + 0.25 * I, factor);
 }
 
 /* A real input of a complex result. */
 static tn_tensor *from_real(tn_tensor *x, tn_scalar factor)
 {
-    return tn_add(tn_mul_scalar(tn_real(x), factor), tn_pow_scalar(tn_abs(x), factor), NULL);
+    return tn_add(tn_mul_scalar(tn_real(x), factor), tn_pow_scalar(tn_abs(x), factor));
 }
 
 #define NUMBER TN_SCALAR(0.3 - 0.7 * I)
 CODE(scalars, tn_mul(tn_mul_scalar(x, NUMBER), tn_add_scalar(w, NUMBER)))
-CODE(scalar_powers, tn_add(tn_pow_scalar(x, NUMBER), tn_pow_scalar(w, 2), NULL))
+CODE(scalar_powers, tn_add(tn_pow_scalar(x, NUMBER), tn_pow_scalar(w, 2)))
 CODE(alphas, with_alpha(x, w, NUMBER))
 CODE(values, with_value(x, w, NUMBER))
 CODE(factors, with_factors(x, w, NUMBER))
@@ -203,15 +179,11 @@ START_TEST(a_derivative_that_forgets_the_conjugate_is_found)
 }
 END_TEST
 
-CODE(product, tn_prod(x, NULL))
-CODE(running, tn_cumprod(x, 0, NULL))
+CODE(product, tn_prod(x))
+CODE(running, tn_cumprod(x, 0))
 static tn_tensor *product_over(tn_tensor *x)
 {
-    tn_prod_options o = TN_PROD_OPTIONS;
-
-    o.dims = TN_INTS(0, 2);
-    o.keepdim = true;
-    return tn_prod(x, &o);
+    return tn_prod(x, TN_INTS(0, 2), true);
 }
 CODE(products, product_over(x))
 
@@ -243,36 +215,28 @@ START_TEST(a_reduction_works_in_the_type_that_is_asked_for)
 {
     TN_SCOPE;
     tn_sum_options sum = TN_SUM_OPTIONS;
-    tn_mean_options mean = TN_MEAN_OPTIONS;
-    tn_prod_options prod = TN_PROD_OPTIONS;
-    tn_cumsum_options run = TN_CUMSUM_OPTIONS;
-    tn_cumprod_options runs = TN_CUMPROD_OPTIONS;
     tn_tensor *x = LEAF(1.5F, 2.5F), *whole = tn_cast(tn_detach(x), TN_I64), *y;
 
     sum.dtype = TN_F64;
-    y = tn_sum(x, &sum);
+    y = tn_sum(x, sum.dims, sum.keepdim, sum.dtype);
     ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
     ck_assert_int_eq(tn_backward(y), TN_OK);
     ck_assert_int_eq(tn_tensor_dtype(tn_tensor_grad(x)), TN_F32);
     HAS(tn_tensor_grad(x), 1, 1);
     sum.dtype = TN_I32;
-    y = tn_sum(x, &sum); /* 1 and 2: cast first */
+    y = tn_sum(x, sum.dims, sum.keepdim, sum.dtype); /* 1 and 2: cast first */
     ck_assert_int_eq(tn_tensor_dtype(y), TN_I32);
     HAS(y, 3);
-    ck_assert_ptr_null(tn_mean(whole, NULL));
+    ck_assert_ptr_null(tn_mean(whole));
     FAILED(TN_ERR_RUNTIME, "the dtype option");
-    mean.dtype = TN_F32;
-    HAS(tn_mean(whole, &mean), 1.5);
-    prod.dtype = TN_F64;
-    y = tn_prod(whole, &prod);
+    HAS(tn_mean(whole, tn_no_ints(), false, TN_F32), 1.5);
+    y = tn_prod(whole, tn_no_ints(), false, TN_F64);
     ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
     HAS(y, 2);
-    run.dtype = TN_I16;
-    y = tn_cumsum(whole, 0, &run);
+    y = tn_cumsum(whole, 0, false, TN_I16);
     ck_assert_int_eq(tn_tensor_dtype(y), TN_I16);
     HAS(y, 1, 3);
-    runs.dtype = TN_F64;
-    y = tn_cumprod(x, 0, &runs);
+    y = tn_cumprod(x, 0, TN_F64);
     ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
     HAS(y, 1.5, 3.75);
     FINE();

@@ -21,11 +21,6 @@ static tn_tensor *input(double first)
         (void)a, (void)b, (void)c;                                                                 \
         return (expression);                                                                       \
     }
-#define WITH(name, ...)                                                                            \
-    &(tn_##name##_options)                                                                         \
-    {                                                                                              \
-        sizeof(tn_##name##_options), __VA_ARGS__                                                   \
-    }
 #define LESS(x) tn_mul_scalar(x, 0.4)
 
 static tn_tensor *zero_like(tn_tensor *x)
@@ -70,7 +65,7 @@ static tn_status gradient_of(void *user, tn_tensor *const *in, tn_tensor **out)
     }
     tn_grad_begin(true);
     status = value_of(user, free_of_graph, &y);
-    loss = tn_sum(tn_mul(y, y), NULL);
+    loss = tn_sum(tn_mul(y, y));
     if (status == TN_OK)
         status = tn_grad(&loss, NULL, 1, free_of_graph, out, rows[*row].inputs, &create);
     tn_grad_end();

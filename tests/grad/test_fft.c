@@ -9,53 +9,36 @@ enum { REAL = 1, COMPLEX = 2, BOTH = REAL | COMPLEX };
 
 static tn_tensor *c2c_inverse(tn_tensor *x)
 {
-    tn_fft_c2c_options o = TN_FFT_C2C_OPTIONS;
-
-    o.inverse = true;
-    o.dim = 0;
-    o.scale = 0.5;
-    return tn_fft_c2c(x, &o);
+    return tn_fft_c2c(x, 0, true, 0.5);
 }
 
 static tn_tensor *fft_of(tn_tensor *x, int64_t n, int64_t dim, const char *norm)
 {
-    tn_fft_fft_options o = TN_FFT_FFT_OPTIONS;
-
-    o.n = n;
-    o.dim = dim;
-    o.norm = norm;
-    return tn_fft_fft(x, &o);
+    return tn_fft_fft(x, n, dim, norm);
 }
 
 static tn_tensor *irfft_of(tn_tensor *x, int64_t n)
 {
-    tn_fft_irfft_options o = TN_FFT_IRFFT_OPTIONS;
-
-    o.n = n;
-    return tn_fft_irfft(x, &o);
+    return tn_fft_irfft(x, n);
 }
 
 /* Windows of 4 elements of all elements in a row. */
 static tn_tensor *stft_of(tn_tensor *x)
 {
-    tn_stft_options o = TN_STFT_OPTIONS;
     const double values[] = { 0.5, 1, 0.8, 0.3 };
     tn_tensor *window = tn_tensor_from(values, TN_F64, TN_SHAPE(4));
 
-    o.hop_length = 1;
-    return tn_stft(tn_reshape(x, TN_SHAPE(tn_tensor_numel(x))), window, 4, &o);
+    return tn_stft(tn_reshape(x, TN_SHAPE(tn_tensor_numel(x))), window, 4, 1);
 }
 
 /* The rows are the frequencies of a transform. */
 static tn_tensor *istft_of(tn_tensor *x)
 {
-    tn_istft_options o = TN_ISTFT_OPTIONS;
     const double values[] = { 0.5, 1, 0.8, 0.3 };
     int64_t n = 2 * (tn_tensor_size(x, 0) - 1);
     tn_tensor *window = tn_tensor_from(values, TN_F64, TN_SHAPE(n));
 
-    o.hop_length = 1;
-    return tn_istft(x, window, n, &o);
+    return tn_istft(x, window, n, 1);
 }
 
 #define ROW(name, kinds, expression)                                                               \

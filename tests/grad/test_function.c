@@ -65,7 +65,7 @@ START_TEST(arguments_that_are_no_tensors_stand_in_user_and_go_with_the_graph)
     ck_assert(s.wants[0] && !s.wants[1]);
     HAS(y, 3, 6);
     scope = tn_scope_begin();
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     tn_scope_end(scope);
     ck_assert(s.wants[0] && !s.wants[1]);
     HAS(tn_tensor_grad(in[0]), 3, 3);
@@ -89,7 +89,7 @@ START_TEST(what_a_function_saved_is_checked_for_changes)
     in[1] = with_grad(mine);
     ck_assert_int_eq(tn_function_call(&scale_function, &s, in, 2, &y, 1), TN_OK);
     tn_mul_(in[0], VEC(2, 2));
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
 }
 END_TEST
@@ -199,12 +199,12 @@ START_TEST(an_output_marked_so_requires_no_gradient)
     ck_assert_int_eq(tn_function_call(&parts_function, &m, &x, 1, y, 2), TN_OK);
     ck_assert(tn_tensor_requires_grad(y[0]) && !tn_tensor_requires_grad(y[1]));
     HAS(y[1], 1, 2);
-    ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y[0])), TN_OK);
     HAS(tn_tensor_grad(x), 2, 2);
     ck_assert(m.got[0] && m.got[1]); /* zeros for outputs without a gradient */
     m.bare = true;
     ck_assert_int_eq(tn_function_call(&parts_function, &m, &x, 1, y, 2), TN_OK);
-    ck_assert_int_eq(tn_backward(tn_sum(y[0], NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y[0])), TN_OK);
     ck_assert(m.got[0] && !m.got[1]);
     FINE();
     ck_assert_int_eq(tn_function_mark_dirty(NULL, x), TN_ERR_RUNTIME);
@@ -247,7 +247,7 @@ START_TEST(a_function_that_changes_an_input_is_its_maker)
     ck_assert_ptr_eq(out, y);
     ck_assert_str_eq(tn_tensor_grad_op(y), "twice");
     HAS(y, 10, 20, 30);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     HAS(tn_tensor_grad(x), 10, 10, 10);
     tn_tensor_set_grad(x, TN_NONE);
 
@@ -255,7 +255,7 @@ START_TEST(a_function_that_changes_an_input_is_its_maker)
     part = tn_narrow(y, 0, 1, 1);
     ck_assert_int_eq(tn_function_call(&twice_function, &m, &part, 1, &out, 1), TN_OK);
     HAS(y, 5, 20, 15);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     HAS(tn_tensor_grad(x), 5, 10, 5);
     FINE();
 
@@ -280,7 +280,7 @@ static tn_status whole(marks *m, tn_tensor *x)
     if (status == TN_OK)
         status = tn_function_call(&parts_function, m, &y, 1, both, 2);
     if (status == TN_OK)
-        status = tn_backward(tn_sum(both[0], NULL));
+        status = tn_backward(tn_sum(both[0]));
     tn_scope_end(scope);
     return status;
 }

@@ -19,7 +19,7 @@ static tn_tensor *adjoint(tn_tensor *x)
 /* A Hermitian matrix: its other half does not matter to a function that reads one triangle. */
 static tn_tensor *symmetric(tn_tensor *x)
 {
-    return tn_mul_scalar(tn_add(x, adjoint(x), NULL), 0.5);
+    return tn_mul_scalar(tn_add(x, adjoint(x)), 0.5);
 }
 
 /* A row of real numbers as a row that scales the columns of `like`. */
@@ -38,7 +38,7 @@ static tn_tensor *eigenvalues(tn_tensor *x)
 {
     tn_tensor *w, *v;
 
-    return fed(tn_linalg_eigh(symmetric(x), NULL, &w, &v), &w);
+    return fed(tn_linalg_eigh(symmetric(x), &w, &v), &w);
 }
 
 /* The square of a matrix by its eigenvalues and vectors. */
@@ -46,28 +46,24 @@ static tn_tensor *eigh_square(tn_tensor *x)
 {
     tn_tensor *w, *v;
 
-    if (tn_linalg_eigh(symmetric(x), NULL, &w, &v) != TN_OK)
+    if (tn_linalg_eigh(symmetric(x), &w, &v) != TN_OK)
         return NULL;
     return tn_matmul(tn_mul(v, row(tn_exp(w), v)), adjoint(v));
 }
 
 static tn_tensor *singular_values(tn_tensor *x)
 {
-    tn_linalg_svd_options o = TN_LINALG_SVD_OPTIONS;
     tn_tensor *u, *s, *vh;
 
-    o.full_matrices = false;
-    return fed(tn_linalg_svd(x, &o, &u, &s, &vh), &s);
+    return fed(tn_linalg_svd(x, &u, &s, &vh, false), &s);
 }
 
 /* u s^2 vh, which does not depend on the choice of the signs. */
 static tn_tensor *svd_square(tn_tensor *x)
 {
-    tn_linalg_svd_options o = TN_LINALG_SVD_OPTIONS;
     tn_tensor *u, *s, *vh;
 
-    o.full_matrices = false;
-    if (tn_linalg_svd(x, &o, &u, &s, &vh) != TN_OK)
+    if (tn_linalg_svd(x, &u, &s, &vh, false) != TN_OK)
         return NULL;
     return tn_matmul(tn_mul(u, row(tn_mul(s, s), u)), vh);
 }
@@ -76,7 +72,7 @@ static tn_tensor *qr_of(tn_tensor *x, bool q_only)
 {
     tn_tensor *q, *r;
 
-    if (tn_linalg_qr(x, NULL, &q, &r) != TN_OK)
+    if (tn_linalg_qr(x, &q, &r) != TN_OK)
         return NULL;
     return q_only ? q : tn_mul(r, r);
 }
@@ -85,15 +81,12 @@ static tn_tensor *both_qr(tn_tensor *x)
 {
     tn_tensor *q, *r;
 
-    return tn_linalg_qr(x, NULL, &q, &r) == TN_OK ? tn_matmul(q, tn_mul(r, r)) : NULL;
+    return tn_linalg_qr(x, &q, &r) == TN_OK ? tn_matmul(q, tn_mul(r, r)) : NULL;
 }
 
 static tn_tensor *cholesky(tn_tensor *x, bool upper)
 {
-    tn_linalg_cholesky_options o = TN_LINALG_CHOLESKY_OPTIONS;
-
-    o.upper = upper;
-    return tn_linalg_cholesky(tn_add_scalar(tn_matmul(x, adjoint(x)), 0), &o);
+    return tn_linalg_cholesky(tn_add_scalar(tn_matmul(x, adjoint(x)), 0), upper);
 }
 
 static tn_tensor *log_of_det(tn_tensor *x, bool sign)
@@ -105,35 +98,22 @@ static tn_tensor *log_of_det(tn_tensor *x, bool sign)
 
 static tn_tensor *from_right(tn_tensor *a, tn_tensor *b)
 {
-    tn_linalg_solve_options o = TN_LINALG_SOLVE_OPTIONS;
-
-    o.left = false;
-    return tn_linalg_solve(a, adjoint(b), &o);
+    return tn_linalg_solve(a, adjoint(b), false);
 }
 
 static tn_tensor *triangular(tn_tensor *a, tn_tensor *b, bool upper, bool left, bool unit)
 {
-    tn_linalg_solve_triangular_options o = TN_LINALG_SOLVE_TRIANGULAR_OPTIONS;
-
-    o.left = left;
-    o.unitriangular = unit;
-    return tn_linalg_solve_triangular(a, left ? b : adjoint(b), upper, &o);
+    return tn_linalg_solve_triangular(a, left ? b : adjoint(b), upper, left, unit);
 }
 
 static tn_tensor *nuclear(tn_tensor *x)
 {
-    tn_linalg_matrix_norm_options o = TN_LINALG_MATRIX_NORM_OPTIONS;
-
-    o.ord = "nuc";
-    return tn_linalg_matrix_norm(x, &o);
+    return tn_linalg_matrix_norm(x, "nuc");
 }
 
 static tn_tensor *paired(tn_tensor *a, tn_tensor *b)
 {
-    tn_tensordot_options o = TN_TENSORDOT_OPTIONS;
-
-    o.dims = 1;
-    return tn_tensordot(a, b, &o);
+    return tn_tensordot(a, b, 1);
 }
 
 #define ROW(name, m, n, columns, expression)                                                       \
@@ -216,8 +196,8 @@ END_TEST
  * place of the largest element of b, or of 1. How LAPACK rounds depends on the processor. */
 static void same(tn_tensor *a, tn_tensor *b)
 {
-    tn_tensor *apart = tn_amax(tn_abs(tn_sub(a, b, NULL)), NULL);
-    tn_tensor *largest = tn_amax(tn_abs(b), NULL);
+    tn_tensor *apart = tn_amax(tn_abs(tn_sub(a, b)));
+    tn_tensor *largest = tn_amax(tn_abs(b));
     double unit;
 
     ck_assert_msg(apart != NULL && largest != NULL, "%s", tn_error_text());
@@ -227,29 +207,24 @@ static void same(tn_tensor *a, tn_tensor *b)
 
 static tn_tensor *identity(tn_tensor *like, int64_t n)
 {
-    tn_eye_options o = TN_EYE_OPTIONS;
-
-    o.dtype = tn_tensor_dtype(like);
-    return tn_eye(like, n, &o);
+    return tn_eye(like, n, INT64_MIN, tn_tensor_dtype(like));
 }
 
 static void decompose(tn_tensor *x)
 {
-    tn_linalg_svd_options thin = TN_LINALG_SVD_OPTIONS;
     int64_t m = tn_tensor_size(x, -2), n = tn_tensor_size(x, -1), k = m < n ? m : n;
     tn_tensor *u, *s, *vh, *w, *v, *square = tn_matmul(x, adjoint(x));
 
-    thin.full_matrices = false;
-    ck_assert_int_eq(tn_linalg_svd(x, &thin, &u, &s, &vh), TN_OK);
+    ck_assert_int_eq(tn_linalg_svd(x, &u, &s, &vh, false), TN_OK);
     ck_assert_int_eq(tn_tensor_size(u, -1), k);
     same(tn_matmul(tn_mul(u, row(s, u)), vh), x);
     same(tn_matmul(adjoint(u), u), identity(u, k));
-    ck_assert_int_eq(tn_linalg_svd(x, NULL, &u, &s, &vh), TN_OK);
+    ck_assert_int_eq(tn_linalg_svd(x, &u, &s, &vh), TN_OK);
     ck_assert_int_eq(tn_tensor_size(u, -1), m);
     ck_assert_int_eq(tn_tensor_size(vh, -2), n);
     same(tn_matmul(u, adjoint(u)), identity(u, m));
     same(tn_matmul(vh, adjoint(vh)), identity(vh, n));
-    ck_assert_int_eq(tn_linalg_eigh(square, NULL, &w, &v), TN_OK);
+    ck_assert_int_eq(tn_linalg_eigh(square, &w, &v), TN_OK);
     same(tn_matmul(tn_mul(v, row(w, v)), adjoint(v)), square);
     same(tn_matmul(adjoint(v), v), identity(v, m));
     for (int64_t i = 1; i < m; i++)
@@ -281,9 +256,9 @@ START_TEST(of_a_batch_each_matrix_is_computed)
     tn_tensor *x[2] = { input(3, 3, 0.3, TN_F64), input(3, 3, 0.9, TN_F64) }, *all, *u, *s, *vh;
 
     all = tn_stack(x, 2, 0);
-    ck_assert_int_eq(tn_linalg_svd(all, NULL, &u, &s, &vh), TN_OK);
+    ck_assert_int_eq(tn_linalg_svd(all, &u, &s, &vh), TN_OK);
     same(tn_matmul(tn_mul(u, row(s, u)), vh), all);
-    ck_assert_int_eq(tn_linalg_eigh(symmetric(all), NULL, &s, &u), TN_OK);
+    ck_assert_int_eq(tn_linalg_eigh(symmetric(all), &s, &u), TN_OK);
     same(tn_matmul(tn_mul(u, row(s, u)), adjoint(u)), symmetric(all));
 }
 END_TEST
@@ -292,19 +267,16 @@ START_TEST(one_triangle_is_read)
 {
     TN_SCOPE;
     const double half[] = { 2, NAN, 1, 3 }, whole[] = { 2, 1, 1, 3 };
-    tn_linalg_eigh_options upper = TN_LINALG_EIGH_OPTIONS;
     tn_tensor *x = tn_tensor_from(half, TN_F64, TN_SHAPE(2, 2)), *w, *v, *other;
 
-    upper.uplo = "U";
-    ck_assert_int_eq(tn_linalg_eigh(x, NULL, &w, &v), TN_OK);
-    ck_assert_int_eq(
-        tn_linalg_eigh(tn_tensor_from(whole, TN_F64, TN_SHAPE(2, 2)), NULL, &other, &v), TN_OK);
+    ck_assert_int_eq(tn_linalg_eigh(x, &w, &v), TN_OK);
+    ck_assert_int_eq(tn_linalg_eigh(tn_tensor_from(whole, TN_F64, TN_SHAPE(2, 2)), &other, &v),
+                     TN_OK);
     same(w, other);
-    ck_assert_int_eq(tn_linalg_eigh(tn_transpose(x, 0, 1), &upper, &w, &v), TN_OK);
+    ck_assert_int_eq(tn_linalg_eigh(tn_transpose(x, 0, 1), &w, &v, "U"), TN_OK);
     same(w, other);
-    same(tn_linalg_cholesky(x, NULL),
-         tn_linalg_cholesky(tn_tensor_from(whole, TN_F64, TN_SHAPE(2, 2)), NULL));
-    ck_assert_int_ne(tn_linalg_eigh(x, &upper, &w, &v), TN_OK);
+    same(tn_linalg_cholesky(x), tn_linalg_cholesky(tn_tensor_from(whole, TN_F64, TN_SHAPE(2, 2))));
+    ck_assert_int_ne(tn_linalg_eigh(x, &w, &v, "U"), TN_OK);
     FAILED(TN_ERR_RUNTIME, "non-finite");
 }
 END_TEST

@@ -41,14 +41,14 @@ START_TEST(what_was_made_in_inference_mode_takes_no_part_in_a_graph)
     tn_inference_begin(true);
     made = VEC(3, 4);
     view = tn_narrow(made, 0, 0, 1);
-    tn_add_(made, made, NULL); /* inside it may be changed */
+    tn_add_(made, made); /* inside it may be changed */
     ck_assert(tn_tensor_is_inference(view));
     ck_assert_int_eq(tn_tensor_set_requires_grad(VEC(1), true), TN_OK);
     tn_inference_end();
     HAS(made, 6, 8);
     FINE();
 
-    ck_assert_ptr_null(tn_add_(made, made, NULL));
+    ck_assert_ptr_null(tn_add_(made, made));
     FAILED(TN_ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode");
     ck_assert_ptr_null(tn_fill_(tn_narrow(made, 0, 0, 1), 1));
     FAILED(TN_ERR_RUNTIME, "Inplace update to inference tensor");
@@ -63,10 +63,10 @@ START_TEST(what_was_made_in_inference_mode_takes_no_part_in_a_graph)
     /* computing with it is fine, also together with a gradient that does not need it */
     HAS(tn_mul(made, made), 36, 64);
     ck_assert(!tn_tensor_is_inference(tn_mul(made, made)));
-    ck_assert(tn_tensor_requires_grad(tn_add(x, made, NULL)));
+    ck_assert(tn_tensor_requires_grad(tn_add(x, made)));
     normal = tn_clone(made);
     ck_assert(!tn_tensor_is_inference(normal));
-    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(x, normal), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(x, normal))), TN_OK);
     HAS(tn_tensor_grad(x), 6, 8);
     FINE();
 }
@@ -80,7 +80,7 @@ START_TEST(a_view_of_a_normal_tensor_stays_a_normal_one_in_inference_mode)
 
     tn_inference_begin(true);
     view = tn_narrow(y, 0, 0, 1);
-    tn_add_(plain, plain, NULL); /* a normal tensor may be changed, and notices */
+    tn_add_(plain, plain); /* a normal tensor may be changed, and notices */
     tn_inference_end();
     ck_assert_uint_gt(tn_tensor_version(plain), version);
     ck_assert(!tn_tensor_is_inference(view) && !tn_tensor_is_inference(plain));
@@ -102,11 +102,11 @@ START_TEST(detach_in_place_makes_a_leaf)
     ck_assert(!tn_tensor_requires_grad(y) && tn_tensor_is_leaf(y));
     ck_assert_ptr_null(tn_detach_(TN_NONE));
     tn_error_clear();
-    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(view, view), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(view, view))), TN_OK);
     HAS(tn_tensor_grad(x), 4, 0); /* the view kept its history */
 
     ck_assert_int_eq(tn_tensor_set_requires_grad(y, true), TN_OK);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(y, 3), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(y, 3))), TN_OK);
     HAS(tn_tensor_grad(y), 3, 3);
     ck_assert_ptr_eq(tn_detach_(y),
                      y); /* a leaf: it requires nothing any more, its gradient stays */
@@ -138,12 +138,12 @@ START_TEST(a_product_keeps_only_what_a_wanted_gradient_needs)
     tn_tensor *x = LEAF(2, 3), *c = VEC(5, 7), *y = tn_mul(x, c), *free = tn_mul_scalar(x, 1), *z;
 
     z = tn_mul(free, c); /* gradient of x: c alone */
-    tn_add_(free, VEC(1, 1), NULL);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_add(y, z, NULL), NULL)), TN_OK);
+    tn_add_(free, VEC(1, 1));
+    ck_assert_int_eq(tn_backward(tn_sum(tn_add(y, z))), TN_OK);
     HAS(tn_tensor_grad(x), 10, 14);
     z = tn_mul(x, c);
-    tn_add_(c, c, NULL);
-    ck_assert_int_eq(tn_backward(tn_sum(z, NULL)), TN_ERR_RUNTIME);
+    tn_add_(c, c);
+    ck_assert_int_eq(tn_backward(tn_sum(z)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
     z = tn_bmm(tn_reshape(x, TN_SHAPE(1, 1, 2)), tn_reshape(c, TN_SHAPE(1, 2, 1)));
     FINE();

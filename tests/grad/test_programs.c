@@ -170,8 +170,8 @@ static tn_tensor *loss_of(const program *p, const pool *all)
 
         if (tn_tensor_dtype(t) == TN_C128)
             t = tn_view_as_real(t);
-        part = tn_sum(tn_mul(tn_mul(t, constant_like(&state, t)), t), NULL);
-        sum = sum == NULL ? part : tn_add(sum, part, NULL);
+        part = tn_sum(tn_mul(tn_mul(t, constant_like(&state, t)), t));
+        sum = sum == NULL ? part : tn_add(sum, part);
     }
     return sum;
 }
@@ -201,7 +201,7 @@ static tn_tensor *slope_of(const program *p, tn_tensor *x, const pool *all, tn_t
 
     if (loss == NULL || tn_grad(&loss, NULL, 1, &x, gradient, 1, &create) != TN_OK)
         return NULL;
-    return tn_sum(tn_mul(*gradient, constant_like(&state, x)), NULL);
+    return tn_sum(tn_mul(*gradient, constant_like(&state, x)));
 }
 
 static double slope_at(const program *p, const double *leaf)

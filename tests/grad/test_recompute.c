@@ -38,7 +38,7 @@ static int64_t gradients(tn_module *net, int how, bool autocast, float *out)
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     tn_rand(TN_SHAPE(3)); /* the second run must not depend on what was drawn in between */
     ck_assert_int_eq(tn_anomaly_begin(true), TN_OK);
-    ck_assert_msg(tn_backward(tn_sum(tn_cast(y, TN_F32), NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(tn_backward(tn_sum(tn_cast(y, TN_F32))) == TN_OK, "%s", tn_error_text());
     tn_anomaly_end();
     list[count++] = x;
     for (int64_t i = 0; i < count; i++) {
@@ -127,13 +127,13 @@ START_TEST(several_inputs_and_outputs_and_second_derivatives)
     HAS(g[0], 3 * exp(0.5), 4 * exp(-1));
     HAS(g[1], exp(0.5), exp(-1));
     /* the graph was retained: the function runs again for another gradient */
-    ck_assert_int_eq(tn_backward(tn_sum(tn_add(out[0], tn_mul(g[0], g[0]), NULL), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_add(out[0], tn_mul(g[0], g[0])))), TN_OK);
     ck_assert_int_eq(calls, 3);
     ck_assert_double_eq_tol(at(tn_tensor_grad(a), 0),
                             (1 - tanh(0.5) * tanh(0.5)) * tanh(2) + 18 * exp(1.0), 1e-4);
     ck_assert_double_eq_tol(at(tn_tensor_grad(a), 1),
                             (1 - tanh(1) * tanh(1)) * tanh(0.25) + 32 * exp(-2.0), 1e-4);
-    ck_assert_int_ne(tn_backward(tn_sum(out[0], NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(out[0])), TN_OK);
     FAILED(TN_ERR_RUNTIME, "backward through the graph a second time");
     FINE();
 }
@@ -148,10 +148,10 @@ START_TEST(nested_checkpoints_run_from_the_outside_in)
     calls = released = 0;
     tn_grad_begin(true);
     ck_assert_int_eq(outer(NULL, &plain, &z), TN_OK);
-    ck_assert_int_eq(tn_backward(tn_sum(z, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(z)), TN_OK);
     tn_grad_end();
     ck_assert_int_eq(tn_checkpoint_call(outer, NULL, release, &a, 1, &y, 1, 0), TN_OK);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     HAS(tn_tensor_grad(a), at(tn_tensor_grad(plain), 0), at(tn_tensor_grad(plain), 1));
     ck_assert_int_eq(released, 1);
     FINE();
@@ -193,7 +193,7 @@ START_TEST(another_second_run_and_changed_inputs_are_refused)
         status = tn_checkpoint_call(differs, &kind, NULL, &a, 1, &y, 1, 0);
         if (kind < 2) {
             ck_assert_int_eq(status, TN_OK);
-            status = tn_backward(tn_sum(y, NULL));
+            status = tn_backward(tn_sum(y));
         }
         ck_assert_int_ne(status, TN_OK);
         FAILED(TN_ERR_RUNTIME, words[kind]);
@@ -204,7 +204,7 @@ START_TEST(another_second_run_and_changed_inputs_are_refused)
     weight = VEC(1, 2);
     ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, in, 2, y, 2, 0), TN_OK);
     ck_assert_ptr_nonnull(tn_mul_scalar_(b, 2.0));
-    ck_assert_int_ne(tn_backward(tn_sum(y[0], NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(y[0])), TN_OK);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
     ck_assert_int_ne(tn_checkpoint_call(two, NULL, NULL, in, 2, y, 2, 6), TN_OK);
     FAILED(TN_ERR_VALUE, "flags: unknown, got 0x6");
@@ -232,7 +232,7 @@ static int64_t peak_of(tn_module *net, int64_t segments)
     ck_assert_int_eq(tn_device_reset_peak(device), TN_OK);
     y = segments > 0 ? tn_module_checkpoint_sequential(net, segments, x, 0)
                      : tn_module_call(net, x);
-    ck_assert_msg(tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(tn_device_memory(device, &stats), TN_OK);
     return stats.peak - before;
 }
@@ -275,7 +275,7 @@ START_TEST(every_allocation_of_a_checkpoint_can_fail)
         tn__memory_fail((uint64_t)n);
         status = tn_checkpoint_call(outer, NULL, release, &a, 1, &y, 1, 0);
         if (status == TN_OK)
-            status = tn_backward(tn_sum(y, NULL));
+            status = tn_backward(tn_sum(y));
         done = (int64_t)tn__memory_fail(0) < n;
         ck_assert(done ? status == TN_OK : tn_failed() && tn_error_code() == TN_ERR_MEMORY);
         tn_error_clear();

@@ -72,7 +72,7 @@ START_TEST(two_threads_share_the_second_run)
         atomic_store(&calls, 0);
         ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
         for (int i = 0; i < 2; i++)
-            walks[i] = (struct walk){ tn_sum(out[i], NULL), false, 1 };
+            walks[i] = (struct walk){ tn_sum(out[i]), false, 1 };
         walk_at_once(walks, 2);
         ck_assert_int_eq(atomic_load(&calls), 2);
         for (int i = 0; i < 2; i++) {
@@ -94,7 +94,7 @@ START_TEST(several_walks_over_a_retained_checkpoint_add_up)
     struct walk walks[THREADS];
 
     ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
-    loss = tn_sum(tn_add(out[0], out[1], NULL), NULL);
+    loss = tn_sum(tn_add(out[0], out[1]));
     for (int i = 0; i < THREADS; i++)
         walks[i] = (struct walk){ loss, true, ROUNDS };
     walk_at_once(walks, THREADS);
@@ -182,7 +182,7 @@ START_TEST(the_second_run_draws_the_same_and_leaves_the_generator_to_others)
         ck_assert_int_eq(tn_checkpoint_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
         expect_state(seeds ? 77 : 5, 2); /* `a` and the other thread; it went back before `b` */
         tn_random_seed(9);
-        ck_assert_msg(tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+        ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
         ck_assert_int_eq(noise.run, 2);
         ck_assert_mem_eq(noise.first[0], noise.first[1], sizeof noise.first[0]);
         ck_assert_mem_eq(noise.second[0], noise.second[1], sizeof noise.second[0]);
@@ -223,14 +223,14 @@ START_TEST(nested_functions_draw_the_same_numbers)
     tn_grad_end();
     ck_assert_int_eq(tn_tensor_copy_out(tn_detach(z), wanted, sizeof wanted), TN_OK);
     noise.run = 0;
-    ck_assert_int_eq(tn_backward(tn_sum(z, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(z)), TN_OK);
     noise.run = 0;
     tn_random_seed(5);
     ck_assert_int_eq(tn_checkpoint_call(around, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
     HAS(y, (double)wanted[0], (double)wanted[1]);
     noise.run = 0;
     tn_random_seed(11);
-    ck_assert_msg(tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(noise.run, 2); /* for the outer function, then for the inner one */
     HAS(tn_tensor_grad(a), at(tn_tensor_grad(plain), 0), at(tn_tensor_grad(plain), 1));
     expect_state(11, 2); /* only the other threads */
@@ -245,7 +245,7 @@ START_TEST(a_second_run_that_draws_more_is_refused)
     tn_tensor *a = LEAF(0.5, -1), *y;
 
     ck_assert_int_eq(tn_checkpoint_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
-    ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(y)), TN_OK);
     FAILED(TN_ERR_RUNTIME, "draws more in its second run, got call 4; expected 3 calls");
     FINE();
 }

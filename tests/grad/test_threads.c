@@ -33,7 +33,7 @@ static void *train(void *user)
         TN_SCOPE;
         tn_tensor *x = LEAF(1, 2, 3);
 
-        if (tn_backward(tn_sum(tn_mul(tn_mul(x, x), shared), NULL)) != TN_OK ||
+        if (tn_backward(tn_sum(tn_mul(tn_mul(x, x), shared))) != TN_OK ||
             at(tn_tensor_grad(x), 2) != 6)
             return (void *)1;
     }
@@ -78,7 +78,7 @@ static void *walk(void *user)
 START_TEST(a_graph_made_in_one_thread_runs_in_another)
 {
     TN_SCOPE;
-    tn_tensor *x = LEAF(1, 2, 3), *loss = tn_sum(tn_exp(tn_mul_scalar(x, 0)), NULL);
+    tn_tensor *x = LEAF(1, 2, 3), *loss = tn_sum(tn_exp(tn_mul_scalar(x, 0)));
     pthread_t thread;
     void *result;
 
@@ -103,7 +103,7 @@ static void *walk_shared(void *user)
 START_TEST(several_walks_over_one_retained_graph_add_up)
 {
     TN_SCOPE;
-    tn_tensor *x = LEAF(1, 2), *loss = tn_sum(tn_mul(tn_exp(tn_mul_scalar(x, 0)), x), NULL);
+    tn_tensor *x = LEAF(1, 2), *loss = tn_sum(tn_mul(tn_exp(tn_mul_scalar(x, 0)), x));
     pthread_t threads[THREADS];
 
     for (int i = 0; i < THREADS; i++)

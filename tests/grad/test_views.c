@@ -6,7 +6,7 @@
 
 static tn_tensor *squares(tn_tensor *x)
 {
-    return tn_sum(tn_mul(x, x), NULL);
+    return tn_sum(tn_mul(x, x));
 }
 
 /* The gradient of a number, itself recorded. */
@@ -27,10 +27,10 @@ START_TEST(a_change_through_a_view_is_differentiated_three_times)
     tn_mul_(tn_narrow(y, 0, 1, 2), w);
     g = slope(squares(y), x);
     HAS(g, 4, 288, 2700, 256); /* 4 x^3 w^2 */
-    HAS(slope(tn_sum(g, NULL), w), 192, 1080);
-    h = slope(tn_sum(g, NULL), x);
+    HAS(slope(tn_sum(g), w), 192, 1080);
+    h = slope(tn_sum(g), x);
     HAS(h, 12, 432, 2700, 192);
-    HAS(slope(tn_sum(h, NULL), x), 24, 432, 1800, 96);
+    HAS(slope(tn_sum(h), x), 24, 432, 1800, 96);
     FINE();
 }
 END_TEST
@@ -44,9 +44,9 @@ START_TEST(an_output_that_a_change_through_a_view_keeps_has_a_history)
     tn_exp_(tn_narrow(y, 0, 0, 1)); /* y[0]^2 = exp(4 x) */
     g = slope(squares(y), x);
     HAS(g, 4 * e2, 24);
-    h = slope(tn_sum(g, NULL), x);
+    h = slope(tn_sum(g), x);
     HAS(h, 16 * e2, 8);
-    HAS(slope(tn_sum(h, NULL), x), 64 * e2, 0);
+    HAS(slope(tn_sum(h), x), 64 * e2, 0);
     FINE();
 }
 END_TEST
@@ -59,7 +59,7 @@ START_TEST(a_view_whose_base_changed_is_differentiated_twice)
     tn_mul_(y, x);
     g = slope(squares(v), x);
     HAS(g, 0, 192, 1458); /* 6 x^5 */
-    HAS(slope(tn_sum(g, NULL), x), 0, 480, 2430);
+    HAS(slope(tn_sum(g), x), 0, 480, 2430);
 
     x = LEAF(3);
     y = tn_mul(x, x);
@@ -67,7 +67,7 @@ START_TEST(a_view_whose_base_changed_is_differentiated_twice)
     tn_mul_(y, x);
     g = slope(squares(v), x);
     HAS(g, 2916); /* 12 x^5 */
-    HAS(slope(tn_sum(g, NULL), x), 4860);
+    HAS(slope(tn_sum(g), x), 4860);
     FINE();
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(what_is_copied_or_filled_through_a_view_is_differentiated_twice)
     tn_fill_(tn_narrow(y, 0, 2, 1), 7);
     g = slope(squares(y), x);
     HAS(g, 0, 32, 0);
-    HAS(slope(tn_sum(g, NULL), x), 0, 48, 0);
+    HAS(slope(tn_sum(g), x), 0, 48, 0);
     g = slope(squares(y), c); /* c^4 */
     HAS(g, 32);
     HAS(slope(g, c), 48);
@@ -96,13 +96,13 @@ START_TEST(the_parts_of_complex_numbers_are_changed_in_place)
               *g;
 
     tn_mul_(tn_imag(z), w);
-    loss = tn_add(squares(tn_real(z)), squares(tn_imag(z)), NULL);
+    loss = tn_add(squares(tn_real(z)), squares(tn_imag(z)));
     HAS(slope(loss, a), 2, 4);
     HAS(slope(loss, w), 90, 192);
     g = slope(loss, b);
     HAS(g, 150, 288); /* 2 b w^2 */
-    HAS(slope(tn_sum(g, NULL), b), 50, 72);
-    HAS(slope(tn_sum(g, NULL), w), 60, 96);
+    HAS(slope(tn_sum(g), b), 50, 72);
+    HAS(slope(tn_sum(g), w), 60, 96);
 
     z = tn_complex(a, b);
     r = tn_real(z);
@@ -113,9 +113,53 @@ START_TEST(the_parts_of_complex_numbers_are_changed_in_place)
 
     z = tn_complex(a, b);
     tn_mul_scalar_(tn_view_as_real(tn_narrow(z, 0, 1, 1)), 3);
-    loss = tn_add(squares(tn_real(z)), squares(tn_imag(z)), NULL);
+    loss = tn_add(squares(tn_real(z)), squares(tn_imag(z)));
     HAS(slope(loss, a), 2, 36);
     HAS(slope(loss, b), 6, 72);
+    FINE();
+}
+END_TEST
+
+START_TEST(pairs_are_viewed_as_complex_numbers)
+{
+    TN_SCOPE;
+    const float numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    tn_tensor *x = tn_tensor_from(numbers, TN_F32, TN_SHAPE(2, 2, 2)), *y = tn_view_as_complex(x);
+    tn_tensor *leaf = LEAF(1, 2, 3, 4), *pairs, *z;
+
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_C64);
+    ck_assert_int_eq(tn_tensor_ndim(y), 2);
+    HAS(tn_real(y), 1, 3, 5, 7);
+    HAS(tn_imag(y), 2, 4, 6, 8);
+    tn_mul_scalar_(tn_real(y), 2); /* the memory is the same */
+    HAS(x, 2, 2, 6, 4, 10, 6, 14, 8);
+    HAS(tn_real(tn_view_as_complex(tn_narrow(x, 0, 1, 1))), 10, 14);
+    HAS(tn_real(tn_view_as_complex(tn_transpose(x, 0, 1))), 2, 10, 6, 14);
+    HAS(tn_view_as_real(y), 2, 2, 6, 4, 10, 6, 14, 8);
+    ck_assert_int_eq(tn_tensor_numel(tn_view_as_complex(tn_narrow(x, 0, 0, 0))), 0);
+
+    /* what PyTorch refuses: a last dimension of another size or stride, odd strides and offsets */
+    ck_assert_ptr_null(tn_view_as_complex(tn_tensor_from(numbers, TN_F32, TN_SHAPE(2, 3))));
+    FAILED(TN_ERR_RUNTIME, "view_as_complex: x: Tensor must have a last dimension of size 2, got "
+                           "shape");
+    ck_assert_ptr_null(tn_view_as_complex(tn_select(tn_add(leaf, leaf), 0, 0)));
+    FAILED(TN_ERR_RUNTIME, "last dimension of size 2");
+    ck_assert_ptr_null(tn_view_as_complex(tn_transpose(x, 1, 2)));
+    FAILED(TN_ERR_RUNTIME, "view_as_complex: x: wrong layout, got strides");
+    x = tn_tensor_from(numbers, TN_F32, TN_SHAPE(2, 3));
+    ck_assert_ptr_null(tn_view_as_complex(tn_narrow(x, 1, 0, 2)));
+    FAILED(TN_ERR_RUNTIME, "divisible by 2");
+    x = tn_tensor_from(numbers, TN_F32, TN_SHAPE(2, 4));
+    ck_assert_ptr_null(tn_view_as_complex(tn_narrow(x, 1, 1, 2)));
+    FAILED(TN_ERR_RUNTIME, "offset 1");
+    HAS(tn_real(tn_view_as_complex(tn_narrow(x, 1, 2, 2))), 3, 7);
+
+    /* gradients, also through a write into the view */
+    pairs = tn_mul_scalar(leaf, 1);
+    z = tn_view_as_complex(tn_reshape(pairs, TN_SHAPE(2, 2)));
+    HAS(slope(tn_add(squares(tn_real(z)), tn_sum(tn_imag(z))), leaf), 2, 1, 6, 1);
+    tn_mul_scalar_(tn_narrow(z, 0, 1, 1), 3);
+    HAS(slope(squares(pairs), leaf), 2, 4, 54, 72);
     FINE();
 }
 END_TEST
@@ -126,7 +170,7 @@ START_TEST(a_history_that_was_overwritten_gets_zeros)
     tn_tensor *x = LEAF(1, 2), *y = tn_mul(x, x), *g;
 
     tn_mul_scalar_(tn_fill_(y, 0), 3);
-    g = slope(tn_sum(y, NULL), x);
+    g = slope(tn_sum(y), x);
     HAS(g, 0, 0);
     y = tn_mul(x, x);
     tn_copy_(y, VEC(4, 5)); /* what is written has no gradient */
@@ -146,6 +190,7 @@ int main(void)
     tcase_add_test(t, a_view_whose_base_changed_is_differentiated_twice);
     tcase_add_test(t, what_is_copied_or_filled_through_a_view_is_differentiated_twice);
     tcase_add_test(t, the_parts_of_complex_numbers_are_changed_in_place);
+    tcase_add_test(t, pairs_are_viewed_as_complex_numbers);
     tcase_add_test(t, a_history_that_was_overwritten_gets_zeros);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -9,7 +9,7 @@
 /* A tensor of bool: whether the sum of the elements is more than `limit`. */
 static TN_ATTR(unused) tn_tensor *sum_above(tn_tensor *x, double limit)
 {
-    return tn_gt(tn_sum(x, NULL), tn_tensor_full(TN_SCALAR_SHAPE, limit, TN_F32, NULL));
+    return tn_gt(tn_sum(x), tn_tensor_full(TN_SCALAR_SHAPE, limit, TN_F32, NULL));
 }
 
 /* ---- a module with tn_cond ------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static TN_ATTR(unused) tn_tensor *cond_forward(tn_module *self, tn_tensor *x)
 
     if (tn_cond(sum_above(x, 20), by_child, by_scale, &x, 1, out, 2, self) != TN_OK)
         return NULL;
-    return tn_add(out[0], out[1], NULL);
+    return tn_add(out[0], out[1]);
 }
 
 /* ---- a module with tn_loop ------------------------------------------------------------------- */
@@ -53,8 +53,7 @@ static TN_ATTR(unused) tn_status
     is_small(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out)
 {
     (void)user, (void)n_in, (void)n_out;
-    out[0] = tn_lt(tn_sum(tn_square(in[0]), NULL),
-                   tn_tensor_full(TN_SCALAR_SHAPE, 400, TN_F32, NULL));
+    out[0] = tn_lt(tn_sum(tn_square(in[0])), tn_tensor_full(TN_SCALAR_SHAPE, 400, TN_F32, NULL));
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
 
@@ -66,7 +65,7 @@ static TN_ATTR(unused) tn_status
 
     (void)n_in, (void)n_out;
     out[0] = tn_add(tn_mul_scalar(in[0], TN_SCALAR(1.5)),
-                    tn_mul(tn_tanh(step), tn_module_get(self, "scale")), NULL);
+                    tn_mul(tn_tanh(step), tn_module_get(self, "scale")));
     out[1] = tn_add_scalar(in[1], TN_SCALAR(1.0));
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
 }

@@ -8,7 +8,8 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
 	%D%/test_plan_train_memory %D%/test_plan_whole %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
-	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs
+	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs \
+	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
 	%D%/test_script_operators %D%/test_script_modes
@@ -27,6 +28,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_trace_editing_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_graph_modules_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_graph_modules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_traced_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_traced_operators_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_passes_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -61,6 +64,10 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_plan_module_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_plans_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_fuse_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_fuse_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -49,7 +49,7 @@ static TN_ATTR(unused) tn_tensor *call_of(tn_module *net, tn_tensor *x)
 
 static TN_ATTR(unused) tn_tensor *loss_of(tn_tensor *y)
 {
-    return tn_mean(tn_square(y), NULL);
+    return tn_mean(tn_square(y));
 }
 
 /* All parameters have the same gradients, or both none. */

@@ -81,10 +81,7 @@ static TN_ATTR(unused) tn_graph *small(tn_tensor *w)
 
 static TN_ATTR(unused) tn_tensor *small_eager(tn_tensor *x, tn_tensor *w)
 {
-    tn_add_options twice = TN_ADD_OPTIONS;
-
-    twice.alpha = TN_SCALAR(2.0);
-    return tn_mul(tn_relu(tn_add(x, w, &twice)), x);
+    return tn_mul(tn_relu(tn_add(x, w, 2.0)), x);
 }
 
 static TN_ATTR(unused) tn_tensor *run1(tn_graph *graph, tn_tensor *in)

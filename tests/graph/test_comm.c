@@ -154,7 +154,7 @@ START_TEST(a_plugin_gets_what_the_program_asks_for)
     /* what is saved for a gradient is guarded against the exchange */
     tn_tensor *w = numbers(2), *y;
     ck_ok(tn_tensor_set_requires_grad(w, true));
-    y = tn_sum(tn_mul(w, x), NULL);
+    y = tn_sum(tn_mul(w, x));
     ck_ok(tn_comm_all_reduce(comm, x, 0));
     ck_assert_int_ne(tn_backward(y), TN_OK);
     tn_error_clear();

@@ -121,7 +121,7 @@ static tn_graph *diamond(tn_tensor *c)
 
 static tn_tensor *diamond_eager(tn_tensor *x, tn_tensor *c)
 {
-    tn_tensor *sum = tn_add(x, c, NULL);
+    tn_tensor *sum = tn_add(x, c);
 
     return tn_mul(tn_exp(sum), tn_relu(sum));
 }
@@ -182,18 +182,18 @@ START_TEST(gradients_through_a_region_are_those_of_its_operators)
     const tn_backward_options again = { .size = sizeof again, .create_graph = 1 };
     ck_ok(tn_tensor_set_requires_grad(w, true));
     ck_ok(tn_graph_run(graph, &x, 1, out, 2));
-    ck_ok(tn_backward(tn_sum(tn_mul(out[0], out[1]), NULL)));
+    ck_ok(tn_backward(tn_sum(tn_mul(out[0], out[1]))));
     plain = tn_tensor_grad(w);
     tn_keep(plain);
     ck_ok(tn_tensor_set_grad(w, TN_NONE));
     ck_ok(tn_graph_compile(graph, cpu(), "pairs"));
     ck_ok(tn_graph_run(graph, &x, 1, out, 2));
     ck_assert(tn_tensor_requires_grad(out[1]));
-    ck_ok(tn_backward(tn_sum(tn_mul(out[0], out[1]), NULL)));
+    ck_ok(tn_backward(tn_sum(tn_mul(out[0], out[1]))));
     ck_same(tn_tensor_grad(w), plain);
     tn_tensor_drop(plain);
     ck_ok(tn_graph_run(graph, &x, 1, out, 2));
-    tn_tensor *loss = tn_sum(out[1], NULL);
+    tn_tensor *loss = tn_sum(out[1]);
     ck_assert_int_eq(tn_grad(&loss, NULL, 1, &w, &first, 1, &again), TN_ERR_NOT_IMPLEMENTED);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "compiler pairs: gradients of gradients"));
     tn_error_clear();
@@ -408,12 +408,10 @@ static void *run_often(void *graph)
         char a[256], b[256];
         tn_tensor *x = tn_reshape(numbers((float)i - 50), TN_SHAPE(3, 2)), *out[2], *w;
         w = tn_node_tensor(tn_graph_find(graph, "w"));
-        tn_add_options options = TN_ADD_OPTIONS;
-        options.alpha = TN_SCALAR(-3);
         if (tn_graph_run(graph, &x, 1, out, 2) != TN_OK)
             return graph;
         tn_tensor_text(out[0], a, sizeof a);
-        tn_tensor_text(tn_relu(tn_add(tn_transpose(x, 0, 1), w, &options)), b, sizeof b);
+        tn_tensor_text(tn_relu(tn_add(tn_transpose(x, 0, 1), w, -3)), b, sizeof b);
         if (strcmp(a, b) != 0)
             return graph;
     }
@@ -447,7 +445,7 @@ static tn_status compile_and_run(tn_graph *graph, tn_tensor *x, tn_tensor *w)
     if (status == TN_OK)
         status = tn_graph_run(graph, &x, 1, out, 2);
     if (status == TN_OK)
-        status = tn_backward(tn_sum(out[1], NULL));
+        status = tn_backward(tn_sum(out[1]));
     tn_tensor_set_grad(w, TN_NONE);
     return status;
 }

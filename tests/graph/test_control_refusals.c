@@ -43,7 +43,7 @@ static tn_status reads(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor
                        int64_t n_out)
 {
     (void)user, (void)n_in, (void)n_out;
-    out[0] = tn_mul_scalar(in[0], TN_SCALAR(tn_item(tn_sum(in[0], NULL))));
+    out[0] = tn_mul_scalar(in[0], TN_SCALAR(tn_item(tn_sum(in[0]))));
     return TN_OK;
 }
 
@@ -80,7 +80,7 @@ static tn_tensor *branch_forward(tn_module *self, tn_tensor *x)
     leaked = NULL;
     status = tn_cond(sum_above(x, 1), pass, branch, &x, 1, &y, 1, self);
     if (status == TN_OK && leaked != NULL)
-        y = tn_add(y, leaked, NULL);
+        y = tn_add(y, leaked);
     tn_tensor_drop(leaked);
     return status == TN_OK ? y : NULL;
 }

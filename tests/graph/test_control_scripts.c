@@ -33,7 +33,7 @@ static tn_status train(tn_module *net)
         TN_SCOPE;
         status = tn_module_zero_grad(net);
         if (status == TN_OK)
-            status = tn_backward(tn_mean(tn_square(tn_module_call(net, x)), NULL));
+            status = tn_backward(tn_mean(tn_square(tn_module_call(net, x))));
         if (status == TN_OK)
             status = tn_optimizer_step(optimizer);
     }

@@ -23,7 +23,7 @@ static tn_module *used(const char *spec, tn_tensor *x)
     module = tn_module_parse(spec);
     ck_made(module);
     for (int i = 0; i < 3; i++)
-        ck_made(tn_module_call(module, tn_normal(x, NULL)));
+        ck_made(tn_module_call(module, tn_normal(x)));
     ck_ok(tn_module_train(module, false));
     return module;
 }
@@ -46,7 +46,7 @@ START_TEST(batch_norms_are_folded_as_layers_and_as_operators)
     for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
         TN_SCOPE;
         tn_tensor *x = tn_normal(
-            tn_tensor_empty((tn_ints){ fusions[i].shape, fusions[i].ndim }, TN_F32, NULL), NULL);
+            tn_tensor_empty((tn_ints){ fusions[i].shape, fusions[i].ndim }, TN_F32, NULL));
         tn_module *net = used(fusions[i].spec, x), *fused;
         tn_tensor *y = tn_module_call(net, x), *out;
         tn_state *before = tn_module_state(net), *after;
@@ -92,7 +92,7 @@ END_TEST
 START_TEST(dtype_and_requires_grad_stay)
 {
     TN_SCOPE;
-    tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 3, 6, 6), TN_F32, NULL), NULL);
+    tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 3, 6, 6), TN_F32, NULL));
     tn_module *net = used("Sequential(Conv2d(3, 4, 3), BatchNorm2d(4))", x);
     tn_module *conv = tn_module_child(net, "0"), *norm = tn_module_child(net, "1"), *fused;
     ck_ok(tn_tensor_set_requires_grad(tn_module_get(conv, "weight"), false));
@@ -138,7 +138,7 @@ START_TEST(what_cannot_be_folded_stays)
     };
     for (int i = 0; i < 3; i++) {
         TN_SCOPE;
-        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 4, 6, 6), TN_F32, NULL), NULL), *out;
+        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 4, 6, 6), TN_F32, NULL)), *out;
         tn_module *net = used(specs[i], x);
         tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
         ck_ok(tn_graph_pass(graph, "conv_bn"));
@@ -152,7 +152,7 @@ START_TEST(what_cannot_be_folded_stays)
     }
     { /* a convolution that is called twice: folding it would change both calls */
         TN_SCOPE;
-        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 4, 6, 6), TN_F32, NULL), NULL);
+        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 4, 6, 6), TN_F32, NULL));
         tn_module *net = used("Sequential(Conv2d(4, 4, 1), BatchNorm2d(4))", x), *fused;
         tn_module *twice = tn_module_new("Sequential()");
         ck_ok(tn_module_add_child(twice, "0", tn_module_child(net, "0")));
@@ -260,7 +260,7 @@ START_TEST(calls_that_keep_their_order_are_neither_merged_nor_removed)
     ck_ok(tn_graph_pass(graph, "constants, cse, dead"));
     ck_assert_str_eq(names_of(graph), "x c test_exchange test_exchange_1 test_exchange_2 add "
                                       "test_exchange_3 add_1 output");
-    ck_same(run1(graph, numbers(1)), tn_add(tn_mul_scalar(numbers(1), 2), numbers(2), NULL));
+    ck_same(run1(graph, numbers(1)), tn_add(tn_mul_scalar(numbers(1), 2), numbers(2)));
     tn_graph_drop(graph);
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(epilogue_makes_one_operator_with_the_same_bits)
 {
     for (size_t i = 0; i < sizeof followed / sizeof *followed; i++) {
         TN_SCOPE;
-        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(5, 6), TN_F32, NULL), NULL), *out;
+        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(5, 6), TN_F32, NULL)), *out;
         tn_module *net = used(followed[i].spec, x);
         tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
 
@@ -359,7 +359,7 @@ START_TEST(epilogue_makes_one_operator_of_a_convolution_and_what_follows)
     for (size_t i = 0; i < sizeof image_followed / sizeof *image_followed; i++)
         for (int grads = 0; grads < 2; grads++) {
             TN_SCOPE;
-            tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 6, 7, 5), TN_F32, NULL), NULL);
+            tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 6, 7, 5), TN_F32, NULL));
             tn_module *net = used(image_followed[i].spec, x);
             tn_graph *graph;
             tn_tensor *out, *eager;

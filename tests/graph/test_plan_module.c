@@ -111,7 +111,7 @@ START_TEST(training_gradients_and_traces_run_eagerly)
 
     for (int i = 0; i < 2; i++) {
         y = tn_module_call(net, x); /* scale requires a gradient */
-        ck_ok(tn_backward(tn_sum(y, NULL)));
+        ck_ok(tn_backward(tn_sum(y)));
     }
     ck_assert_int_eq(calls, 2);
     ck_ok(tn_module_train(net, true));
@@ -149,7 +149,7 @@ START_TEST(a_change_of_the_module_makes_the_plan_again)
         tn_tensor *weight = tn_module_find_tensor(both[i], "0.weight");
 
         ck_ok(tn_grad_begin(false));
-        ck_made(tn_add_(weight, weight, NULL));
+        ck_made(tn_add_(weight, weight));
         tn_grad_end();
     }
     ck_equal(&p, x);
@@ -176,7 +176,7 @@ static tn_status double_hook(void *user, tn_module *module, const tn_pack *in, c
 
     (void)user, (void)module, (void)in;
     *outcome = TN_HOOK_REPLACED;
-    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, y, NULL)));
+    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, y)));
 }
 
 static tn_status count_hook(void *user, tn_module *module, const tn_pack *in, const tn_pack *out,
@@ -210,7 +210,7 @@ START_TEST(hooks_of_the_module_run_and_those_below_are_refused)
     ck_assert_int_eq(outer, 2);
     tn_module_hook_forward(tn_module_find(p.net, "1"), count_hook, 0, &inner, NULL);
     ck_assert_ptr_null(infer(p.net, x));
-    ck_error(TN_ERR_NOT_IMPLEMENTED, "tn_module_compile: plan(): ", "hooks");
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "hooks");
     drop_pair(&p);
 }
 END_TEST
@@ -222,7 +222,7 @@ static tn_status two_tensors(tn_module *self, const tn_pack *in, tn_pack *out)
     (void)self;
     calls++;
     ck_ok(tn_pack_add(out, NULL, tn_value_tensor(tn_mul(x, y))));
-    return tn_pack_add(out, "sum", tn_value_tensor(tn_add(x, y, NULL)));
+    return tn_pack_add(out, "sum", tn_value_tensor(tn_add(x, y)));
 }
 
 START_TEST(packs_keep_their_form)
@@ -244,11 +244,60 @@ START_TEST(packs_keep_their_form)
         ck_assert_int_eq(tn_pack_count(out), 2);
         for (int64_t k = 0; k < 2; k++)
             ck_same(tn_pack_at(out, k).as.tensor,
-                    tn_pack_name(out, k) != NULL ? tn_add(x, y, NULL) : tn_mul(x, y));
+                    tn_pack_name(out, k) != NULL ? tn_add(x, y) : tn_mul(x, y));
         tn_pack_drop(in);
         tn_pack_drop(out);
     }
     ck_assert_int_eq(calls, 1);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(compilers_take_regions_of_a_plan)
+{
+    TN_SCOPE;
+    struct pair p = make_pair("plan(compilers='fuse')");
+    tn_module *net = tn_module_new("Sequential(Linear(3, 4), SiLU(), Tanh(), Sigmoid())");
+    tn_module *copy = tn_module_copy(net);
+    char text[1024];
+
+    ck_equal(&p, numbered(TN_SHAPE(2, 3, 8, 8), 1));
+    drop_pair(&p);
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_module_eval(copy));
+    ck_ok(tn_module_compile(net, "plan(compilers='fuse')"));
+    for (int i = 0; i < 2; i++)
+        ck_same(infer(net, numbers(1)), infer(copy, numbers(1)));
+    ck_assert_int_ge(tn_module_compile_print(net, true, text, sizeof text), 0);
+    ck_assert_msg(strstr(text, ": fuse -> float32[2, 4]") != NULL, "%s", text);
+    ck_ok(tn_module_compile(net, "plan(compilers='nothing')"));
+    ck_assert_ptr_null(infer(net, numbers(1)));
+    ck_error(TN_ERR_KEY, "plan: ", "nothing");
+    tn_module_drop(net);
+    tn_module_drop(copy);
+}
+END_TEST
+
+static tn_tensor *draws(tn_module *self, tn_tensor *x)
+{
+    (void)self;
+    return tn_bernoulli(x);
+}
+
+START_TEST(an_error_names_the_node_and_its_module)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(Linear(3, 3), Sequential())");
+    tn_module *child = tn_module_plain("Draws");
+
+    ck_ok(tn_module_set_forward(child, draws, NULL, NULL));
+    ck_ok(tn_module_add_child(tn_module_child_at(net, 1), "coin", child));
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_module_compile(net, "plan()"));
+    ck_assert_ptr_null(infer(net, numbers(1)));
+    ck_error(TN_ERR_NOT_IMPLEMENTED,
+             "plan: node bernoulli (1.coin): bernoulli: ", "a plan would repeat the same");
+    tn_module_drop(child);
     tn_module_drop(net);
 }
 END_TEST
@@ -265,7 +314,7 @@ START_TEST(what_has_no_plan_fails_with_the_reason)
     ck_ok(tn_module_compile(net, "plan(passes='nothing')"));
     ck_ok(tn_module_eval(net));
     ck_assert_ptr_null(infer(net, numbers(1)));
-    ck_error(TN_ERR_KEY, "tn_module_compile: plan(): ", "nothing");
+    ck_error(TN_ERR_KEY, "plan: ", "nothing");
     reads = tn_module_new("BatchNorm1d(3, track_running_stats=False)");
     ck_ok(tn_module_eval(reads));
     ck_ok(tn_module_compile(reads, "plan()"));
@@ -355,6 +404,8 @@ int main(void)
                                    hooks_of_the_module_run_and_those_below_are_refused,
                                    packs_keep_their_form,
                                    what_has_no_plan_fails_with_the_reason,
+                                   an_error_names_the_node_and_its_module,
+                                   compilers_take_regions_of_a_plan,
                                    eight_threads_call_one_module,
                                    each_allocation_that_fails_is_an_error,
                                    NULL };

@@ -122,20 +122,20 @@ START_TEST(what_kernels_prepare_is_made_again_when_a_weight_changes)
     one = tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL);
     ck_assert_int_eq(seen.prepared, 1);
     ck_assert_int_eq(stats_of(plan).bytes_prepared, 12);
-    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one, NULL));
-    ck_same(plan1(plan, one), tn_add(tn_mul(one, w), one, NULL));
+    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one));
+    ck_same(plan1(plan, one), tn_add(tn_mul(one, w), one));
     ck_assert_int_eq(seen.prepared, 1);
     ck_assert_int_eq(seen.with_data, 2);
-    ck_made(tn_add_(w, w, NULL));
-    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one, NULL));
+    ck_made(tn_add_(w, w));
+    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one));
     ck_assert_int_eq(seen.prepared, 2);
     ck_assert_int_eq(seen.released, 1);
-    ck_made(tn_add_(w, w, NULL));
+    ck_made(tn_add_(w, w));
     seen.fail = true;
     ck_assert_ptr_null(plan1(plan, x));
     ck_error(TN_ERR_MEMORY, "tn_plan_run: node test_weigh: ", "no memory for weights");
     seen.fail = false;
-    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one, NULL));
+    ck_same(plan1(plan, x), tn_add(tn_mul(x, w), one));
     ck_assert_int_eq(seen.plain, 0);
     tn_plan_drop(plan);
     ck_assert_int_eq(seen.released, seen.prepared);
@@ -154,7 +154,7 @@ START_TEST(plans_and_calls_share_what_kernels_prepare)
 
     for (int i = 0; i < 3; i++) {
         ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
-        ck_same(y, tn_add(tn_mul(x, w), one, NULL));
+        ck_same(y, tn_add(tn_mul(x, w), one));
     }
     ck_assert_int_eq(seen.prepared, 1);
     ck_assert_int_ge(seen.with_data, 1);
@@ -165,14 +165,14 @@ START_TEST(plans_and_calls_share_what_kernels_prepare)
     }
     ck_assert_int_eq(seen.prepared, 1);
     seen.plain = 0;
-    ck_same(plan1(plans[0], x), tn_add(tn_mul(x, w), one, NULL));
-    ck_same(plan1(plans[1], one), tn_add(tn_mul(one, w), one, NULL));
+    ck_same(plan1(plans[0], x), tn_add(tn_mul(x, w), one));
+    ck_same(plan1(plans[1], one), tn_add(tn_mul(one, w), one));
     /* the first plan that runs after a write prepares for all */
-    ck_made(tn_add_(w, w, NULL));
+    ck_made(tn_add_(w, w));
     for (int i = 0; i < 2; i++)
-        ck_same(plan1(plans[i], x), tn_add(tn_mul(x, w), one, NULL));
+        ck_same(plan1(plans[i], x), tn_add(tn_mul(x, w), one));
     ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
-    ck_same(y, tn_add(tn_mul(x, w), one, NULL));
+    ck_same(y, tn_add(tn_mul(x, w), one));
     ck_assert_int_eq(seen.prepared, 2);
     ck_assert_int_eq(seen.plain, 0);
     ck_assert_int_eq(seen.released, 1);

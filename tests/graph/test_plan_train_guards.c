@@ -206,7 +206,7 @@ START_TEST(none_as_an_input)
                                        : tn_value_tensor(x)));
         ck_ok(tn_module_call_pack(net, in, out));
         ck_same(tn_pack_at(out, 0).as.tensor, i % 3 == 2 ? tn_mul(y, x) : y);
-        ck_ok(tn_backward(tn_sum(tn_pack_at(out, 0).as.tensor, NULL)));
+        ck_ok(tn_backward(tn_sum(tn_pack_at(out, 0).as.tensor)));
         tn_pack_drop(in);
         tn_pack_drop(out);
     }
@@ -336,7 +336,7 @@ static tn_tensor *reads_values(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(tn_module_get(self, "scale"), x);
 
-    return tn_item(tn_sum(y, NULL)) > 0 ? y : NULL;
+    return tn_item(tn_sum(y)) > 0 ? y : NULL;
 }
 
 static tn_tensor *hooks_value(tn_module *self, tn_tensor *x)
@@ -351,7 +351,7 @@ static tn_tensor *differentiates(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(tn_module_get(self, "scale"), x);
 
-    return tn_backward(tn_sum(y, NULL)) == TN_OK ? y : NULL;
+    return tn_backward(tn_sum(y)) == TN_OK ? y : NULL;
 }
 
 static tn_tensor *uses_closure(tn_module *self, tn_tensor *x)
@@ -426,7 +426,7 @@ START_TEST(what_cannot_be_repeated_is_refused_with_the_reason)
         ck_assert_ptr_null(tn_module_call(net, x));
         ck_assert_msg(strstr(tn_error_text(), rows[i].reason) != NULL, "row %d: %s", (int)i,
                       tn_error_text());
-        ck_error(tn_error_code(), "plan()", rows[i].reason);
+        ck_error(tn_error_code(), "plan: ", rows[i].reason);
         /* the module is as it was */
         ck_assert_ptr_eq(tn_module_get(net, "scale"), scale);
         ck_assert_ptr_eq(tn_module_get(net, "state"), state);
@@ -446,7 +446,7 @@ static tn_tensor *asks(tn_module *self, tn_tensor *x)
 {
     calls++;
     return tn_tensor_requires_grad(x) ? tn_mul(tn_module_get(self, "scale"), x)
-                                      : tn_add(tn_module_get(self, "scale"), x, NULL);
+                                      : tn_add(tn_module_get(self, "scale"), x);
 }
 
 START_TEST(forward_sees_what_requires_gradients)

@@ -66,6 +66,45 @@ START_TEST(a_step_needs_no_more_memory_than_an_eager_one)
 }
 END_TEST
 
+static int64_t count_of(const char *text, const char *part)
+{
+    int64_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* Gradients of activations and norms take over the memory of the gradient that they are computed
+ * from, with the channels first and last. */
+START_TEST(a_gradient_is_written_over_one_that_ends)
+{
+    static char text[1 << 16];
+
+    for (int last = 0; last < 2; last++) {
+        TN_SCOPE;
+        tn_module *net = tn_module_new(
+            "Sequential(Conv2d(4, 8, 3, padding=1), BatchNorm2d(8), SiLU(), "
+            "Conv2d(8, 8, 3, padding=1), BatchNorm2d(8), ReLU(), Conv2d(8, 8, 3), Tanh(), "
+            "Flatten(), Linear(1152, 16), Sigmoid(), Linear(16, 3), Softmax(1))");
+        tn_tensor *x = numbered(TN_SHAPE(6, 4, 14, 14), 1);
+        struct pair p;
+
+        ck_made(net);
+        if (last) {
+            ck_ok(tn_module_convert(net, NULL, TN_DTYPE_AUTO, TN_FORMAT_CHANNELS_LAST, 0));
+            x = tn_permute(tn_copy(tn_permute(x, TN_INTS(0, 2, 3, 1))), TN_INTS(0, 3, 1, 2));
+        }
+        p = pair_of(net);
+        ck_pair(&p, x);
+        ck_pair(&p, x);
+        ck_assert_int_ge(tn_module_compile_print(p.net, true, text, sizeof text), 0);
+        ck_assert_msg(count_of(strstr(text, "backward"), "in place") >= 5, "%s", text);
+        drop_pair(&p);
+    }
+}
+END_TEST
+
 START_TEST(what_was_kept_is_freed_with_the_result)
 {
     TN_SCOPE;
@@ -89,7 +128,7 @@ END_TEST
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-enum { THREADS = 4, ROUNDS = 12 };
+enum { THREADS = 8, ROUNDS = 12 };
 
 struct shared {
     tn_module *net;
@@ -109,8 +148,8 @@ static void *train_often(void *user)
         TN_SCOPE;
         tn_tensor *x = leaf_of(i % 3), *gradient = NULL, *y, *z;
 
-        y = tn_sum(tn_exp(tn_module_call(shared->net, x)), NULL);
-        z = tn_sum(tn_exp(tn_module_call(shared->net, leaf_of((i + 1) % 3))), NULL);
+        y = tn_sum(tn_exp(tn_module_call(shared->net, x)));
+        z = tn_sum(tn_exp(tn_module_call(shared->net, leaf_of((i + 1) % 3))));
         if (y == NULL || z == NULL || tn_grad(&y, NULL, 1, &x, &gradient, 1, NULL) != TN_OK ||
             !tn_equal(gradient, shared->expected[i % 3]) || tn_backward(z) != TN_OK)
             return user;
@@ -129,7 +168,7 @@ START_TEST(threads_train_one_module)
     p = pair_of(tn_module_new("Sequential(Linear(6, 16), ReLU(), Linear(16, 4), Tanh())"));
     shared.net = p.net;
     for (int k = 0; k < 3; k++) {
-        tn_tensor *x = leaf_of(k), *y = tn_sum(tn_exp(tn_module_call(p.eager, x)), NULL);
+        tn_tensor *x = leaf_of(k), *y = tn_sum(tn_exp(tn_module_call(p.eager, x)));
 
         ck_ok(tn_grad(&y, NULL, 1, &x, &shared.expected[k], 1, NULL));
     }
@@ -180,8 +219,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { a_step_needs_no_more_memory_than_an_eager_one,
-                                   what_was_kept_is_freed_with_the_result, threads_train_one_module,
-                                   each_allocation_that_fails_is_an_error, NULL };
+    const TTest *const tests[] = {
+        a_step_needs_no_more_memory_than_an_eager_one, a_gradient_is_written_over_one_that_ends,
+        what_was_kept_is_freed_with_the_result,        threads_train_one_module,
+        each_allocation_that_fails_is_an_error,        NULL
+    };
     return suite_run("plan train memory", tests);
 }

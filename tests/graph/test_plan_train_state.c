@@ -120,7 +120,7 @@ static tn_tensor *previous;
 static tn_tensor *keeps_previous(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(x, tn_module_get(self, "scale"));
-    tn_tensor *z = previous != NULL ? tn_add(y, previous, NULL) : y;
+    tn_tensor *z = previous != NULL ? tn_add(y, previous) : y;
 
     tn_tensor_drop(previous);
     previous = tn_tensor_keep(tn_detach(y));
@@ -146,7 +146,7 @@ START_TEST(values_that_forward_keeps_are_refused)
 
         ck_ok(tn_module_compile(net, TRAIN));
         ck_assert_ptr_null(tn_module_call(net, tn_parameter(numbers(1), i % 2 == 1)));
-        ck_error(TN_ERR_NOT_IMPLEMENTED, "plan()", "forward keeps a tensor");
+        ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "forward keeps a tensor");
         tn_tensor_drop(previous);
         previous = NULL;
         tn_module_drop(net);
@@ -178,7 +178,7 @@ START_TEST(gradients_switched_off_before_backward)
             tn_tensor *y = tn_module_call(net, numbers(1));
 
             switch_off(net, detach == 1);
-            ck_ok(tn_backward(tn_sum(y, NULL)));
+            ck_ok(tn_backward(tn_sum(y)));
         }
         same_gradients(p.net, p.eager);
         ck_pair(&p, numbers(2));
@@ -258,7 +258,7 @@ START_TEST(backward_within_a_trace_is_refused)
     pending = tn_module_call(p.net, numbers(1));
     ones = tn_ones(TN_SHAPE(2, 4));
     ck_assert_ptr_null(tn_module_trace(outer, numbers(1), &how));
-    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan()", "cannot be traced");
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "cannot be traced");
     ck_pair(&p, numbers(1));
     tn_module_drop(outer);
     drop_pair(&p);
@@ -269,7 +269,7 @@ static tn_tensor *reads_result(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_module_call(tn_module_child_at(self, 0), x);
 
-    return y == NULL || (tn_module_is_training(self) && tn_item(tn_sum(y, NULL)) > 9) ? NULL : y;
+    return y == NULL || (tn_module_is_training(self) && tn_item(tn_sum(y)) > 9) ? NULL : y;
 }
 
 /* A call that is refused has not written into the statistics: an earlier call may still go back. */
@@ -287,7 +287,7 @@ START_TEST(a_refused_call_changes_no_version)
     ck_made(loss);
     ck_ok(tn_module_train(net, true));
     ck_assert_ptr_null(tn_module_call(net, numbers(1)));
-    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan()", "values");
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "values");
     ck_ok(tn_backward(loss));
     tn_module_drop(net);
 }

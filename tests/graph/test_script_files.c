@@ -192,7 +192,7 @@ END_TEST
 static tn_tensor *tied_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_module_call_child(self, "again", tn_module_call_child(self, "fc", x));
-    return tn_add(tn_mul(y, tn_module_get(self, "row")), tn_module_get(self, "all"), NULL);
+    return tn_add(tn_mul(y, tn_module_get(self, "row")), tn_module_get(self, "all"));
 }
 
 START_TEST(shared_tensors_stay_shared)

@@ -58,7 +58,7 @@ static void train_frozen(tn_module *net, tn_tensor *x)
     for (int i = 0; i < 5; i++) {
         TN_SCOPE;
         ck_ok(tn_module_zero_grad(net));
-        ck_ok(tn_backward(tn_mean(tn_square(tn_module_call(net, x)), NULL)));
+        ck_ok(tn_backward(tn_mean(tn_square(tn_module_call(net, x)))));
         ck_ok(tn_optimizer_step(optimizer));
     }
     tn_optimizer_drop(optimizer);

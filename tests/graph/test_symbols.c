@@ -15,7 +15,7 @@ static tn_graph *traced(tn_module *module, tn_tensor *x, const char *dynamic)
 
 static tn_tensor *drawn(int64_t n, int64_t c, int64_t h, int64_t w)
 {
-    return tn_normal(tn_tensor_empty(TN_SHAPE(n, c, h, w), TN_F32, NULL), NULL);
+    return tn_normal(tn_tensor_empty(TN_SHAPE(n, c, h, w), TN_F32, NULL));
 }
 
 START_TEST(batch_height_and_width_vary)
@@ -58,9 +58,9 @@ END_TEST
 static tn_tensor *sized_forward(tn_module *self, tn_tensor *x)
 {
     int64_t n = tn_tensor_size(x, 0), l = tn_tensor_size(x, 1);
-    tn_tensor *at = tn_cast(tn_arange(TN_NONE, 0, l, NULL), TN_F32);
+    tn_tensor *at = tn_cast(tn_arange(TN_NONE, 0, l), TN_F32);
     (void)self;
-    x = tn_add(x, tn_add(at, tn_tensor_full(TN_SHAPE(l), 0.5, TN_F32, NULL), NULL), NULL);
+    x = tn_add(x, tn_add(at, tn_tensor_full(TN_SHAPE(l), 0.5, TN_F32, NULL)));
     return tn_view_to(x, TN_SHAPE(n * l));
 }
 
@@ -90,7 +90,7 @@ START_TEST(integers_that_the_code_computes_are_expressions)
     ck_assert_ptr_nonnull(strstr(text, "full[shape=(L,)"));
     tn_module *made = tn_graph_module(graph);
     for (int64_t n = 1; n < 6; n++) {
-        tn_tensor *y = tn_normal(tn_tensor_empty(TN_SHAPE(n, 7 - n), TN_F32, NULL), NULL);
+        tn_tensor *y = tn_normal(tn_tensor_empty(TN_SHAPE(n, 7 - n), TN_F32, NULL));
         ck_same(tn_module_call(made, y), tn_module_call(net, y));
     }
     tn_module_drop(made);
@@ -105,7 +105,7 @@ START_TEST(integers_that_the_code_computes_are_expressions)
     ck_assert_ptr_nonnull(strstr(text, "N = 2 >= 2"));
     made = tn_graph_module(graph);
     ck_assert_ptr_null(
-        tn_module_call(made, tn_normal(tn_tensor_empty(TN_SHAPE(1, 3), TN_F32, NULL), NULL)));
+        tn_module_call(made, tn_normal(tn_tensor_empty(TN_SHAPE(1, 3), TN_F32, NULL))));
     ck_error(TN_ERR_VALUE, "sizes of 2 or more", "float32[1, 3]");
     tn_module_drop(made);
     tn_graph_drop(graph);

@@ -44,7 +44,7 @@ START_TEST(transforms_work_on_modules_of_the_program)
     made = tn_graph_module(graph);
     ck_made(made);
     y = tn_mul(tn_module_get(module, "scale"), x);
-    y = tn_add(y, tn_module_call_child(module, "fc", x), NULL);
+    y = tn_add(y, tn_module_call_child(module, "fc", x));
     ck_same(tn_module_call(made, x), tn_neg(y));
     tn_module_drop(made);
     tn_graph_drop(graph);

@@ -7,7 +7,7 @@
 
 static tn_tensor *branching_forward(tn_module *self, tn_tensor *x)
 {
-    tn_tensor *mean = tn_mean(tn_module_call_child(self, "fc", x), NULL);
+    tn_tensor *mean = tn_mean(tn_module_call_child(self, "fc", x));
     return tn_item(mean) > 0 ? tn_relu(x) : tn_neg(x); /* tn_item fails; the code continues */
 }
 
@@ -35,7 +35,7 @@ static tn_tensor *storing_forward(tn_module *self, tn_tensor *x)
 static tn_tensor *reading_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *seen = tn_module_get(self, "seen");
-    tn_add_(seen, tn_relu(x), NULL);
+    tn_add_(seen, tn_relu(x));
     return tn_mul_scalar(x, TN_SCALAR(tn_item(tn_module_get(self, "count")))); /* not written */
 }
 

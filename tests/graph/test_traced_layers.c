@@ -121,8 +121,8 @@ static int64_t run(tn_module *module, tn_tensor **out)
     for (int64_t i = 0; i < count; i++) {
         tn_keep(out[i]);
         if (tn_tensor_requires_grad(out[i])) {
-            tn_tensor *square = tn_sum(tn_mul(out[i], out[i]), NULL);
-            loss = loss == NULL ? square : tn_add(loss, square, NULL);
+            tn_tensor *square = tn_sum(tn_mul(out[i], out[i]));
+            loss = loss == NULL ? square : tn_add(loss, square);
         }
     }
     if (loss != NULL)

@@ -53,7 +53,7 @@ static TN_ATTR(unused) void train_by(const char *rule, tn_module *net, tn_tensor
     for (int i = 0; i < steps; i++) {
         TN_SCOPE;
         ck_ok(tn_module_zero_grad(net));
-        ck_ok(tn_backward(tn_mean(tn_square(tn_module_call(net, x)), NULL)));
+        ck_ok(tn_backward(tn_mean(tn_square(tn_module_call(net, x)))));
         ck_ok(tn_optimizer_step(optimizer));
     }
     tn_optimizer_drop(optimizer);
@@ -91,7 +91,7 @@ static TN_ATTR(unused) void same_states_in_order(tn_module *a, tn_module *b)
 static TN_ATTR(unused) tn_tensor *mixed_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(tn_module_get(self, "scale"), x);
-    tn_add_(y, tn_module_call_child(self, "fc", x), NULL);
+    tn_add_(y, tn_module_call_child(self, "fc", x));
     return tn_relu(y);
 }
 

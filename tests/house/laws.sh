@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Law 1: the core names no device, layer, operator or optimizer of a plugin, but for
-# core/op/needed.h. Law 2: a plugin, a tool, an example sees the public headers only; plugins
+# core/op/needed.c. Law 2: a plugin, a tool, an example sees the public headers only; plugins
 # include <tenon/plugin.h>, <tenon/native.h> where they publish or use native handles, and
 # <tenon/profile.h> where they provide the profiler that it calls.
 # Law 4: core and plugins neither end the process nor print.
@@ -60,12 +60,13 @@ found=$(code core | grep -wE "\"($devices)(:[0-9]+)?\"")
 # TENON_DEVICE.
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
 test -z "$found" || complain "law 1: the core names a device:" "$found"
-needed=$(sed -n 's/^ *X(\([a-z_]*\), *"\([a-z_]*\)".*/\2/p' core/op/needed.h | paste -sd'|')
+needed=$(sed -n 's/^ *\[TN__NEED_[a-z_]*\] = { { "\([a-z_]*\)".*/\1/p' core/op/needed.c |
+    paste -sd'|')
 ops=$(sed -n 's/^op //; t names; d; : names; s/ rev .*//; s/ /\n/g; p' sdk/operators/*.ops |
     grep -vxE "$needed" | paste -sd'|')
 found=$(code core | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
-    grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.h')
-test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.h:" \
+    grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.c')
+test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.c:" \
     "$found"
 
 # ---- law 2 ----

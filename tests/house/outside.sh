@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     {
         TN_SCOPE;
         tn_tensor *x = tn_tensor_from(values, TN_F32, TN_SHAPE(1, 2));
-        tn_tensor *y = tn_sum(tn_module_call(net, x), NULL);
+        tn_tensor *y = tn_sum(tn_module_call(net, x));
         tn_backward(y);
         sum = tn_item(y);
     }

@@ -244,7 +244,8 @@ static const struct {
     { "8|16", "names 16 bytes at offset 8" },
     { "21|18446744073709551615", "beyond the end of that file (20 bytes)" },
     { "18446744073709551615|2", "beyond the end of that file (20 bytes)" },
-    { "4|15", "16 bytes at offset 0: beyond the end of the file (15 bytes)" },
+    { "4|15",
+      "beyond the end of the file, got 16 bytes at offset 0; expected at most 15 bytes in all" },
 };
 
 START_TEST(ranges_stay_inside_the_file)

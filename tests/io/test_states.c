@@ -266,15 +266,15 @@ START_TEST(a_mapped_file_is_written_to_in_this_process_only)
         ck_assert_int_eq(stats.requests, before); /* no memory was asked for */
         tn_tensor *w = tn_keep(entry(got, "w"));
         tn_state_drop(got);
-        ck_assert_double_eq(tn_item(tn_sum(w, NULL)), 10);
+        ck_assert_double_eq(tn_item(tn_sum(w)), 10);
         ck_assert_ptr_nonnull(tn_fill_(w, 7));
-        ck_assert_double_eq(tn_item(tn_sum(w, NULL)), 28);
+        ck_assert_double_eq(tn_item(tn_sum(w)), 28);
         tn_state *again = loaded_as(paths[i], 0);
-        ck_assert_double_eq(tn_item(tn_sum(entry(again, "w"), NULL)), 10);
+        ck_assert_double_eq(tn_item(tn_sum(entry(again, "w"))), 10);
         tn_state_drop(again);
         /* The file may be replaced and removed meanwhile. */
         ck_assert_int_eq(unlink(paths[i]), 0);
-        ck_assert_double_eq(tn_item(tn_sum(w, NULL)), 28);
+        ck_assert_double_eq(tn_item(tn_sum(w)), 28);
         tn_tensor_drop(w);
     }
     tn_state_drop(state);
@@ -290,7 +290,7 @@ START_TEST(a_file_mapped_read_only_is_not_written_to)
     for (int i = 0; i < 2; i++) {
         saved(state, paths[i]);
         tn_state *got = loaded_as(paths[i], TN_FILE_MAP | TN_FILE_READ_ONLY);
-        ck_assert_double_eq(tn_item(tn_sum(entry(got, "w"), NULL)), 10);
+        ck_assert_double_eq(tn_item(tn_sum(entry(got, "w"))), 10);
         ck_assert_ptr_null(tn_fill_(entry(got, "w"), 7));
         expect_failure(TN_ERR_REFUSED, "read");
         tn_state_drop(got);
@@ -322,7 +322,7 @@ static int load_and_say(const char *path)
     tn_module_eval(net);
     TN_SCOPE;
     tn_tensor *y = tn_module_call(net, tn_tensor_full(TN_SHAPE(1, 4), 1, TN_F32, NULL));
-    int status = y != NULL && tn_item(tn_sum(y, NULL)) == 8 ? 0 : 5;
+    int status = y != NULL && tn_item(tn_sum(y)) == 8 ? 0 : 5;
     tn_load_report_drop(report);
     tn_state_drop(state);
     tn_module_drop(net);

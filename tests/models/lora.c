@@ -46,7 +46,7 @@ static tn_status step(tn_module *net, tn_optimizer *optimizer, tn_tensor *tokens
         logits = tn_narrow(logits, 1, 0, length - 1);
         logits = tn_flatten(logits, 0, 1);
         next = tn_flatten(tn_narrow(tokens, 1, 1, length - 1), 0, 1);
-        loss = tn_cross_entropy(logits, next, NULL);
+        loss = tn_cross_entropy(logits, next);
         status = tn_optimizer_zero_grad(optimizer);
         if (status == TN_OK)
             status = tn_backward(loss);

@@ -65,7 +65,7 @@ static double step(tn_module *net, tn_optimizer *optimizer)
     TN_SCOPE;
     tn_tensor *y = tn_narrow(tn_module_call(net, tokens()), 1, 0, LENGTH - 1);
     tn_tensor *next = tn_flatten(tn_narrow(tokens(), 1, 1, LENGTH - 1), 0, 1);
-    tn_tensor *loss = tn_cross_entropy(tn_flatten(y, 0, 1), next, NULL);
+    tn_tensor *loss = tn_cross_entropy(tn_flatten(y, 0, 1), next);
 
     ck_assert_int_eq(tn_optimizer_zero_grad(optimizer), TN_OK);
     ck_assert_msg(tn_backward(loss) == TN_OK, "%s", tn_error_text());
@@ -199,7 +199,7 @@ START_TEST(layouts_convolutions_and_dropout_of_lora)
     tn_tensor *original = tn_module_find_tensor(m, "parametrizations.weight.original");
     int kept = 0, dropped = 0;
     for (int round = 0; round < 40; round++) {
-        tn_tensor *more = tn_sub(tn_module_get(m, "weight"), original, NULL);
+        tn_tensor *more = tn_sub(tn_module_get(m, "weight"), original);
         for (int64_t i = 0; i < 4; i++) {
             ck_assert_double_eq_tol(at(more, i), at(more, i + 8), 1e-6);
             kept += fabs(at(more, i) - 2) < 1e-6;
@@ -209,7 +209,7 @@ START_TEST(layouts_convolutions_and_dropout_of_lora)
     ck_assert_int_eq(kept + dropped, 160);
     ck_assert(kept > 40 && dropped > 40);
     ck_assert_int_eq(tn_module_eval(m), TN_OK);
-    ck_assert_double_eq_tol(at(tn_sub(tn_module_get(m, "weight"), original, NULL), 3), 1, 1e-6);
+    ck_assert_double_eq_tol(at(tn_sub(tn_module_get(m, "weight"), original), 3), 1, 1e-6);
     ck_assert(strstr(printed(m), "(0): LoRA(rank=1, alpha=1.0, dropout=0.5)") != NULL);
 
     /* Weights of a model without adapters, and what is refused. */

@@ -194,7 +194,7 @@ static void check_copy(const char *spec)
     wanted = tn_module_call(net, input);
     y = tn_module_call(again, input);
     there(y);
-    ck_assert_double_le(get(tn_sum(tn_abs(tn_sub(y, wanted, NULL)), NULL))[0], 0.0);
+    ck_assert_double_le(get(tn_sum(tn_abs(tn_sub(y, wanted))))[0], 0.0);
     tn_state_drop(state);
     tn_module_drop(again);
 }
@@ -390,7 +390,7 @@ static double spread(tn_module *module, const char *path)
     tn_tensor *tensor = tn_module_find_tensor(module, path);
 
     ck_assert_msg(tensor != NULL, "%s", tn_error_text());
-    return get(tn_std(tn_detach(tensor), NULL))[0];
+    return get(tn_std(tn_detach(tensor)))[0];
 }
 
 START_TEST(networks_are_initialized_as_in_torchvision_and_transformers)
@@ -541,12 +541,12 @@ START_TEST(dropout_acts_in_training_only)
         tn_module *module = tn_module_parse(specs[i]);
         double a, b;
 
-        a = get(tn_sum(tn_abs(tn_module_call(module, x)), NULL))[0];
-        b = get(tn_sum(tn_abs(tn_module_call(module, x)), NULL))[0];
+        a = get(tn_sum(tn_abs(tn_module_call(module, x))))[0];
+        b = get(tn_sum(tn_abs(tn_module_call(module, x))))[0];
         ck_assert_double_ne(a, b);
         tn_module_eval(module);
-        a = get(tn_sum(tn_abs(tn_module_call(module, x)), NULL))[0];
-        b = get(tn_sum(tn_abs(tn_module_call(module, x)), NULL))[0];
+        a = get(tn_sum(tn_abs(tn_module_call(module, x))))[0];
+        b = get(tn_sum(tn_abs(tn_module_call(module, x))))[0];
         ck_assert_double_eq(a, b);
         tn_module_drop(module);
     }
@@ -567,8 +567,7 @@ START_TEST(lstm_lm_takes_and_returns_states)
     ok(tn_module_call_many(module, in, 2, out, 3));
     in[0] = tn_narrow(x, 1, 3, 3), in[1] = out[1], in[2] = out[2];
     ok(tn_module_call_many(module, in, 3, out, 3));
-    ck_assert_double_le(
-        get(tn_sum(tn_abs(tn_sub(out[0], tn_narrow(whole, 1, 3, 3), NULL)), NULL))[0], 1e-6);
+    ck_assert_double_le(get(tn_sum(tn_abs(tn_sub(out[0], tn_narrow(whole, 1, 3, 3)))))[0], 1e-6);
     tn_module_drop(module);
 }
 END_TEST

@@ -99,7 +99,7 @@ static TN_ATTR(unused) tn_tensor *leaf(double value)
 
 static TN_ATTR(unused) void backward(tn_tensor *y)
 {
-    ck_assert_msg(tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
 }
 
 static TN_ATTR(unused) float grad(tn_tensor *x)

@@ -129,7 +129,7 @@ static tn_status scale_call(tn_module *self, const tn_pack *input, tn_pack *outp
     int64_t bias = tn_pack_find(input, "bias");
     tn_tensor *y = tn_mul(tn_pack_tensor(input, 0), tn_module_get(self, "weight"));
     if (bias >= 0)
-        y = tn_add(y, tn_pack_tensor(input, bias), NULL);
+        y = tn_add(y, tn_pack_tensor(input, bias));
     return tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 

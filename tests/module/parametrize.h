@@ -14,11 +14,10 @@
 /* x.triu(1) - x.triu(1)^T */
 TN_ATTR(unused) static tn_tensor *skew(tn_module *self, tn_tensor *x)
 {
-    const tn_triu_options above = { .size = sizeof above, .diagonal = 1 };
-    tn_tensor *upper = tn_triu(x, &above);
+    tn_tensor *upper = tn_triu(x, 1);
 
     (void)self;
-    return tn_sub(upper, tn_transpose(upper, 0, 1), NULL);
+    return tn_sub(upper, tn_transpose(upper, 0, 1));
 }
 
 TN_ATTR(unused) static tn_tensor *doubled(tn_module *self, tn_tensor *x)
@@ -98,7 +97,7 @@ static tn_status rank_one_inverse(tn_module *self, tn_tensor *value, tn_pack *or
     tn_status status;
 
     (void)self;
-    column = tn_div(column, tn_select(row, 0, 0), NULL);
+    column = tn_div(column, tn_select(row, 0, 0));
     status = tn_pack_add(originals, NULL, tn_value_tensor(column));
     return status == TN_OK ? tn_pack_add(originals, NULL, tn_value_tensor(row)) : status;
 }

@@ -86,11 +86,11 @@ START_TEST(replaced_gradients_can_be_differentiated_again)
     tn_tensor *x = leaf(3), *y, *g, *gg;
     tn_backward_options again = { .size = sizeof again, .create_graph = 1 };
     full(m, &a, 0);
-    y = tn_sum(tn_module_call(m, x), NULL);
+    y = tn_sum(tn_module_call(m, x));
     ck_assert_msg(tn_grad(&y, NULL, 1, &x, &g, 1, &again) == TN_OK, "%s", tn_error_text());
     ck_assert_float_eq(first(g), 60); /* 10 times 2x */
     expect_trace("a");
-    g = tn_sum(g, NULL);
+    g = tn_sum(g);
     ck_assert_msg(tn_grad(&g, NULL, 1, &x, &gg, 1, NULL) == TN_OK, "%s", tn_error_text());
     ck_assert_float_eq(first(gg), 20);
     expect_trace(""); /* that gradient did not come by the outputs */
@@ -156,7 +156,7 @@ static void use(void)
         tn_module_hook_backward_pre(inner, on_pre, 0, &p, act_release);
     }
     if (!tn_failed() && tn_module_call_pack(m, in, out) == TN_OK)
-        tn_backward(tn_sum(tn_pack_tensor(out, 0), NULL));
+        tn_backward(tn_sum(tn_pack_tensor(out, 0)));
     tn_module_drop(m);
     tn_pack_drop(in);
     tn_pack_drop(out);

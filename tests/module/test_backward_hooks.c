@@ -85,27 +85,27 @@ START_TEST(wrong_answers_and_failures_end_the_backward)
     register_all();
     tn_module *m = parsed("Scale()");
     tn_hook_handle handle = tn_module_hook_backward(m, insist, 0, NULL, NULL);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, filled(5)), NULL)), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, filled(5)))), TN_ERR_RUNTIME);
     expect_failure(TN_ERR_RUNTIME, "Backward hook for Modules where no input requires gradient "
                                    "should always return None or None for all gradients.");
     tn_hook_remove(handle);
     TN_PROVES("BWH-004");
     struct grads more = { .letter = 'm', .extra = 1 }, fails = { .letter = 'f', .fail = true };
     handle = full(m, &more, 0);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, leaf(5)), NULL)), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, leaf(5)))), TN_ERR_RUNTIME);
     expect_failure(TN_ERR_RUNTIME,
                    "Backward hook returned an invalid number of grad_input, got 2, but expected 1");
     tn_hook_remove(handle);
     TN_PROVES("BWH-008");
     handle = pre(m, &more, 0);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, leaf(5)), NULL)), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, leaf(5)))), TN_ERR_RUNTIME);
     expect_failure(
         TN_ERR_RUNTIME,
         "Backward pre hook returned an invalid number of grad_output, got 2, but expected 1");
     tn_hook_remove(handle);
     handle = full(m, &fails, 0);
     tn_tensor *x = leaf(5);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x), NULL)), TN_ERR_INDEX);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x))), TN_ERR_INDEX);
     expect_failure(TN_ERR_INDEX, "hook f fails");
     ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
     tn_hook_remove(handle);
@@ -124,7 +124,7 @@ START_TEST(gradients_stand_where_the_arguments_and_the_results_stand)
     full(m, &a, 0);
     pre(m, &p, 0);
     tn_pack *out = mixed(m, x, y);
-    backward(tn_add(tn_pack_tensor(out, 0), tn_mul_scalar(tn_pack_tensor(out, 2), 10), NULL));
+    backward(tn_add(tn_pack_tensor(out, 0), tn_mul_scalar(tn_pack_tensor(out, 2), 10)));
     expect_trace("pa");
     ck_assert_str_eq(a.in, "72.0,none,none");
     ck_assert_str_eq(a.out, "1.0,none,10.0");
@@ -139,7 +139,7 @@ START_TEST(gradients_stand_where_the_arguments_and_the_results_stand)
     ck_assert_int_eq(a.calls, 2);
     tn_pack_drop(out);
     out = mixed(m, x, z);
-    tn_tensor *loss = tn_sum(tn_pack_tensor(out, 2), NULL);
+    tn_tensor *loss = tn_sum(tn_pack_tensor(out, 2));
     tn_backward_options keep = { .size = sizeof keep, .retain_graph = 1 };
     ck_assert_int_eq(tn_backward_from(&loss, NULL, 1, &keep), TN_OK);
     ck_assert_str_eq(a.out, "none,none,1.0");

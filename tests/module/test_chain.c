@@ -41,7 +41,7 @@ static void run(tn_module *m, tn_tensor *x, bool record, struct left *left)
     if (record) {
         tn_tensor *weights = input(tn_tensor_shape(y), false);
 
-        ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, weights), NULL)), TN_OK);
+        ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, weights))), TN_OK);
         left->tensors[left->count++] = tn_tensor_grad(x);
     }
     left->tensors[left->count++] = y;
@@ -334,7 +334,7 @@ static tn_tensor *twice_fuse(tn_module *self, tn_tensor *x, const tn_follower *f
         return NULL;
     x = twice_forward(self, x);
     for (; *done < count && *done < computed; ++*done)
-        x = followers[*done].add != NULL ? tn_add(x, followers[*done].add, NULL)
+        x = followers[*done].add != NULL                         ? tn_add(x, followers[*done].add)
             : strcmp(followers[*done].pointwise, "tenfold") == 0 ? tn_mul_scalar(x, 10)
                                                                  : tn_relu(x);
     return x;

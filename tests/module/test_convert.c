@@ -130,7 +130,7 @@ START_TEST(a_module_becomes_complex_with_one_warning_and_real_again_cnv_005)
     ck_assert_int_eq(tn_module_to(m, NULL, TN_F32), TN_OK);
     expect_dtypes(m, TN_F32, TN_I64, TN_BOOL, TN_F32);
     ck_assert_int_eq(warnings, 1);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "c"), NULL)), 4.0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "c"))), 4.0);
     tn_set_log_sink(NULL, NULL);
     TN_PROVES("CNV-005");
     tn_module_drop(m);
@@ -188,7 +188,7 @@ START_TEST(floating_conversions_leave_complex_and_integers_cnv_010_cnv_011)
     TN_PROVES("CNV-010");
     ck_assert_int_eq(tn_module_cast(m, TN_F32), TN_OK);
     expect_dtypes(m, TN_F32, TN_F32, TN_F32, TN_F32);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "i"), NULL)), 6.0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "i"))), 6.0);
     /* A tensor that requires grad cannot become an integer; after the failure nothing has changed.
      */
     ck_assert_int_eq(tn_module_cast(m, TN_I32), TN_ERR_RUNTIME);
@@ -363,21 +363,21 @@ START_TEST(gradients_are_converted_with_their_parameters_outside_any_graph_cnv_0
     tn_module *m = parsed("Linear(2, 1)");
     tn_tensor *w = tn_module_get(m, "weight"), *b = tn_module_get(m, "bias");
     tn_tensor_set_requires_grad(b, false);
-    ck_assert_int_eq(
-        tn_backward(tn_sum(tn_module_call(m, filled(TN_SHAPE(3, 2), 2, TN_F32)), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, filled(TN_SHAPE(3, 2), 2, TN_F32)))),
+                     TN_OK);
     tn_tensor *gradient = tn_tensor_grad(w);
     ck_assert_int_eq(tn_module_double(m), TN_OK);
     ck_assert_int_eq(tn_tensor_dtype(tn_tensor_grad(w)), TN_F64);
     ck_assert_ptr_eq(tn_tensor_grad(w), gradient);
     ck_assert(!tn_tensor_requires_grad(gradient));
-    ck_assert_double_eq(tn_item(tn_sum(gradient, NULL)), 12.0);
+    ck_assert_double_eq(tn_item(tn_sum(gradient)), 12.0);
     TN_PROVES("CNV-016");
     ck_assert(tn_tensor_is_leaf(w) && tn_tensor_requires_grad(w) && tn_tensor_is_parameter(w));
     ck_assert_str_eq(tn_tensor_grad_op(w), "");
     ck_assert(!tn_tensor_requires_grad(b));
-    ck_assert_int_eq(
-        tn_backward(tn_sum(tn_module_call(m, filled(TN_SHAPE(3, 2), 2, TN_F64)), NULL)), TN_OK);
-    ck_assert_double_eq(tn_item(tn_sum(tn_tensor_grad(w), NULL)), 24.0);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, filled(TN_SHAPE(3, 2), 2, TN_F64)))),
+                     TN_OK);
+    ck_assert_double_eq(tn_item(tn_sum(tn_tensor_grad(w))), 24.0);
     TN_PROVES("CNV-021");
     tn_module_drop(m);
 }
@@ -414,15 +414,15 @@ START_TEST(a_change_in_place_makes_a_recorded_graph_stale_cnv_022)
     uint64_t version = tn_tensor_version(w);
     ck_assert_int_eq(tn_module_map(m, true, double_in_place, NULL), TN_OK);
     ck_assert_uint_gt(tn_tensor_version(w), version);
-    ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_ne(tn_backward(tn_sum(y)), TN_OK);
     expect_failure(TN_ERR_RUNTIME, "inplace operation");
     /* the same for gradients */
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x))), TN_OK);
     version = tn_tensor_version(tn_tensor_grad(w));
-    double before = tn_item(tn_sum(tn_tensor_grad(w), NULL));
+    double before = tn_item(tn_sum(tn_tensor_grad(w)));
     ck_assert_int_eq(tn_module_map(m, true, double_in_place, NULL), TN_OK);
     ck_assert_uint_gt(tn_tensor_version(tn_tensor_grad(w)), version);
-    ck_assert_double_eq(tn_item(tn_sum(tn_tensor_grad(w), NULL)), 2 * before);
+    ck_assert_double_eq(tn_item(tn_sum(tn_tensor_grad(w))), 2 * before);
     TN_PROVES("CNV-022");
     tn_module_drop(m);
 }
@@ -457,7 +457,7 @@ START_TEST(values_come_back_from_meta_by_to_empty_only_cnv_015_cnv_024_cnv_025_c
     ck_assert(!tn_tensor_requires_grad(tn_module_find_tensor(m, "0.bias")));
     TN_PROVES("CNV-015", "CNV-026");
     ck_assert_int_eq(tn_init(w, "ones()"), TN_OK);
-    ck_assert_double_eq(tn_item(tn_sum(w, NULL)), 6.0);
+    ck_assert_double_eq(tn_item(tn_sum(w)), 6.0);
     ck_assert_int_eq(tn_module_to_empty(m, meta, true), TN_OK);
     ck_assert_ptr_eq(tn_tensor_device(w), meta);
     tn_module_drop(m);

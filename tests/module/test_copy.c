@@ -59,11 +59,11 @@ START_TEST(a_copy_has_storages_of_its_own_and_the_same_ties_reg_030)
     ck_assert_int_eq(tn_state_count(state), tn_state_count(of_m));
     ck_assert_int_lt(tn_state_find(state, "scratch"), 0);
     /* Changing the copy leaves the original as it was. */
-    double before = tn_item(tn_sum(w, NULL));
-    ck_assert_double_eq(tn_item(tn_sum(w2, NULL)), before);
+    double before = tn_item(tn_sum(w));
+    ck_assert_double_eq(tn_item(tn_sum(w2)), before);
     tn_init(w2, "ones()");
-    ck_assert_double_eq(tn_item(tn_sum(w, NULL)), before);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(copy, "view"), NULL)), 4.0);
+    ck_assert_double_eq(tn_item(tn_sum(w)), before);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(copy, "view"))), 4.0);
     tn_init(tn_module_get(copy, "scratch"), "zeros()");
     ck_assert_double_eq(tn_item(tn_module_get(m, "scratch")), 7.0);
     TN_PROVES("REG-030");
@@ -94,7 +94,7 @@ START_TEST(a_copy_computes_what_the_original_computes_and_learns_alone)
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     tn_tensor_copy_out(y, b, sizeof b);
     ck_assert_mem_eq(a, b, sizeof a);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     ck_assert_double_eq(
         tn_item(tn_select(tn_tensor_grad(tn_module_find_tensor(copy, "2.bias")), 0, 0)), 1.0);
     tn_module_drop(copy);
@@ -267,13 +267,13 @@ START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
     tn_tensor *gradient = tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL);
     tn_tensor_set_grad(w, gradient);
     tn_module_add_parameter(m, "view", tn_parameter(tn_reshape(w, TN_SHAPE(4)), false));
-    double before = tn_item(tn_sum(w, NULL));
+    double before = tn_item(tn_sum(w));
     ck_assert(!tn_tensor_is_shared(w));
     ck_assert_int_eq(tn_module_share_memory(m), TN_OK);
     ck_assert(tn_tensor_is_shared(w) && tn_tensor_is_shared(count) &&
               tn_tensor_is_shared(gradient));
     ck_assert(tn_tensor_shares_storage(w, tn_module_get(m, "view")));
-    ck_assert_double_eq(tn_item(tn_sum(w, NULL)), before);
+    ck_assert_double_eq(tn_item(tn_sum(w)), before);
     ck_assert(tn_tensor_requires_grad(w));
     void *memory = tn_tensor_data(w);
     ck_assert_int_eq(tn_module_share_memory(m), TN_OK); /* they are there already */
@@ -294,8 +294,8 @@ START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
     int status = -1;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    ck_assert_double_eq(tn_item(tn_sum(w, NULL)), 6.0);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "view"), NULL)), 6.0);
+    ck_assert_double_eq(tn_item(tn_sum(w)), 6.0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "view"))), 6.0);
     ck_assert_double_eq(tn_item(count), 77.0);
     /* Memory that the host does not reach stays where it is. */
     tn_module *nowhere = parsed("Linear(1, 1)");

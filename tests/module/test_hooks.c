@@ -138,8 +138,7 @@ static tn_status add_named_bias(void *user, tn_module *module, const tn_pack *in
         return tn_fail(TN_ERR_KEY, "no bias");
     *outcome = TN_HOOK_REPLACED;
     tn_tensor *more = tn_mul_scalar(tn_pack_tensor(input, bias), *(double *)user);
-    return tn_pack_add(replacement, NULL,
-                       tn_value_tensor(tn_add(tn_pack_tensor(output, 0), more, NULL)));
+    return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(tn_pack_tensor(output, 0), more)));
 }
 
 static tn_status double_bias(void *user, tn_module *module, const tn_pack *input,
@@ -418,7 +417,7 @@ START_TEST(hooks_run_in_every_call_and_the_state_and_the_mode_do_not_know_them)
     tn_module_eval(m);
     tn_tensor *y = tn_module_call(m, filled(1));
     expect_trace("aa");
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     expect_trace("");
     TN_PROVES("FWH-018");
     tn_module_train(m, true);

@@ -110,7 +110,7 @@ START_TEST(softmax_chooses_its_dimension_by_their_number)
             ck_assert_msg(y != NULL, "%s, %d dimensions: %s", specs[k], (int)ndim, tn_error_text());
             ck_assert_int_eq(tn_tensor_ndim(y), ndim);
             double value = k == 1 ? -log(along[ndim]) : 1 / along[ndim];
-            ck_assert_double_eq_tol(tn_item(tn_mean(y, NULL)), value, 1e-6);
+            ck_assert_double_eq_tol(tn_item(tn_mean(y)), value, 1e-6);
             tn_module_drop(m);
         }
 }
@@ -328,8 +328,8 @@ START_TEST(an_lstm_takes_and_returns_its_states_as_a_tuple)
     flat[0] = x;
     flat[1] = flat[2] = state;
     ck_assert_msg(tn_module_call_many(net, flat, 3, out, 3) == TN_OK, "%s", tn_error_text());
-    ck_assert_double_eq(tn_item(tn_sum(out[2], NULL)),
-                        tn_item(tn_sum(tn_pack_at(results, 1).as.list[1].as.tensor, NULL)));
+    ck_assert_double_eq(tn_item(tn_sum(out[2])),
+                        tn_item(tn_sum(tn_pack_at(results, 1).as.list[1].as.tensor)));
     flat[1] = flat[2] = TN_NONE; /* as if they were absent */
     ck_assert_msg(tn_module_call_many(net, flat, 3, out, 1) == TN_OK, "%s", tn_error_text());
     tn_pack_drop(results);

@@ -50,7 +50,7 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
     ck_assert_int_eq(tn_module_reset_parameters(linear), TN_ERR_VALUE);
     PROBLEM("no shapes yet");
 
-    tn_tensor *x = tn_uniform_(tn_tensor_full(TN_SHAPE(2, 3, 5, 5), 1, TN_F64, NULL), NULL);
+    tn_tensor *x = tn_uniform_(tn_tensor_full(TN_SHAPE(2, 3, 5, 5), 1, TN_F64, NULL));
     tn_tensor *y = tn_module_call(net, x);
     ck_assert_msg(y != NULL && tn_tensor_size(y, 1) == 5, "%s", tn_error_text());
     ck_assert_str_eq(tn_module_type(linear), "Linear");
@@ -62,14 +62,14 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
     ck_assert_ptr_eq(tn_module_get(linear, "weight"), weight); /* the same object, now shaped */
     ck_assert_int_eq(tn_tensor_dtype(weight), TN_F64);
     ck_assert_int_eq(tn_tensor_numel(weight), 5 * 36);
-    double most = tn_item(tn_amax(tn_abs(weight), NULL));
+    double most = tn_item(tn_amax(tn_abs(weight)));
     ck_assert(most > 0.1 && most <= 1 / 6.0);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_var"), NULL)) > 0, 1);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_var"))) > 0, 1);
     /* The optimizer steps what it holds. */
-    double was = tn_item(tn_sum(weight, NULL));
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    double was = tn_item(tn_sum(weight));
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     ck_assert_int_eq(tn_optimizer_step(opt), TN_OK);
-    ck_assert_double_ne(tn_item(tn_sum(weight, NULL)), was);
+    ck_assert_double_ne(tn_item(tn_sum(weight)), was);
     ck_assert_ptr_nonnull(tn_module_call(net, x));
     tn_optimizer_drop(opt);
     tn_state_drop(before);
@@ -101,9 +101,9 @@ START_TEST(loading_gives_shapes_and_values)
     ck_assert(!tn_module_is_lazy(tn_module_child(lazy, "0"), NULL));
     tn_module_eval(plain);
     tn_module_eval(lazy);
-    tn_tensor *way = tn_sub(tn_module_call(plain, x), tn_module_call(lazy, x), NULL);
+    tn_tensor *way = tn_sub(tn_module_call(plain, x), tn_module_call(lazy, x));
     ck_assert_msg(way != NULL, "%s", tn_error_text());
-    ck_assert_double_eq(tn_item(tn_amax(tn_abs(way), NULL)), 0); /* no initialization over it */
+    ck_assert_double_eq(tn_item(tn_amax(tn_abs(way))), 0); /* no initialization over it */
     ck_assert_str_eq(tn_module_type(tn_module_child(lazy, "0")), "Linear");
     /* A first call that does not fit leaves it as it was. */
     ck_assert_ptr_null(tn_module_call(tn_module_child(empty, "1"), ones(TN_SHAPE(3))));
@@ -212,19 +212,19 @@ START_TEST(a_custom_layer_is_a_layer_like_the_others)
     /* skip_init: its init does not run either, since it uses tn_init alone. */
     uint64_t seed = 9;
     tn_random_seed(seed);
-    double first = tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)), NULL), NULL));
+    double first = tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)))));
     tn_random_seed(seed);
     tn_module *raw = tn_module_skip_init(NULL, "Sequential(MyLinear(), Linear(3, %d), LSTM(2, 2))",
                                          5);
     ck_assert_msg(raw != NULL, "%s", tn_error_text());
-    ck_assert_double_eq(tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)), NULL), NULL)), first);
+    ck_assert_double_eq(tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8))))), first);
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(raw, "1.weight"), 0), 5);
     ck_assert_str_eq(tn_device_type(tn_tensor_device(tn_module_find_tensor(raw, "1.weight"))),
                      "cpu");
     ck_assert_ptr_null(tn_module_skip_init(NULL, "Nothing()"));
     tn_error_clear();
     ck_assert_int_eq(tn_init(tn_module_find_tensor(raw, "1.weight"), "ones()"), TN_OK);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(raw, "1.weight"), NULL)), 15);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(raw, "1.weight"))), 15);
     TN_PROVES("INI-004", "INI-005");
     tn_module_drop(raw);
     tn_module_drop(half);
@@ -253,7 +253,7 @@ START_TEST(resetting_fills_the_same_tensors_again)
         ck_assert_ptr_eq(before, after);
         ck_assert_ptr_eq(tn_tensor_data(after), memory);
         ck_assert(tn_tensor_requires_grad(after) && tn_tensor_is_leaf(after));
-        ck_assert_double_lt(tn_item(tn_amax(after, NULL)), 6.5);
+        ck_assert_double_lt(tn_item(tn_amax(after)), 6.5);
         tn_module_drop(m);
     }
     tn_module *norm = parsed("BatchNorm1d(3)");
@@ -262,9 +262,9 @@ START_TEST(resetting_fills_the_same_tensors_again)
     ck_assert_double_eq(tn_item(tn_module_get(norm, "num_batches_tracked")), 1);
     tn_init(tn_module_get(norm, "weight"), "constant(7.0)");
     ck_assert_int_eq(tn_module_reset_parameters(norm), TN_OK);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "weight"), NULL)), 3);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_mean"), NULL)), 0);
-    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_var"), NULL)), 3);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "weight"))), 3);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_mean"))), 0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_module_get(norm, "running_var"))), 3);
     ck_assert_double_eq(tn_item(tn_module_get(norm, "num_batches_tracked")), 0);
     TN_PROVES("INI-018");
     tn_module_drop(norm);

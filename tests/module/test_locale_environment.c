@@ -68,7 +68,7 @@ static char *transcript(void)
         TN_SCOPE;
         tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
         tn_tensor *y = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
         tn_module_zero_grad(net);
         tn_backward(loss);
         tn_optimizer_step(opt);
@@ -253,7 +253,7 @@ START_TEST(a_pack_keeps_the_tensors_and_modules_in_it)
     /* Neither the scope nor the caller holds anything any more. */
     {
         TN_SCOPE;
-        ck_assert_double_eq(tn_item(tn_sum(tn_pack_tensor(pack, 0), NULL)), 6.0);
+        ck_assert_double_eq(tn_item(tn_sum(tn_pack_tensor(pack, 0))), 6.0);
         tn_value list = tn_pack_at(pack, 1);
         ck_assert_int_eq(list.count, 2);
         ck_assert_ptr_eq(list.as.list[0].as.tensor, tn_pack_tensor(pack, 0));

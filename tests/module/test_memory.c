@@ -133,7 +133,7 @@ static void use(void)
         TN_SCOPE;
         tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
         tn_tensor *y = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
-        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y);
         tn_module_zero_grad(net);
         tn_backward(loss);
         tn_optimizer_step(optimizer);
@@ -263,7 +263,7 @@ START_TEST(a_value_of_a_state_that_is_replaced_is_given_back)
         tn_tensor *x = tn_tensor_full(TN_SHAPE(100), 1, TN_F32, NULL);
         tn_state *state = tn_state_new();
         for (int k = 0; k < 5; k++) {
-            ck_assert_int_eq(tn_state_set(state, "a", tn_add(x, x, NULL)), TN_OK);
+            ck_assert_int_eq(tn_state_set(state, "a", tn_add(x, x)), TN_OK);
             ck_assert_int_eq(
                 tn_state_set_value(state, "b", tn_value_string("a text of some length")), TN_OK);
         }
@@ -327,7 +327,7 @@ START_TEST(a_failure_of_memory_in_a_loop_over_clusters_is_no_other_loss)
     tn_tensor *target = tn_tensor_from(classes, TN_I64, TN_SHAPE(6));
     int failures = 0;
     bool reached = true;
-    x = tn_cumsum(x, 0, NULL);
+    x = tn_cumsum(x, 0);
     double expected = adaptive_loss(layer, x, target);
     ck_assert_msg(!tn_failed() && expected > 0, "%s", tn_error_text());
     for (uint64_t n = 1; reached; n++) {
@@ -355,15 +355,14 @@ START_TEST(a_convolution_of_many_channels_writes_only_into_its_memory)
     int64_t before = written_behind();
     {
         TN_SCOPE;
-        tn_conv2d_options o = TN_CONV2D_OPTIONS;
         tn_tensor *x = tn_tensor_full(TN_SHAPE(1, CHANNELS, 2, 2), 2, TN_F32, NULL);
         tn_tensor *weight = tn_tensor_full(TN_SHAPE(CHANNELS, 1, 2, 2), 3, TN_F32, NULL);
         tn_tensor *bias = tn_tensor_full(TN_SHAPE(CHANNELS), 1, TN_F32, NULL);
-        o.groups = CHANNELS;
-        tn_tensor *y = tn_conv2d(x, weight, bias, &o);
+        tn_tensor *y = tn_conv2d(x, weight, bias, tn_no_ints(), tn_no_ints(), tn_no_ints(),
+                                 CHANNELS);
         ck_assert_msg(y != NULL, "%s", tn_error_text());
-        ck_assert_double_eq(tn_item(tn_amin(y, NULL)), 25);
-        ck_assert_double_eq(tn_item(tn_amax(y, NULL)), 25);
+        ck_assert_double_eq(tn_item(tn_amin(y)), 25);
+        ck_assert_double_eq(tn_item(tn_amax(y)), 25);
     }
     ck_assert_int_eq(written_behind(), before);
     ck_assert_int_eq(before, 0);

@@ -118,7 +118,7 @@ START_TEST(freezing_sets_parameters_only_and_keeps_their_gradients_mode_007_mode
     tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2), Linear(2, 1))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight"),
               *mean = tn_module_find_tensor(m, "1.running_mean");
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)))), TN_OK);
     tn_tensor *gradient = tn_tensor_grad(w);
     ck_assert_ptr_ne(gradient, TN_NONE);
     ck_assert_int_eq(tn_module_set_requires_grad(m, false), TN_OK);
@@ -131,10 +131,10 @@ START_TEST(freezing_sets_parameters_only_and_keeps_their_gradients_mode_007_mode
     TN_PROVES("MODE-007");
     ck_assert_int_eq(tn_module_set_requires_grad(tn_module_child(m, "0"), false), TN_OK);
     tn_module_zero_grad(tn_module_child(m, "2"));
-    double before = tn_item(tn_sum(tn_tensor_grad(w), NULL));
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)), NULL)), TN_OK);
+    double before = tn_item(tn_sum(tn_tensor_grad(w)));
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)))), TN_OK);
     ck_assert_ptr_eq(tn_tensor_grad(w), gradient);
-    ck_assert_double_eq(tn_item(tn_sum(gradient, NULL)), before);
+    ck_assert_double_eq(tn_item(tn_sum(gradient)), before);
     ck_assert_double_eq(tn_item(tn_tensor_grad(tn_module_find_tensor(m, "2.bias"))), 3.0);
     TN_PROVES("MODE-008");
     tn_module_drop(m);
@@ -147,7 +147,7 @@ START_TEST(gradients_become_zero_in_place_mode_010)
     tn_module *m = parsed("Sequential(Linear(2, 2), Linear(2, 1))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight"), *b = tn_module_find_tensor(m, "0.bias"),
               *last = tn_module_find_tensor(m, "1.bias");
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)))), TN_OK);
     tn_tensor_set_grad(b, TN_NONE);
     /* one gradient with a history, one that requires grad itself */
     tn_tensor *leaf = ones(2, 2);
@@ -160,7 +160,7 @@ START_TEST(gradients_become_zero_in_place_mode_010)
     tn_tensor *gradient = tn_tensor_grad(w);
     ck_assert_ptr_eq(tn_tensor_data(gradient), memory);
     ck_assert(tn_tensor_is_leaf(gradient) && !tn_tensor_requires_grad(gradient));
-    ck_assert_double_eq(tn_item(tn_sum(tn_abs(gradient), NULL)), 0.0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_abs(gradient))), 0.0);
     ck_assert_ptr_eq(tn_tensor_grad(b), TN_NONE);
     ck_assert_ptr_eq(tn_tensor_data(tn_tensor_grad(last)), other);
     ck_assert(!tn_tensor_requires_grad(tn_tensor_grad(last)));
@@ -180,14 +180,14 @@ START_TEST(only_gradients_of_parameters_go_mode_011)
     tn_tensor_set_requires_grad(buffer, true);
     tn_module_add_buffer(m, "b", buffer, 0);
     tn_module_add_parameter(m, "tied", tn_module_find_parameter(m, "0.weight"));
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, tn_add(x, buffer, NULL)), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, tn_add(x, buffer)))), TN_OK);
     ck_assert_ptr_ne(tn_tensor_grad(tn_module_get(m, "tied")), TN_NONE);
     ck_assert_int_eq(tn_module_zero_grad_in_place(m), TN_OK);
     ck_assert_int_eq(tn_module_zero_grad(m), TN_OK);
     ck_assert_ptr_eq(tn_tensor_grad(tn_module_get(m, "tied")), TN_NONE);
     ck_assert_ptr_ne(tn_tensor_grad(x), TN_NONE);
     ck_assert_ptr_ne(tn_tensor_grad(buffer), TN_NONE);
-    ck_assert(tn_item(tn_sum(tn_abs(tn_tensor_grad(x)), NULL)) > 0);
+    ck_assert(tn_item(tn_sum(tn_abs(tn_tensor_grad(x)))) > 0);
     TN_PROVES("MODE-011");
     tn_module_drop(m);
 }

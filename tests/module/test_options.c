@@ -92,7 +92,7 @@ START_TEST(a_batch_norm_stops_tracking)
 {
     TN_SCOPE;
     tn_module *norm = parsed("BatchNorm1d(1)");
-    tn_tensor *x = tn_reshape(tn_arange(TN_NONE, 0, 4, NULL), TN_SHAPE(4, 1));
+    tn_tensor *x = tn_reshape(tn_arange(TN_NONE, 0, 4), TN_SHAPE(4, 1));
 
     x = tn_cast(x, TN_F32);
     set(norm, "track_running_stats", tn_value_bool(false));

@@ -19,7 +19,7 @@ static tn_tensor *residual(tn_module *self, tn_tensor *x)
 {
     const double *scale = tn_module_user(self);
 
-    return tn_add(tn_mul_scalar(tn_relu(tn_module_call_child(self, "fc", x)), *scale), x, NULL);
+    return tn_add(tn_mul_scalar(tn_relu(tn_module_call_child(self, "fc", x)), *scale), x);
 }
 
 static tn_module *net(double *scale)
@@ -46,7 +46,7 @@ START_TEST(a_plain_module_gets_a_forward)
     tn_module_repr(m, text, sizeof text);
     ck_assert_str_eq(text, "Net(\n  (fc): Linear(in_features=2, out_features=2, bias=True)\n)");
     HAS(tn_module_call(m, x), 11, 14);
-    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x))), TN_OK);
     HAS(tn_tensor_grad(tn_module_find_tensor(m, "fc.bias")), 2, 2);
     released = 0;
     ck_assert_int_eq(tn_module_set_forward(m, residual, &three, count_release), TN_OK);
@@ -179,10 +179,10 @@ static tn_status arithmetic(tn_module *self, const tn_pack *in, tn_pack *out)
     (void)self;
     if (b == NULL)
         return tn_error_code();
-    inner[0] = tn_value_tensor(tn_sub(a, b, NULL));
+    inner[0] = tn_value_tensor(tn_sub(a, b));
     inner[1] = tn_value_none();
     list = tn_value_tensor(tn_mul(a, b));
-    status = tn_pack_add(out, NULL, tn_value_tensor(tn_add(a, b, NULL)));
+    status = tn_pack_add(out, NULL, tn_value_tensor(tn_add(a, b)));
     if (status == TN_OK)
         status = tn_pack_add(out, NULL, tn_value_tuple(inner, 2));
     return status == TN_OK ? tn_pack_add(out, NULL, tn_value_list(&list, 1)) : status;
@@ -192,7 +192,7 @@ static tn_status arithmetic(tn_module *self, const tn_pack *in, tn_pack *out)
 static tn_status in_a_dictionary(tn_module *self, const tn_pack *in, tn_pack *out)
 {
     tn_tensor *a = tn_pack_tensor(in, 0), *b = tn_pack_tensor(in, 1);
-    tn_value entries[] = { tn_value_string("sum"), tn_value_tensor(tn_add(a, b, NULL)),
+    tn_value entries[] = { tn_value_string("sum"), tn_value_tensor(tn_add(a, b)),
                            tn_value_string("product"), tn_value_tensor(tn_mul(a, b)) };
 
     (void)self;
@@ -247,6 +247,67 @@ START_TEST(results_within_tuples_and_lists_are_flat)
 }
 END_TEST
 
+/* A forward with packs: all inputs, and all results, in one line each. */
+static tn_status sum_and_product(tn_module *self, const tn_pack *in, tn_pack *out)
+{
+    tn_tensor *x[3], *y[3];
+    tn_status status = tn_pack_take(in, x, 3);
+
+    (void)self;
+    if (status != TN_OK)
+        return status;
+    y[0] = tn_add(x[0], x[1]);
+    y[1] = x[2];
+    y[2] = tn_mul(x[0], x[1]);
+    return tn_pack_add_tensors(out, y, 3);
+}
+
+START_TEST(packs_are_filled_and_emptied_in_one_line)
+{
+    TN_SCOPE;
+    tn_module *m = tn_module_plain("Both");
+    tn_tensor *in[3] = { VEC(5, 7), VEC(1, 2), TN_NONE }, *out[4] = { NULL };
+    tn_value inner[2] = { tn_value_tensor(in[0]), tn_value_none() };
+    tn_pack *pack = tn_pack_new();
+
+    ck_assert_int_eq(tn_module_set_call(m, sum_and_product, NULL, NULL), TN_OK);
+    ck_assert_int_eq(tn_module_call_many(m, in, 3, out, 3), TN_OK);
+    HAS(out[0], 6, 9);
+    ck_assert_ptr_eq(out[1], TN_NONE);
+    HAS(out[2], 5, 14);
+    ck_assert_int_eq(tn_module_call_many(m, in, 2, out, 3), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_pack_take: n: too many, got 3; the pack has 2 tensors");
+
+    /* the tensors outlive the pack, and are those that it has */
+    ck_assert_int_eq(tn_pack_add_tensors(pack, in + 1, 1), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_tuple(inner, 2)), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_string("word")), TN_OK);
+    ck_assert_int_eq(tn_pack_take(pack, out, 2), TN_OK);
+    ck_assert_int_eq(tn_pack_take(pack, NULL, 0), TN_OK);
+    ck_assert_int_eq(tn_pack_take(pack, out, 4), TN_ERR_TYPE);
+    FAILED(TN_ERR_TYPE, "tn_pack_take: value: wrong type, got string");
+    ck_assert_ptr_null(out[0]);
+    ck_assert_int_eq(tn_pack_take(pack, out, 3), TN_OK);
+    tn_pack_drop(pack);
+    ck_assert_ptr_eq(out[0], in[1]);
+    HAS(out[1], 5, 7);
+    ck_assert_ptr_eq(out[2], TN_NONE);
+
+    pack = tn_pack_new();
+    ck_assert_int_eq(tn_pack_add(pack, "named", tn_value_int(1)), TN_OK);
+    ck_assert_int_eq(tn_pack_add_tensors(pack, in, 2), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_pack_add_tensors: pack: has named values");
+    in[1] = NULL;
+    ck_assert_int_ne(tn_pack_add_tensors(pack, in, 2), TN_OK);
+    tn_error_clear();
+    ck_assert_int_eq(tn_pack_count(pack), 1);
+    ck_assert_int_eq(tn_pack_take(pack, out, -1), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_pack_take: n: out of range, got -1; expected 0 or more");
+    tn_pack_drop(pack);
+    tn_module_drop(m);
+}
+END_TEST
+
 /* The same numbers as calls with packs. */
 START_TEST(an_lstm_is_called_in_one_line)
 {
@@ -260,7 +321,7 @@ START_TEST(an_lstm_is_called_in_one_line)
     ck_assert_int_eq(tn_tensor_ndim(first[2]), 3);
     ck_assert_msg(tn_module_call_many(lstm, in, 3, out, 3) == TN_OK, "%s", tn_error_text());
     for (int i = 0; i < 3; i++)
-        HAS(tn_amax(tn_abs(tn_sub(out[i], first[i], NULL)), NULL), 0);
+        HAS(tn_amax(tn_abs(tn_sub(out[i], first[i]))), 0);
     tn_module_drop(lstm);
 }
 END_TEST
@@ -268,7 +329,7 @@ END_TEST
 /* y = body(x) + x */
 static tn_tensor *skip(tn_module *self, tn_tensor *x)
 {
-    return tn_add(tn_module_call_child(self, "body", x), x, NULL);
+    return tn_add(tn_module_call_child(self, "body", x), x);
 }
 
 START_TEST(all_modules_of_a_type_get_a_forward)
@@ -281,7 +342,7 @@ START_TEST(all_modules_of_a_type_get_a_forward)
     ck_assert_msg(m != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_module_set_forwards(m, "Skip", skip), TN_OK);
     ck_assert_int_eq(tn_module_set_forwards(m, "Net", tn_module_call_children), TN_OK);
-    HAS(tn_sub(tn_module_call(m, x), tn_mul_scalar(tn_add(x, tn_tanh(x), NULL), 2), NULL), 0, 0);
+    HAS(tn_sub(tn_module_call(m, x), tn_mul_scalar(tn_add(x, tn_tanh(x)), 2)), 0, 0);
     HAS(tn_module_call_children(tn_module_find(m, "b"), x), 0, 3);
     HAS(tn_module_call_children(tn_module_find(m, "b.body"), x), 0, 3); /* no children */
     ck_assert_ptr_null(tn_module_call_children(m, NULL));
@@ -353,6 +414,7 @@ int main(void)
         a_forward_may_be_replaced_while_it_runs,
         what_has_a_forward_or_no_name_is_refused,
         results_within_tuples_and_lists_are_flat,
+        packs_are_filled_and_emptied_in_one_line,
         an_lstm_is_called_in_one_line,
         all_modules_of_a_type_get_a_forward,
         children_are_called_in_a_chain,

@@ -36,8 +36,7 @@ START_TEST(a_cached_scope_computes_once)
     ck_assert_ptr_eq(tn_module_get(m, "weight"), value);
     ck_assert_int_eq(evaluations, 2);
     /* One graph: both uses give their part. */
-    tn_tensor *sum = tn_add(tn_sum(tn_module_get(m, "weight"), NULL),
-                            tn_sum(tn_module_get(m, "weight"), NULL), NULL);
+    tn_tensor *sum = tn_add(tn_sum(tn_module_get(m, "weight")), tn_sum(tn_module_get(m, "weight")));
     ck_assert_int_eq(tn_backward(sum), TN_OK);
     HAS(tn_tensor_grad(tn_module_find_tensor(m, "parametrizations.weight.original")), 6, 6, 6, 6);
     /* A change of the list of parametrizations drops the cached values. */
@@ -287,7 +286,7 @@ START_TEST(a_cached_value_without_a_graph_is_not_used_for_training)
     tn_grad_end();
     recorded = tn_module_get(m, "weight");
     ck_assert(!tn_tensor_requires_grad(plain) && tn_tensor_requires_grad(recorded));
-    ck_assert_int_eq(tn_backward(tn_sum(recorded, NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(recorded)), TN_OK);
     HAS(tn_tensor_grad(tn_module_find_tensor(m, "parametrizations.weight.original")), 3, 3, 3, 3);
     ck_assert_int_eq(tn_grad_begin(false), TN_OK);
     ck_assert_ptr_eq(tn_module_get(m, "weight"), plain);
@@ -323,7 +322,7 @@ static void *call_in_eval(void *user)
         TN_SCOPE;
         tn_grad_begin(false);
         tn_parametrize_cache_begin();
-        c->sum = tn_tensor_item(tn_sum(tn_module_call(c->module, tn_ones(TN_SHAPE(3, 4))), NULL));
+        c->sum = tn_tensor_item(tn_sum(tn_module_call(c->module, tn_ones(TN_SHAPE(3, 4)))));
         tn_parametrize_cache_end();
         tn_grad_end();
     }
@@ -341,7 +340,7 @@ START_TEST(several_threads_evaluate_one_module)
     ck_assert_int_eq(tn_parametrize_with(m, "1.weight", "Orthogonal()"), TN_OK);
     ck_assert_int_eq(tn_parametrize_with(m, "1.weight", "LoRA(rank=2)"), TN_OK);
     ck_assert_int_eq(tn_module_eval(m), TN_OK);
-    double expected = tn_tensor_item(tn_sum(tn_module_call(m, tn_ones(TN_SHAPE(3, 4))), NULL));
+    double expected = tn_tensor_item(tn_sum(tn_module_call(m, tn_ones(TN_SHAPE(3, 4)))));
     for (int i = 0; i < 4; i++) {
         calls[i].module = m;
         ck_assert_int_eq(pthread_create(&calls[i].thread, NULL, call_in_eval, &calls[i]), 0);

@@ -25,7 +25,7 @@ static tn_status operators(void)
     TN_SCOPE;
     tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL);
     tn_tensor_set_requires_grad(x, true);
-    tn_tensor *y = tn_sum(tn_relu(tn_mul(x, x)), NULL);
+    tn_tensor *y = tn_sum(tn_relu(tn_mul(x, x)));
     return tn_backward(y);
 }
 
@@ -42,7 +42,7 @@ static tn_status train(void)
     tn_module *net = tn_module_new("Sequential(Linear(4, 8), ReLU(), Dropout(0.5), Linear(8, 1))");
     tn_optimizer *optimizer = tn_optimizer_new(net, "Adam(lr=0.1)");
     tn_tensor *x = tn_tensor_full(TN_SHAPE(16, 4), 0.5, TN_F32, NULL);
-    tn_status status = tn_backward(tn_sum(tn_module_call(net, x), NULL));
+    tn_status status = tn_backward(tn_sum(tn_module_call(net, x)));
     if (status == TN_OK)
         status = tn_optimizer_step(optimizer);
     tn_optimizer_drop(optimizer);
@@ -68,7 +68,7 @@ static tn_status convolutions(void)
     TN_SCOPE;
     tn_tensor *x = tn_tensor_full(TN_SHAPE(8, 8, 8, 16), 0.5, TN_F32, NULL);
     tn_tensor *weight = tn_tensor_full(TN_SHAPE(16, 16, 1, 1), 0.5, TN_F32, NULL);
-    tn_tensor *y = tn_conv2d(tn_permute(x, TN_INTS(0, 3, 1, 2)), weight, TN_NONE, NULL);
+    tn_tensor *y = tn_conv2d(tn_permute(x, TN_INTS(0, 3, 1, 2)), weight);
     return y != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -185,8 +185,8 @@ static bool convolves(int64_t size)
     TN_SCOPE;
     tn_tensor *x = tn_tensor_full(TN_SHAPE(8, size, size, 16), 0.5, TN_F32, NULL);
     tn_tensor *weight = tn_tensor_full(TN_SHAPE(16, 16, 1, 1), 0.5, TN_F32, NULL);
-    tn_tensor *y = tn_conv2d(tn_permute(x, TN_INTS(0, 3, 1, 2)), weight, TN_NONE, NULL);
-    tn_tensor *low = tn_amin(y, NULL), *high = tn_amax(y, NULL);
+    tn_tensor *y = tn_conv2d(tn_permute(x, TN_INTS(0, 3, 1, 2)), weight);
+    tn_tensor *low = tn_amin(y), *high = tn_amax(y);
     tn_scalar values[2];
 
     return tn_tensor_scalar(low, &values[0]) == TN_OK &&

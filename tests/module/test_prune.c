@@ -138,7 +138,7 @@ static void masks_nothing(const char *method)
     tn_tensor *x = tn_tensor_full(TN_SHAPE(5), 1.0, TN_F32, NULL);
 
     ok(tn_prune(m, "weight", method));
-    ok(tn_backward(tn_sum(tn_module_call(m, x), NULL)));
+    ok(tn_backward(tn_sum(tn_module_call(m, x))));
     expect(tn_tensor_grad(tn_module_get(m, "weight_orig")), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     ck_assert_int_eq(zeros_of(tn_module_get(m, "weight_mask")), 0);
     ck_assert(tn_is_pruned(m));
@@ -169,7 +169,7 @@ START_TEST(test_random_pruning)
     /* masked entries get no gradient, and SGD leaves them */
     ok(tn_prune_from_mask(m, "weight", numbers(TN_SHAPE(2, 5), first)));
     x = tn_tensor_full(TN_SHAPE(1, 5), 1.0, TN_F32, NULL);
-    loss = tn_sum(tn_module_call(m, x), NULL);
+    loss = tn_sum(tn_module_call(m, x));
     ok(tn_backward(loss));
     expect_values(tn_tensor_grad(tn_module_get(m, "weight_orig")), 10, first);
     values_of(tn_module_get(m, "weight_orig"), before, 10);
@@ -453,7 +453,7 @@ START_TEST(test_rnn_pruning)
     ok(tn_prune(m, "weight_ih_l0", "L1Unstructured(amount=0.5)"));
     ck_assert_int_eq(zeros_of(tn_module_get(m, "weight_ih_l0")), 2048);
     ok(tn_module_call_many(m, &x, 1, out, 1));
-    ok(tn_backward(tn_sum(out[0], NULL)));
+    ok(tn_backward(tn_sum(out[0])));
     ck_assert_int_ge(zeros_of(tn_tensor_grad(tn_module_get(m, "weight_ih_l0_orig"))), 2048);
     ok(tn_prune_remove(m, "weight_ih_l0"));
     ck_assert_int_eq(tn_module_slot_kind(m, "weight_ih_l0"), TN_SLOT_PARAMETER);

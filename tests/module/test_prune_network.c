@@ -34,7 +34,7 @@ START_TEST(rows_of_linear_layers_are_removed_prn_019)
     ck_assert(tn_tensor_requires_grad(weight));
     /* it trains on */
     ok(tn_module_train(net, true));
-    ok(tn_backward(tn_sum(tn_module_call(net, x), NULL)));
+    ok(tn_backward(tn_sum(tn_module_call(net, x))));
     ck_assert_int_eq(tn_tensor_size(tn_tensor_grad(weight), 0), 4);
     tn_module_drop(net);
 }
@@ -111,7 +111,7 @@ static tn_tensor *side_by_side(tn_module *self, tn_tensor *x)
                             tn_module_call_child(self, "c", x) };
 
     /* a and b side by side; c is added to b alone */
-    parts[1] = parts[2] != NULL ? tn_add(parts[1], parts[2], NULL) : NULL;
+    parts[1] = parts[2] != NULL ? tn_add(parts[1], parts[2]) : NULL;
     return tn_module_call_child(self, "d", tn_relu(tn_cat(parts, 2, 1)));
 }
 
@@ -394,12 +394,10 @@ END_TEST
 /* The sum of all channels: one less changes nothing but its place. */
 static tn_tensor *shuffled(tn_module *self, tn_tensor *x)
 {
-    tn_roll_options o = TN_ROLL_OPTIONS;
     int64_t dim = 1;
 
     x = tn_module_call_child(self, "a", x);
-    o.dims = (tn_ints){ &dim, 1 };
-    x = x != NULL ? tn_roll(x, TN_INTS(1), &o) : NULL;
+    x = x != NULL ? tn_roll(x, TN_INTS(1), TN_INTS(dim)) : NULL;
     return tn_module_call_child(self, "b", x);
 }
 

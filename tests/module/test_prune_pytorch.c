@@ -35,7 +35,8 @@ static int64_t read_numbers(const char *text, double *out)
     }
 }
 
-/* The tensor of the numbers after ':'; of the shape of the parameter if it has as many. */
+/* Returns a tensor of the numbers after ':'. It has the shape of `like` if that has as many
+ * elements, else it is a row. */
 static tn_tensor *read_tensor(const char *text, const tn_tensor *like)
 {
     const char *colon = strchr(text, ':');

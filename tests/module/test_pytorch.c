@@ -303,12 +303,12 @@ START_TEST(drawn_slopes_and_windows_stay_within_their_bounds)
     tn_module *over = tn_module_parse("RReLU(0.25, 0.5, inplace=True)");
     tn_module *pool = tn_module_parse("FractionalMaxPool2d(2, output_size=5)");
     tn_tensor *x = with_grad(tn_tensor_full(TN_SHAPE(1000), -1, TN_F32, NULL)), *y, *again, *g;
-    tn_tensor *image = tn_arange(TN_NONE, 0, 64, NULL);
+    tn_tensor *image = tn_arange(TN_NONE, 0, 64);
     double least = 1, most = 0, sum = 0;
 
     tn_random_seed(5);
     y = tn_module_call(slopes, x);
-    ck_assert_msg(y != NULL && tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(y != NULL && tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
     g = tn_tensor_grad(x);
     for (int64_t i = 0; i < 1000; i++) {
         double slope = -at(y, i);
@@ -417,7 +417,7 @@ START_TEST(a_convolutional_network_of_the_standard_layers_learns)
         }
         loss = tn_cross_entropy(
             tn_module_call(net, tn_tensor_from(pictures, TN_F32, TN_SHAPE(16, 1, 8, 8))),
-            tn_tensor_from(kinds, TN_I64, TN_SHAPE(16)), NULL);
+            tn_tensor_from(kinds, TN_I64, TN_SHAPE(16)));
         ck_assert_msg(loss != NULL, "%s", tn_error_text());
         tn_module_zero_grad(net);
         tn_backward(loss);

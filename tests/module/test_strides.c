@@ -14,7 +14,7 @@ static tn_tensor *add_channels(tn_tensor *x)
     tn_ints shape = tn_tensor_shape(x);
 
     sizes[0] = shape.at[1];
-    return tn_add(x, tn_ones((tn_ints){ sizes, shape.count - 1 }), NULL);
+    return tn_add(x, tn_ones((tn_ints){ sizes, shape.count - 1 }));
 }
 
 static tn_tensor *twice(tn_tensor *x, int64_t dim)
@@ -24,11 +24,7 @@ static tn_tensor *twice(tn_tensor *x, int64_t dim)
 
 static tn_tensor *limited(tn_tensor *x)
 {
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = TN_SCALAR(0.0);
-    o.max = TN_SCALAR(1.0);
-    return tn_clamp(x, &o);
+    return tn_clamp(x, 0.0, 1.0);
 }
 
 static tn_tensor *zero_of(void)
@@ -45,7 +41,7 @@ static tn_tensor *operate(const char *name, tn_tensor *x)
     if (strcmp(name, "exp") == 0)
         return tn_exp(x);
     if (strcmp(name, "add") == 0)
-        return tn_add(x, x, NULL);
+        return tn_add(x, x);
     if (strcmp(name, "add_number") == 0)
         return tn_add_scalar(x, 1);
     if (strcmp(name, "add_channels") == 0)
@@ -79,7 +75,7 @@ static tn_tensor *operate(const char *name, tn_tensor *x)
 /* Numbers of both signs. */
 static tn_tensor *numbers(tn_ints shape)
 {
-    return tn_normal(tn_tensor_empty(shape, TN_F32, tn_device_find("cpu")), NULL);
+    return tn_normal(tn_tensor_empty(shape, TN_F32, tn_device_find("cpu")));
 }
 
 static tn_tensor *channels_last(tn_tensor *x)

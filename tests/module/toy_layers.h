@@ -68,7 +68,7 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     tn_tensor *a = tn_pack_tensor(input, 0);
     int64_t named = tn_pack_find(input, "b");
     tn_tensor *b = named >= 0 ? tn_pack_tensor(input, named) : a;
-    tn_tensor *sum = tn_add(a, b, NULL);
+    tn_tensor *sum = tn_add(a, b);
     if (sum == NULL)
         return tn_error_last_code();
     tn_status status = tn_pack_add(output, NULL, tn_value_tensor(sum));
@@ -139,7 +139,7 @@ static tn_status block_build(tn_module *self)
 
 static tn_tensor *block_forward(tn_module *self, tn_tensor *input)
 {
-    return tn_add(input, tn_module_call(tn_module_child(self, "fc"), input), NULL);
+    return tn_add(input, tn_module_call(tn_module_child(self, "fc"), input));
 }
 
 static const tn_layer_def block = { TN_HEAD(tn_layer_def),    .name = "Block",

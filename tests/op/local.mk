@@ -3,7 +3,8 @@
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_basic.py tests/oracle/basic.txt tests/oracle/make_elementwise.py \
 	tests/oracle/elementwise.txt tests/oracle/make_reduction_shape_index.py tests/oracle/reduction_shape_index.txt \
 	tests/oracle/make_conv_pool_norm.py tests/oracle/conv_pool_norm.txt \
-	tests/oracle/make_loss.py tests/oracle/loss.txt tests/oracle/make_elementwise_special.py tests/oracle/elementwise_special.txt
+	tests/oracle/make_loss.py tests/oracle/loss.txt tests/oracle/make_elementwise_special.py \
+	tests/oracle/special_functions.py tests/oracle/elementwise_special.txt
 EXTRA_DIST += tests/oracle/make_index.py tests/oracle/index.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
@@ -26,6 +27,11 @@ tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/suite.h $(TN_CONFORM_REFERE
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_tests_op_test_oracle_DEPENDENCIES = examples/strict-device/strict.la tests/fake-cuda.la
+check_PROGRAMS += tests/op/test_call_forms
+TESTS += tests/op/test_call_forms
+tests_op_test_call_forms_SOURCES = %D%/test_call_forms.c %D%/suite.h
+tests_op_test_call_forms_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_call_forms_LDADD = $(TN_LINK_TEST)
 check_PROGRAMS += tests/op/test_flags
 TESTS += tests/op/test_flags
 tests_op_test_flags_SOURCES = %D%/test_flags.c %D%/toy_op.h %D%/suite.h
@@ -117,5 +123,10 @@ TESTS += tests/op/test_prepared
 tests_op_test_prepared_SOURCES = %D%/test_prepared.c %D%/suite.h %D%/toy_device.h
 tests_op_test_prepared_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_prepared_LDADD = $(TN_LINK_TEST_CORE) $(LIBM)
+check_PROGRAMS += tests/op/test_inplace_kernels
+TESTS += tests/op/test_inplace_kernels
+tests_op_test_inplace_kernels_SOURCES = %D%/test_inplace_kernels.c %D%/suite.h tests/oracle/case.h
+tests_op_test_inplace_kernels_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_inplace_kernels_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif
 EXTRA_DIST += tests/oracle/make_operator_options.py tests/oracle/operator_options.txt

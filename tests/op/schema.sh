@@ -55,4 +55,29 @@ for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
         -I"$build/sdk/include" -I"$source/sdk/include" - || {
         echo "ops.h alone: $language" >&2; failed=1; }
 done
+
+# Arguments that are left out, as C and C++; a wrong number is an error that names the function.
+calls() {
+    printf '#include <tenon/ops.h>\ntn_tensor *f(tn_tensor *x, tn_tensor **y);\n'
+    printf 'tn_tensor *f(tn_tensor *x, tn_tensor **y)\n{\n    (void)x, (void)y;\n%s\n}\n' "$1"
+}
+compiles() {
+    $language -Wall -Wextra -Wshadow -pedantic -Werror -fsyntax-only \
+        -I"$build/sdk/include" -I"$source/sdk/include" -
+}
+for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
+    case $language in ' '*) continue ;; esac
+    calls '    (void)tn_topk(tn_add(x, tn_add_(x, x, 2)), 5, y, y + 1);
+    (void)tn_topk(x, 5, y, y + 1, -1, false);
+    x = tn_conv2d(x, x, TN_NONE, TN_INTS(2), TN_INTS(1, 1));
+    x = tn_clamp(tn_conv2d(x, x), 0, 2.5);
+    return tn_sum(tn_sum(x, TN_INTS(0, 1), true), tn_no_ints(), false, TN_F64);' | compiles || {
+        echo "calls: $language" >&2; failed=1; }
+    for call in 'tn_add(x)' 'tn_topk(x, 5, y)' 'tn_sum(x, TN_INTS(1), true, TN_F32, 1)'; do
+        calls "    return $call, x;" | compiles 2>"$folder/said" && {
+            echo "not refused: $call" >&2; failed=1; }
+        grep -q "error:.*${call%%(*}" "$folder/said" || {
+            echo "the function is not named: $call: $(cat "$folder/said")" >&2; failed=1; }
+    done
+done
 exit $failed

@@ -56,25 +56,25 @@ static tn_tensor *plainly(tn_tensor *q, tn_tensor *k, tn_tensor *v, tn_tensor *m
                                            : 1 / sqrt(fmax(1, (double)tn_tensor_size(q, -1))));
     if (o->is_causal)
         s = tn_masked_fill(
-            s, tn_logical_not(tn_tril(tn_tensor_full(tn_tensor_shape(s), 1, TN_F64, NULL), NULL)),
+            s, tn_logical_not(tn_tril(tn_tensor_full(tn_tensor_shape(s), 1, TN_F64, NULL))),
             -INFINITY);
     if (mask != TN_NONE)
         s = tn_tensor_dtype(mask) == TN_BOOL ? tn_masked_fill(s, tn_logical_not(mask), -INFINITY)
-                                             : tn_add(s, wide(mask), NULL);
+                                             : tn_add(s, wide(mask));
     p = tn_softmax(s, -1);
     p = tn_masked_fill(p, tn_ne(tn_detach(p), tn_detach(p)), 0); /* rows of which nothing is kept */
     drop.p = o->dropout_p;
     if (o->dropout_p > 0) { /* drawn as for a tensor of q's dtype */
         tn_tensor *ones = tn_tensor_full(tn_tensor_shape(s), 1, tn_tensor_dtype(q), NULL);
 
-        p = tn_mul(p, wide(tn_dropout(ones, &drop)));
+        p = tn_mul(p, wide(tn_dropout(ones, drop.p, drop.training)));
     }
     return tn_matmul(p, wide(v));
 }
 
 static double largest(tn_tensor *x)
 {
-    return tn_tensor_numel(x) == 0 ? 0 : tn_item(tn_amax(tn_abs(wide(tn_detach(x))), NULL));
+    return tn_tensor_numel(x) == 0 ? 0 : tn_item(tn_amax(tn_abs(wide(tn_detach(x)))));
 }
 
 static void near(const char *what, tn_tensor *got, tn_tensor *wanted, double within)
@@ -83,7 +83,7 @@ static void near(const char *what, tn_tensor *got, tn_tensor *wanted, double wit
 
     ck_assert_msg(got != NULL && wanted != NULL, "%s: %s", what, tn_error_text());
     ck_assert(got != TN_NONE && wanted != TN_NONE);
-    apart = largest(tn_sub(wide(got), wide(wanted), NULL));
+    apart = largest(tn_sub(wide(got), wide(wanted)));
     ck_assert_msg(apart <= within * (1 + largest(wanted)), "%s: %g apart", what, apart);
 }
 
@@ -96,14 +96,15 @@ static void agree(const char *what, tn_tensor *q, tn_tensor *k, tn_tensor *v, tn
     int64_t n = mask != TN_NONE && tn_tensor_requires_grad(mask) ? 4 : 3;
 
     tn_random_seed(77);
-    y = tn_scaled_dot_product_attention(q, k, v, mask, o);
+    y = tn_scaled_dot_product_attention(q, k, v, mask, o->dropout_p, o->is_causal, o->scale,
+                                        o->enable_gqa);
     tn_random_seed(77);
     plain = plainly(q, k, v, mask, o);
     near(what, y, plain, within);
     ck_assert_int_eq(tn_tensor_dtype(y), tn_tensor_dtype(q));
     direction = tn_detach(tn_sin(tn_mul_scalar(plain, 3)));
-    y = tn_sum(tn_mul(wide(y), direction), NULL);
-    plain = tn_sum(tn_mul(plain, direction), NULL);
+    y = tn_sum(tn_mul(wide(y), direction));
+    plain = tn_sum(tn_mul(plain, direction));
     ck_assert_int_eq(tn_grad(&y, NULL, 1, in, got, n, NULL), TN_OK);
     ck_assert_int_eq(tn_grad(&plain, NULL, 1, in, wanted, n, NULL), TN_OK);
     for (int64_t i = 0; i < n; i++)
@@ -145,13 +146,13 @@ START_TEST(blocks_give_what_the_matrix_of_scores_gives)
                 o.enable_gqa = s[4] != s[5];
                 o.is_causal = way == 1;
                 if (way == 2) /* rows 0, 3, 6 ... see nothing */
-                    mask = tn_gt(tn_remainder(tn_arange(q, 0, (double)(s[0] * s[1]), NULL),
+                    mask = tn_gt(tn_remainder(tn_arange(q, 0, (double)(s[0] * s[1])),
                                               tn_tensor_full((tn_ints){ NULL, 0 }, 3, dtype, NULL)),
                                  tn_tensor_full((tn_ints){ NULL, 0 }, 0.5, dtype, NULL)),
                     mask = tn_mul(
                         tn_cast(tn_reshape(mask, TN_SHAPE(s[0], s[1])), TN_I64),
                         tn_unsqueeze(
-                            tn_remainder(tn_cast(tn_arange(q, 0, (double)s[0], NULL), TN_I64),
+                            tn_remainder(tn_cast(tn_arange(q, 0, (double)s[0]), TN_I64),
                                          tn_tensor_full((tn_ints){ NULL, 0 }, 3, TN_I64, NULL)),
                             1)),
                     mask = tn_cast(mask, TN_BOOL);
@@ -211,15 +212,16 @@ START_TEST(second_derivatives_are_those_of_the_plain_way)
             tn_tensor *y, *grads[4], *total = NULL;
 
             tn_random_seed(5);
-            y = which == 0 ? tn_scaled_dot_product_attention(in[0], in[1], in[2], mask, &o)
+            y = which == 0 ? tn_scaled_dot_product_attention(in[0], in[1], in[2], mask, o.dropout_p,
+                                                             o.is_causal, o.scale, o.enable_gqa)
                            : plainly(in[0], in[1], in[2], mask, &o);
-            y = tn_sum(tn_mul(y, tn_square(y)), NULL);
+            y = tn_sum(tn_mul(y, tn_square(y)));
             ck_assert_msg(tn_grad(&y, NULL, 1, in, grads, n, &again) == TN_OK, "%s",
                           tn_error_text());
             for (int64_t i = 0; i < n; i++) {
-                tn_tensor *part = tn_sum(tn_mul(grads[i], tn_square(grads[i])), NULL);
+                tn_tensor *part = tn_sum(tn_mul(grads[i], tn_square(grads[i])));
 
-                total = total == NULL ? part : tn_add(total, part, NULL);
+                total = total == NULL ? part : tn_add(total, part);
             }
             ck_assert_msg(tn_grad(&total, NULL, 1, in, result[which], n, NULL) == TN_OK, "%s",
                           tn_error_text());
@@ -241,12 +243,12 @@ START_TEST(logsumexp_has_a_gradient)
               *k = numbers(TN_F64, TN_SHAPE(1, 2, 5, 4), NULL), *in[] = { q, k };
     tn_tensor *y, *sums, *plain, *got[2], *wanted[2];
 
-    ck_assert_int_eq(tn_attend(q, k, k, TN_NONE, TN_NONE, 0.5, NULL, &y, &sums), TN_OK);
+    ck_assert_int_eq(tn_attend(q, k, k, TN_NONE, TN_NONE, 0.5, &y, &sums), TN_OK);
     plain = tn_logsumexp(tn_mul_scalar(tn_matmul(q, tn_transpose(k, 2, 3)), 0.5),
-                         (tn_ints){ (const int64_t[]){ 3 }, 1 }, NULL);
+                         ((tn_ints){ (const int64_t[]){ 3 }, 1 }));
     near("logsumexp", sums, plain, 1e-14);
-    sums = tn_sum(tn_square(sums), NULL);
-    plain = tn_sum(tn_square(plain), NULL);
+    sums = tn_sum(tn_square(sums));
+    plain = tn_sum(tn_square(plain));
     ck_assert_int_eq(tn_grad(&sums, NULL, 1, in, got, 2, NULL), TN_OK);
     ck_assert_int_eq(tn_grad(&plain, NULL, 1, in, wanted, 2, NULL), TN_OK);
     near("gq", got[0], wanted[0], 1e-13);
@@ -265,8 +267,7 @@ static int64_t peak_of(int64_t keys)
     ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     before = stats.live;
     tn_device_reset_peak(tn_default_device());
-    ck_assert_int_eq(
-        tn_backward(tn_sum(tn_scaled_dot_product_attention(q, q, q, TN_NONE, NULL), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_scaled_dot_product_attention(q, q, q))), TN_OK);
     ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     return stats.peak - before;
 }
@@ -290,26 +291,24 @@ START_TEST(bits_do_not_depend_on_the_number_of_threads)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         TN_SCOPE;
         const int64_t *s = sizes[i];
-        tn_scaled_dot_product_attention_options o = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
         tn_tensor *in[] = { numbers(TN_F32, TN_SHAPE(s[0], s[1], s[2], 24), NULL),
                             numbers(TN_F32, TN_SHAPE(s[0], s[1], s[3], 24), NULL),
                             numbers(TN_F32, TN_SHAPE(s[0], s[1], s[3], 8), NULL) };
         tn_tensor *first[4];
 
-        o.dropout_p = 0.2;
         for (int threads = 1; threads <= 4; threads *= 2) {
             tn_tensor *y, *now[4];
 
             ck_assert_int_eq(tn_set_num_threads(threads), TN_OK);
             tn_random_seed(9);
-            y = tn_scaled_dot_product_attention(in[0], in[1], in[2], TN_NONE, &o);
+            y = tn_scaled_dot_product_attention(in[0], in[1], in[2], TN_NONE, 0.2);
             now[3] = tn_detach(y);
-            y = tn_sum(tn_mul(y, tn_square(y)), NULL);
+            y = tn_sum(tn_mul(y, tn_square(y)));
             ck_assert_int_eq(tn_grad(&y, NULL, 1, in, now, 3, NULL), TN_OK);
             for (int j = 0; j < 4; j++) {
                 if (threads == 1)
                     first[j] = now[j];
-                ck_assert_double_eq(largest(tn_sub(first[j], now[j], NULL)), 0);
+                ck_assert_double_eq(largest(tn_sub(first[j], now[j])), 0);
                 ck_assert_double_gt(largest(now[j]), 0);
             }
         }
@@ -326,7 +325,7 @@ START_TEST(heads_of_a_joint_projection_are_read_and_written_where_they_lie)
 
     for (int i = 0; i < 3; i++)
         part[i] = tn_transpose(tn_reshape(tn_narrow(all, 2, i * 8, 8), TN_SHAPE(2, 6, 2, 4)), 1, 2);
-    y = tn_scaled_dot_product_attention(part[0], part[1], part[2], TN_NONE, NULL);
+    y = tn_scaled_dot_product_attention(part[0], part[1], part[2]);
     ck_assert_ptr_nonnull(y);
     ck_assert(tn_tensor_is_contiguous(tn_transpose(y, 1, 2)));
     ck_assert(!tn_tensor_is_contiguous(y));
@@ -337,43 +336,38 @@ END_TEST
 START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 {
     TN_SCOPE;
-    tn_scaled_dot_product_attention_options o = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
-    tn_attend_options how = TN_ATTEND_OPTIONS;
     tn_tensor *q = numbers(TN_F32, TN_SHAPE(2, 4, 3, 2), NULL), *y, *sums;
     tn_tensor *three = numbers(TN_F32, TN_SHAPE(2, 3, 3, 2), NULL);
 
-    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, three, TN_NONE, NULL));
+    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, three));
     FAILED(
         TN_ERR_RUNTIME,
         "k: wrong shape, got [2, 3, 3, 2]; expected dimensions before the last two that broadcast "
         "to [2, 4]");
     ck_assert_ptr_null(
-        tn_scaled_dot_product_attention(q, three, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), NULL));
+        tn_scaled_dot_product_attention(q, three, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL)));
     FAILED(
         TN_ERR_RUNTIME,
         "k: wrong shape, got [2, 3, 3, 2]; expected dimensions before the last two that broadcast "
         "to [2, 4]");
     ck_assert_ptr_null(
-        tn_scaled_dot_product_attention(q, q, q, numbers(TN_F32, TN_SHAPE(3, 4), NULL), NULL));
+        tn_scaled_dot_product_attention(q, q, q, numbers(TN_F32, TN_SHAPE(3, 4), NULL)));
     FAILED(
         TN_ERR_RUNTIME,
         "mask: wrong shape, got [3, 4]; expected one that broadcasts to the scores [2, 4, 3, 3]");
     ck_assert_ptr_null(
-        tn_scaled_dot_product_attention(q, q, q, numbers(TN_F64, TN_SHAPE(3, 3), NULL), NULL));
+        tn_scaled_dot_product_attention(q, q, q, numbers(TN_F64, TN_SHAPE(3, 3), NULL)));
     FAILED(TN_ERR_RUNTIME,
            "mask: wrong dtype, got float64 with q of float32; expected the same dtype: tn_cast the "
            "mask");
-    o.dropout_p = 1.5;
-    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, q, q, TN_NONE, &o));
+    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, q, q, TN_NONE, 1.5));
     FAILED(TN_ERR_VALUE, "dropout_p: out of range, got 1.5");
-    ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, TN_NONE, 1, NULL, &y, &sums), TN_OK);
+    ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, TN_NONE, 1, &y, &sums), TN_OK);
     FAILED(TN_ERR_RUNTIME, "G dividing H");
-    ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, TN_NONE, 1, NULL, &y, &sums),
-                     TN_OK);
+    ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, TN_NONE, 1, &y, &sums), TN_OK);
     FAILED(TN_ERR_RUNTIME, "q or v: wrong dtype, got float32 and float64; expected the same");
-    how.is_causal = true;
     ck_assert_int_ne(
-        tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), TN_NONE, 1, &how, &y, &sums),
+        tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), TN_NONE, 1, &y, &sums, true),
         TN_OK);
     FAILED(TN_ERR_RUNTIME, "mask or is_causal: too many, got both");
 }
@@ -382,24 +376,22 @@ END_TEST
 START_TEST(a_refused_call_draws_no_random_numbers)
 {
     TN_SCOPE;
-    tn_scaled_dot_product_attention_options o = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
     tn_tensor *q = numbers(TN_F32, TN_SHAPE(2, 4, 3, 2), NULL);
     tn_tensor *three = numbers(TN_F32, TN_SHAPE(2, 3, 3, 2), NULL);
     tn_tensor *mask = numbers(TN_F32, TN_SHAPE(3, 3), NULL);
     double wanted[4];
 
-    o.dropout_p = 0.5;
     tn_random_seed(5);
-    tn_tensor *draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL), NULL);
+    tn_tensor *draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL));
     for (int i = 0; i < 4; i++)
         wanted[i] = at(draws, i);
     tn_random_seed(5);
-    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, q, mask, &o));
+    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, q, mask, 0.5));
     FAILED(
         TN_ERR_RUNTIME,
         "k: wrong shape, got [2, 3, 3, 2]; expected dimensions before the last two that broadcast "
         "to [2, 4]");
-    draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL), NULL);
+    draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL));
     for (int i = 0; i < 4; i++)
         ck_assert_double_eq(at(draws, i), wanted[i]);
 }

@@ -58,7 +58,7 @@ START_TEST(exponential_has_its_rate)
     for (int t = 0; t < 4; t++) {
         TN_SCOPE;
         tn_random_seed(21);
-        take(tn_exponential(empty(floats[t]), &o));
+        take(tn_exponential(empty(floats[t]), o.lambd));
         for (int i = 0; i < N; i++)
             ck_assert(numbers[i] >= 0 && (numbers[i] > 0 || floats[t] == TN_F16) &&
                       numbers[i] < 20);
@@ -67,10 +67,10 @@ START_TEST(exponential_has_its_rate)
     }
     TN_SCOPE;
     o.lambd = 0;
-    refused(tn_exponential(empty(TN_F32), &o), "exponential: expects lambda > 0.0");
+    refused(tn_exponential(empty(TN_F32), o.lambd), "exponential: expects lambda > 0.0");
     o.lambd = NAN;
-    refused(tn_exponential(empty(TN_F32), &o), "lambda=nan");
-    refused(tn_exponential(empty(TN_I64), NULL), "int64");
+    refused(tn_exponential(empty(TN_F32), o.lambd), "lambda=nan");
+    refused(tn_exponential(empty(TN_I64)), "int64");
 }
 END_TEST
 
@@ -111,20 +111,20 @@ START_TEST(log_normal_and_cauchy_have_their_quartiles)
     for (int t = 0; t < 4; t++) {
         TN_SCOPE;
         tn_random_seed(23);
-        take(tn_log_normal(empty(floats[t]), &o));
+        take(tn_log_normal(empty(floats[t]), o.mean, o.std));
         ck_assert_double_eq(below(0), 0);
         ck_assert_double_eq_tol(below(exp(0.5)), 0.5, 0.02);
         ck_assert_double_eq_tol(below(exp(0.5 + 0.25)), 0.8413, 0.02);
-        take(tn_cauchy(empty(floats[t]), &c));
+        take(tn_cauchy(empty(floats[t]), c.median, c.sigma));
         ck_assert_double_eq_tol(below(1), 0.25, 0.02);
         ck_assert_double_eq_tol(below(3), 0.5, 0.02);
         ck_assert_double_eq_tol(below(5), 0.75, 0.02);
     }
     TN_SCOPE;
     o.std = 0;
-    refused(tn_log_normal(empty(TN_F32), &o), "log_normal: expects std > 0.0");
+    refused(tn_log_normal(empty(TN_F32), o.mean, o.std), "log_normal: expects std > 0.0");
     c.sigma = -1;
-    refused(tn_cauchy(empty(TN_F32), &c), "cauchy: expects sigma > 0.0");
+    refused(tn_cauchy(empty(TN_F32), c.median, c.sigma), "cauchy: expects sigma > 0.0");
 }
 END_TEST
 
@@ -140,15 +140,13 @@ static tn_tensor *weights(tn_dtype dtype)
 START_TEST(multinomial_draws_with_the_weights)
 {
     static const double share[2][4] = { { 0.125, 0, 0.375, 0.5 }, { 0, 0, 0.5, 0.5 } };
-    tn_multinomial_options o = TN_MULTINOMIAL_OPTIONS;
 
-    o.replacement = true;
     for (int t = 0; t < 4; t++) {
         int times[2][4] = { { 0 } };
 
         TN_SCOPE;
         tn_random_seed(24);
-        ck_assert_int_eq(take(tn_multinomial(weights(floats[t]), N / 2, &o)), N);
+        ck_assert_int_eq(take(tn_multinomial(weights(floats[t]), N / 2, true)), N);
         for (int i = 0; i < N; i++) {
             ck_assert(numbers[i] >= 0 && numbers[i] < 4);
             times[i / (N / 2)][(int)numbers[i]]++;
@@ -166,17 +164,15 @@ END_TEST
  * same categories from the same numbers. */
 START_TEST(multinomial_of_few_and_of_many_draws_agree)
 {
-    tn_multinomial_options o = TN_MULTINOMIAL_OPTIONS;
     double few[16];
     TN_SCOPE;
     tn_tensor *p = tn_tensor_full(TN_SHAPE(1000), 1, TN_F32, NULL);
 
-    o.replacement = true;
     tn_random_seed(25);
-    ck_assert_int_eq(take(tn_multinomial(p, 16, &o)), 16);
+    ck_assert_int_eq(take(tn_multinomial(p, 16, true)), 16);
     memcpy(few, numbers, sizeof few);
     tn_random_seed(25);
-    ck_assert_int_eq(take(tn_multinomial(p, 500, &o)), 500);
+    ck_assert_int_eq(take(tn_multinomial(p, 500, true)), 500);
     for (int i = 0; i < 16; i++)
         ck_assert_double_eq(few[i], numbers[i]);
 }
@@ -186,35 +182,33 @@ END_TEST
 START_TEST(multinomial_of_few_draws_from_many_weights_agrees_too)
 {
     enum { WEIGHTS = 70000, FEW = 20, MANY = 200 };
-    tn_multinomial_options o = TN_MULTINOMIAL_OPTIONS;
     double few[FEW];
     TN_SCOPE;
     tn_random_seed(31);
     tn_tensor *p = tn_tensor_empty(TN_SHAPE(2 * WEIGHTS), TN_F32, NULL);
-    p = tn_uniform(p, NULL);
+    p = tn_uniform(p);
     /* Strided; a third of the weights is 0, all of some blocks, and those at the end. */
     p = tn_select(tn_reshape(p, TN_SHAPE(WEIGHTS, 2)), 1, 1);
     p = tn_relu(tn_add_scalar(p, -1.0 / 3));
     tn_fill_(tn_narrow(p, 0, 1000, 4000), 0);
     tn_fill_(tn_narrow(p, 0, WEIGHTS - 50, 50), 0);
-    o.replacement = true;
     for (int64_t seed = 40; seed < 60; seed++) {
         tn_random_seed((uint64_t)seed);
-        ck_assert_int_eq(take(tn_multinomial(p, FEW, &o)), FEW);
+        ck_assert_int_eq(take(tn_multinomial(p, FEW, true)), FEW);
         memcpy(few, numbers, sizeof few);
         tn_random_seed((uint64_t)seed);
-        ck_assert_int_eq(take(tn_multinomial(p, MANY, &o)), MANY);
+        ck_assert_int_eq(take(tn_multinomial(p, MANY, true)), MANY);
         for (int i = 0; i < FEW; i++)
             ck_assert_double_eq(few[i], numbers[i]);
     }
     tn_fill_(p, 0);
     tn_fill_(tn_narrow(p, 0, WEIGHTS - 1, 1), 1); /* the last block has 112 weights */
-    ck_assert_int_eq(take(tn_multinomial(p, FEW, &o)), FEW);
+    ck_assert_int_eq(take(tn_multinomial(p, FEW, true)), FEW);
     for (int i = 0; i < FEW; i++)
         ck_assert_double_eq(numbers[i], WEIGHTS - 1);
-    refused(tn_multinomial(tn_neg(p), 1, &o), "p: wrong weights, got -1.0 to ");
-    refused(tn_multinomial(tn_mul_scalar(p, 0), 1, &o), "too few weights that are not 0, got 0");
-    refused(tn_multinomial(tn_mul_scalar(p, NAN), 1, &o), "p: wrong weights");
+    refused(tn_multinomial(tn_neg(p), 1, true), "p: wrong weights, got -1.0 to ");
+    refused(tn_multinomial(tn_mul_scalar(p, 0), 1, true), "too few weights that are not 0, got 0");
+    refused(tn_multinomial(tn_mul_scalar(p, NAN), 1, true), "p: wrong weights");
 }
 END_TEST
 
@@ -226,7 +220,7 @@ START_TEST(multinomial_without_replacement_draws_each_once)
         TN_SCOPE;
         if (k == 0)
             tn_random_seed(26);
-        ck_assert_int_eq(take(tn_multinomial(tn_select(weights(TN_F32), 0, 0), 3, NULL)), 3);
+        ck_assert_int_eq(take(tn_multinomial(tn_select(weights(TN_F32), 0, 0), 3)), 3);
         ck_assert(numbers[0] != numbers[1] && numbers[1] != numbers[2] && numbers[0] != numbers[2]);
         for (int i = 0; i < 3; i++)
             ck_assert(numbers[i] == 0 || numbers[i] == 2 || numbers[i] == 3);
@@ -241,22 +235,21 @@ END_TEST
 START_TEST(multinomial_refuses_what_is_no_distribution)
 {
     TN_SCOPE;
-    tn_multinomial_options o = TN_MULTINOMIAL_OPTIONS;
     tn_tensor *ones = tn_tensor_full(TN_SHAPE(3), 1, TN_F32, NULL);
 
-    refused(tn_multinomial(ones, 4, NULL), "num_samples: too many, got 4; expected at most 3");
-    refused(tn_multinomial(ones, 0, NULL), "expected at least 1");
-    refused(tn_multinomial(tn_reshape(ones, TN_SHAPE(1, 1, 3)), 1, NULL), "one or two dimensions");
-    refused(tn_multinomial(weights(TN_F32), 3, NULL), "too few weights that are not 0, got 2");
-    o.replacement = true;
-    refused(tn_multinomial(tn_mul_scalar(ones, 0), 1, &o), "too few weights that are not 0, got 0");
-    refused(tn_multinomial(tn_neg(ones), 1, &o), "p: wrong weights, got -1.0 to -1.0");
-    refused(tn_multinomial(tn_mul_scalar(ones, NAN), 1, &o), "p: wrong weights");
-    refused(tn_multinomial(tn_mul_scalar(ones, INFINITY), 1, &o), "p: wrong weights");
-    refused(tn_multinomial(tn_mul_scalar(tn_cast(ones, TN_F64), 1e308), 1, &o), "a finite sum");
-    refused(tn_multinomial(tn_tensor_empty(TN_SHAPE(2, 0), TN_F32, NULL), 1, &o), "at most 0");
+    refused(tn_multinomial(ones, 4), "num_samples: too many, got 4; expected at most 3");
+    refused(tn_multinomial(ones, 0), "expected at least 1");
+    refused(tn_multinomial(tn_reshape(ones, TN_SHAPE(1, 1, 3)), 1), "one or two dimensions");
+    refused(tn_multinomial(weights(TN_F32), 3), "too few weights that are not 0, got 2");
+    refused(tn_multinomial(tn_mul_scalar(ones, 0), 1, true),
+            "too few weights that are not 0, got 0");
+    refused(tn_multinomial(tn_neg(ones), 1, true), "p: wrong weights, got -1.0 to -1.0");
+    refused(tn_multinomial(tn_mul_scalar(ones, NAN), 1, true), "p: wrong weights");
+    refused(tn_multinomial(tn_mul_scalar(ones, INFINITY), 1, true), "p: wrong weights");
+    refused(tn_multinomial(tn_mul_scalar(tn_cast(ones, TN_F64), 1e308), 1, true), "a finite sum");
+    refused(tn_multinomial(tn_tensor_empty(TN_SHAPE(2, 0), TN_F32, NULL), 1, true), "at most 0");
     ck_assert_int_eq(
-        tn_tensor_numel(tn_multinomial(tn_tensor_empty(TN_SHAPE(0, 2), TN_F32, NULL), 1, NULL)), 0);
+        tn_tensor_numel(tn_multinomial(tn_tensor_empty(TN_SHAPE(0, 2), TN_F32, NULL), 1)), 0);
 }
 END_TEST
 
@@ -267,11 +260,11 @@ static tn_tensor *drawn(int i, const tn_device *device)
 
     o.replacement = i == 5;
     switch (i) {
-    case 0: return tn_exponential(x, NULL);
+    case 0: return tn_exponential(x);
     case 1: return tn_geometric(x, 0.1);
-    case 2: return tn_log_normal(x, NULL);
-    case 3: return tn_cauchy(x, NULL);
-    default: return tn_multinomial(x, 50, &o);
+    case 2: return tn_log_normal(x);
+    case 3: return tn_cauchy(x);
+    default: return tn_multinomial(x, 50, o.replacement);
     }
 }
 

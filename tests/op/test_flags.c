@@ -61,7 +61,7 @@ START_TEST(an_input_that_a_kernel_updates_counts_as_changed)
     TN_SCOPE;
     const tn_op *op = total_operator();
     tn_tensor *w = LEAF(5, 6), *in[2] = { LEAF(1, 2), VEC(10, 20) }, *y = NULL;
-    tn_tensor *before = tn_sum(tn_mul(w, in[1]), NULL);
+    tn_tensor *before = tn_sum(tn_mul(w, in[1]));
     uint64_t x_version = tn_tensor_version(in[0]), version = tn_tensor_version(in[1]);
 
     ck_assert_int_eq(tn_op_call(op, in, 2, NULL, &y, 1), TN_OK);
@@ -69,7 +69,7 @@ START_TEST(an_input_that_a_kernel_updates_counts_as_changed)
     HAS(in[1], 11, 22);
     ck_assert_uint_gt(tn_tensor_version(in[1]), version);
     ck_assert_uint_eq(tn_tensor_version(in[0]), x_version);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK); /* differentiable around it */
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK); /* differentiable around it */
     HAS(tn_tensor_grad(in[0]), 1, 1);
     ck_assert_int_eq(tn_backward(before), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
@@ -102,22 +102,20 @@ END_TEST
 START_TEST(running_moments_change_in_training_alone)
 {
     TN_SCOPE;
-    tn_batch_norm_options train = TN_BATCH_NORM_OPTIONS;
     tn_tensor *x = tn_reshape(LEAF(1, 2), TN_SHAPE(2, 1)),
               *mean = tn_tensor_full(TN_SHAPE(1), 0, TN_F32, NULL);
     tn_tensor *var = tn_tensor_full(TN_SHAPE(1), 1, TN_F32, NULL), *weight = VEC(2, 2), *y;
     uint64_t version = tn_tensor_version(mean);
 
     weight = tn_narrow(weight, 0, 0, 1);
-    y = tn_batch_norm(x, mean, var, weight, weight, NULL); /* what is read may be shared */
+    y = tn_batch_norm(x, mean, var, weight, weight); /* what is read may be shared */
     ck_assert_ptr_nonnull(y);
     ck_assert_uint_eq(tn_tensor_version(mean), version);
-    train.training = true;
-    ck_assert_ptr_nonnull(tn_batch_norm(x, mean, var, weight, weight, &train));
+    ck_assert_ptr_nonnull(tn_batch_norm(x, mean, var, weight, weight, true));
     ck_assert_uint_gt(tn_tensor_version(mean), version);
     ck_assert_double_eq_tol(tn_tensor_item(mean), 0.15, 1e-6);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
-    ck_assert_ptr_null(tn_batch_norm(x, mean, mean, weight, weight, &train));
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
+    ck_assert_ptr_null(tn_batch_norm(x, mean, mean, weight, weight, true));
     FAILED(TN_ERR_RUNTIME, "inputs 1 and 2 share memory");
 }
 END_TEST

@@ -144,17 +144,17 @@ START_TEST(convolutions_give_the_order_that_their_kernel_wants)
     tn_tensor *w = tn_tensor_full(TN_SHAPE(4, 3, 2, 2), 0.25, TN_F32, NULL), *y;
     double before;
 
-    y = tn_convolution(x, w, TN_NONE, NULL);
+    y = tn_convolution(x, w);
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
     before = last_item(y);
     ck_assert_msg(tn_register(&plain) == TN_OK, "%s", tn_error_text());
-    y = tn_convolution(x, w, TN_NONE, NULL);
+    y = tn_convolution(x, w);
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 30);
     ck_assert(tn_tensor_is_contiguous(y));
     ck_assert_double_eq(last_item(y), before);
-    y = tn_convolution(tn_cast(x, TN_F64), tn_cast(w, TN_F64), TN_NONE, NULL);
+    y = tn_convolution(tn_cast(x, TN_F64), tn_cast(w, TN_F64));
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
 }
 END_TEST

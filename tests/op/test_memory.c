@@ -90,14 +90,13 @@ static void rare(void)
         return;
     if (tn_tensor_hook(x, hook, NULL, NULL) == 0)
         return;
-    tn_tensor *cube = tn_sum(tn_mul(tn_mul(x, x), x), NULL);
+    tn_tensor *cube = tn_sum(tn_mul(tn_mul(x, x), x));
     if (cube == NULL || tn_grad(&cube, NULL, 1, &x, &first, 1, &again) != TN_OK)
         return;
-    tn_tensor *total = tn_sum(first, NULL);
+    tn_tensor *total = tn_sum(first);
     if (total == NULL || tn_grad(&total, NULL, 1, &x, &second, 1, NULL) != TN_OK)
         return;
-    if (tn_function_call(&function, NULL, &x, 1, &y, 1) != TN_OK ||
-        tn_backward(tn_sum(y, NULL)) != TN_OK)
+    if (tn_function_call(&function, NULL, &x, 1, &y, 1) != TN_OK || tn_backward(tn_sum(y)) != TN_OK)
         return;
     tn_module *module = tn_module_parse(tree);
     if (module != NULL)

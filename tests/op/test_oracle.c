@@ -12,158 +12,9 @@
 
 #include "sdk/conform/reference.h"
 #include "tests/op/suite.h"
-#include "tests/oracle/rows.h"
+#include "tests/oracle/case.h"
 
-enum { LINE = 1 << 16, MOST = 2 * TN_MAX_OPERANDS, VALUES = 4096 };
-
-typedef struct reading {
-    char line[LINE];
-    char name[128];
-    const tn_op *op;
-    uint8_t *options; /* the operator's struct */
-    int64_t rows[MOST][TN_MAX_DIMS];
-    double numbers[MOST][TN_MAX_DIMS];
-    char texts[MOST][32]; /* strings among the options */
-    int n_rows, n_texts;
-    tn_tensor *in[MOST], *out[MOST];
-    int64_t n_in;
-    int n_out; /* compared so far */
-    bool called, skipped;
-    bool exact;   /* the file has results of float64, rounded, and the tolerances of the operators'
-                     contract hold */
-    double loose; /* the tolerance of a case in which PyTorch itself is further away */
-    int cases, skips;
-} reading;
-
-static double values[VALUES], found[VALUES];
-
-static tn_dtype dtype_of(const char *name)
-{
-    tn_dtype dtype = TN_F32;
-
-    ck_assert_int_eq(tn_dtype_parse(name, &dtype), TN_OK);
-    return dtype;
-}
-
-static int64_t read_values(const char *text)
-{
-    int64_t count = 0;
-
-    while (*text == ' ')
-        text++;
-    for (char *end; *text != '\0' && *text != '\n'; text = end) {
-        ck_assert(count < VALUES);
-        values[count++] = strtod(text, &end);
-        while (*end == ' ')
-            end++;
-    }
-    return count;
-}
-
-/* The same tensor on another device. Conversions are done on the cpu: not every device has them
- * all. */
-static tn_tensor *moved(tn_tensor *from, const tn_device *device)
-{
-    size_t bytes = (size_t)tn_tensor_numel(from) * tn_dtype_size(tn_tensor_dtype(from));
-    tn_tensor *to = tn_tensor_empty(tn_tensor_shape(from), tn_tensor_dtype(from), device);
-    char *buffer = malloc(bytes + 1);
-
-    ck_assert_msg(to != NULL && tn_tensor_copy_out(from, buffer, bytes) == TN_OK &&
-                      tn_tensor_copy_in(to, buffer, bytes) == TN_OK,
-                  "%s", tn_error_text());
-    free(buffer);
-    return to;
-}
-
-/* A tensor of `dtype` with values[0..count), as a row; complex numbers are two values each. */
-static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
-{
-    const tn_device *cpu = tn_device_find("cpu");
-    tn_dtype widest = reference_is_complex(dtype) ? TN_C128 : TN_F64;
-    tn_tensor *wide;
-
-    count /= reference_is_complex(dtype) ? 2 : 1;
-    wide = tn_tensor_empty(TN_SHAPE(count), widest, cpu);
-    tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
-    if (dtype != widest)
-        wide = tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, cpu), wide);
-    return moved(wide, tn_default_device());
-}
-
-static void set_option(reading *r, const char *name, const char *text)
-{
-    const tn_op_def *def = tn_op_definition(r->op);
-    const tn_option *row = def->options;
-
-    while (row->kind != TN_OPTION_KIND_END && strcmp(row->name, name) != 0)
-        row++;
-    ck_assert_msg(row->kind != TN_OPTION_KIND_END, "%s: no option %s", r->name, name);
-    if (r->options == NULL) {
-        r->options = malloc(def->options_size);
-        memcpy(r->options, def->defaults, def->options_size);
-    }
-    switch (row->kind) {
-    case TN_OPTION_KIND_BOOL:
-        *(bool *)(r->options + row->offset) = strcmp(text, "True") == 0;
-        break;
-    case TN_OPTION_KIND_INT:
-        *(int64_t *)(void *)(r->options + row->offset) = strtoll(text, NULL, 10);
-        break;
-    case TN_OPTION_KIND_FLOAT:
-        *(double *)(void *)(r->options + row->offset) = strtod(text, NULL);
-        break;
-    case TN_OPTION_KIND_SCALAR:
-        *(tn_scalar *)(void *)(r->options + row->offset) = read_scalar(text);
-        break;
-    case TN_OPTION_KIND_STRING:
-        ck_assert_int_lt(r->n_texts, MOST);
-        snprintf(r->texts[r->n_texts], sizeof r->texts[0], "%.31s", text);
-        *(const char **)(void *)(r->options + row->offset) = r->texts[r->n_texts++];
-        break;
-    case TN_OPTION_KIND_INTS:
-        *(tn_ints *)(void *)(r->options + row->offset) = (tn_ints){
-            r->rows[r->n_rows], read_row(text, r->rows[r->n_rows])
-        };
-        r->n_rows++;
-        break;
-    case TN_OPTION_KIND_FLOATS:
-        *(tn_floats *)(void *)(r->options + row->offset) = (tn_floats){
-            r->numbers[r->n_rows], read_numbers(text, r->numbers[r->n_rows])
-        };
-        r->n_rows++;
-        break;
-    case TN_OPTION_KIND_DTYPE:
-        *(tn_dtype *)(void *)(r->options + row->offset) = dtype_of(text);
-        break;
-    default: ck_abort_msg("%s: option %s of a kind that this test does not set", r->name, name);
-    }
-}
-
-static void read_input(reading *r, char *text)
-{
-    char dtype[16], shape[128], strides[128], grad;
-    int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS], ndim;
-    long long offset;
-    int used = 0;
-
-    ck_assert_msg(r->n_in < MOST, "%s has too many inputs", r->name);
-    if (strncmp(text, "none", 4) == 0) {
-        r->in[r->n_in++] = TN_NONE;
-        return;
-    }
-    ck_assert_int_eq(
-        sscanf(text, "%15s %127s %127s %lld %c :%n", dtype, shape, strides, &offset, &grad, &used),
-        5);
-    ndim = read_row(shape, sizes);
-    read_row(strides, steps);
-    r->in[r->n_in] = tn_tensor_as_strided(memory_of(dtype_of(dtype), read_values(text + used)),
-                                          (tn_ints){ sizes, ndim }, (tn_ints){ steps, ndim },
-                                          offset);
-    ck_assert_msg(r->in[r->n_in] != NULL, "%s: %s", r->name, tn_error_text());
-    if (grad == 'g')
-        ck_assert_int_eq(tn_tensor_set_requires_grad(r->in[r->n_in], true), TN_OK);
-    r->n_in++;
-}
+static double found[VALUES];
 
 /* Devices may lack a kernel or a dtype (a GPU without float64, float16): such a call must fail with
  * a message, and is counted. The cpu may lack only LAPACK. */
@@ -177,26 +28,6 @@ static void skip(reading *r)
     tn_error_clear();
     r->skipped = true;
     r->skips++;
-}
-
-/* An operator without outputs writes into its inputs, from the first with that flag on: those,
- * afterwards, are the results. */
-static tn_status write_into(reading *r)
-{
-    const tn_op_def *def = tn_op_definition(r->op);
-    tn_tensor *in[MOST];
-    int64_t first = 0;
-
-    while (first < def->n_inputs - 1 && (def->inputs[first].flags & TN_OPERAND_WRITTEN) == 0)
-        first++;
-    for (int64_t i = 0; i < r->n_in; i++) {
-        in[i] = i < first ? r->in[i] : tn_clone(r->in[i]);
-        if (in[i] == NULL)
-            return tn_error_last_code();
-        if (i >= first)
-            r->out[i - first] = in[i];
-    }
-    return tn_op_call(r->op, in, r->n_in, r->options, NULL, 0);
 }
 
 /* A graph with this call alone infers the type and shape of each result before, and gives the same
@@ -251,7 +82,7 @@ static void call(reading *r)
     if (r->called)
         return;
     r->called = true;
-    if (def->n_outputs == 0 && write_into(r) == TN_OK)
+    if (def->n_outputs == 0 && write_into(r, r->in, r->out) == TN_OK)
         return;
     if (def->n_outputs > 0 &&
         tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK) {
@@ -271,10 +102,10 @@ static void compare(reading *r, tn_tensor *tensor, const char *what, int index, 
                                                       : 1e-5;
     double scale = 0;
     int64_t count = read_values(text);
-    tn_dtype widest = reference_is_complex(dtype) ? TN_C128 : TN_F64;
+    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
-    ck_assert_msg(tn_tensor_numel(tensor) * (reference_is_complex(dtype) ? 2 : 1) == count,
+    ck_assert_msg(tn_tensor_numel(tensor) * (is_complex(dtype) ? 2 : 1) == count,
                   "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
     wide = moved(tn_detach(tensor), tn_device_find("cpu"));
@@ -349,17 +180,10 @@ static void read_line(reading *r)
     char first[160], second[160];
     int used = 0;
 
+    if (read_call(r))
+        return;
     text = text != NULL ? text + 1 : r->line + strlen(r->line);
-    if (strncmp(r->line, "op ", 3) == 0) {
-        sscanf(text, "%127s", first);
-        r->op = tn_op_find(first, 0);
-        ck_assert_msg(r->op != NULL, "%s", tn_error_text());
-    } else if (strncmp(r->line, "opt ", 4) == 0) {
-        ck_assert_int_eq(sscanf(text, "%159s %159s", first, second), 2);
-        set_option(r, first, second);
-    } else if (strncmp(r->line, "in ", 3) == 0) {
-        read_input(r, text);
-    } else if (strcmp(r->line, "refused") == 0) {
+    if (strcmp(r->line, "refused") == 0) {
         refuse(r);
     } else if (strncmp(r->line, "loose ", 6) == 0) {
         r->loose = strtod(text, NULL);
@@ -394,14 +218,10 @@ static void read_line(reading *r)
 static void replay(const char *name, const char *device)
 {
     static reading r;
-    char path[4096];
-    FILE *file;
+    FILE *file = open_cases(name);
     uint64_t scope = tn_scope_begin();
     int64_t nodes = tn_grad_node_count();
 
-    snprintf(path, sizeof path, "%s/tests/oracle/%s", TN_TEST_SRCDIR, name);
-    file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "%s cannot be opened", path);
     memset(&r, 0, sizeof r);
     r.exact = strcmp(name, "opinfo.txt") == 0;
     tn_device_begin(tn_device_find(device));
@@ -413,14 +233,7 @@ static void replay(const char *name, const char *device)
         }
         tn_scope_end(scope);
         scope = tn_scope_begin();
-        free(r.options);
-        r.options = NULL;
-        r.n_rows = r.n_texts = r.n_out = 0;
-        r.n_in = 0;
-        r.loose = 0;
-        r.called = r.skipped = false;
-        snprintf(r.name, sizeof r.name, "%.127s", r.line + (r.line[0] == 'c' ? 5 : 0));
-        r.cases += r.line[0] == 'c';
+        begin_case(&r);
     }
     fclose(file);
     free(r.options); /* of the last case */

@@ -34,7 +34,7 @@ static void search(tn_dtype dtype, int64_t size, bool right)
     for (int narrow = 0; narrow < 2; narrow++) {
         int64_t found[VALUES];
         o.out_int32 = narrow;
-        tn_tensor *y = tn_searchsorted(edges, wanted, TN_NONE, &o);
+        tn_tensor *y = tn_searchsorted(edges, wanted, TN_NONE, o.out_int32, o.right);
         ck_assert_msg(y != NULL, "%s", tn_error_text());
         ck_assert_int_eq(tn_tensor_dtype(y), narrow ? TN_I32 : TN_I64);
         ck_assert_int_eq(tn_tensor_copy_out(tn_cast(y, TN_I64), found, sizeof found), TN_OK);

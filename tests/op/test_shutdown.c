@@ -47,7 +47,7 @@ static double work(void)
     tn_module *net = tn_module_new("Sequential(Linear(64, 64), ReLU(), Linear(64, 2))");
     tn_optimizer *optimizer = tn_optimizer_new(net, "Adam()");
     tn_tensor *x = tn_tensor_full(TN_SHAPE(512, 64), 1, TN_F32, NULL);
-    tn_tensor *loss = tn_mean(tn_module_call(net, x), NULL);
+    tn_tensor *loss = tn_mean(tn_module_call(net, x));
     double value;
 
     ck_assert_msg(loss != NULL && tn_backward(loss) == TN_OK &&

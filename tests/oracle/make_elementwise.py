@@ -516,4 +516,11 @@ case("sgn", "zeros", torch.sgn, [n(3, data=[0.0, -2.0, 0.5])])
 case("sgn", "empty", torch.sgn, [n(0, 3)])
 # ---- last, so that the random numbers of the cases above stay the same ----
 activation("relu_squared", lambda a: F.relu(a).square(), kinks=(0.0, -0.0))
+for d in (F32, F64):
+    case("view_as_complex", NAMES[d], torch.view_as_complex, [x(2, 3, 2, dtype=d)])
+    case("view_as_complex", "row-" + NAMES[d], torch.view_as_complex, [x(2, dtype=d)])
+case("view_as_complex", "transposed", torch.view_as_complex, [x(3, 2, 2, order=(1, 0, 2))])
+case("view_as_complex", "narrowed", torch.view_as_complex, [x(4, 2, narrow=(0, 1, 2))])
+case("view_as_complex", "expanded", torch.view_as_complex, [x(1, 2, expand=(3, 2))])
+case("view_as_complex", "empty", torch.view_as_complex, [x(0, 2)])
 print("end")

@@ -3,9 +3,8 @@
 #
 # Special functions, and more of arithmetic, unary and compare, such as hypot, gcd, asinh, isclose:
 #   PYTHON-WITH-TORCH make_elementwise_special.py > elementwise_special.txt
-import mpmath
-
 from cases import *
+from special_functions import Incomplete, polygamma, precise
 
 
 def turned(op, call):
@@ -187,57 +186,7 @@ Case("signbit/empty", "signbit", torch.signbit, [n(0, 3)])
 Case("signbit/scalar", "signbit", torch.signbit, [n(data=-0.0)])
 Case("signbit/larger", "signbit", torch.signbit, [n(3, 19)])
 
-
-# ---- gamma, Bessel, logit, sinc: PyTorch's float32 results are rounded from float64 ----
-def precise(call):
-    """call in float64, rounded to the dtype that PyTorch's result has."""
-
-    def wide(a):
-        if a.dtype == F64 or not a.dtype.is_floating_point:
-            return call(a)
-        return call(a.to(F64)).to(a.dtype)
-
-    return wide
-
-
-def trigamma(a):
-    """polygamma(1, a), for which PyTorch has only 10 digits."""
-    right = torch.special.zeta(torch.full_like(a, 2.0), torch.where(a > 0, a, 1 - a))
-    return torch.where(a > 0, right, (math.pi / torch.sin(math.pi * a)) ** 2 - right)
-
-
-class Trigamma(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return trigamma(a)
-
-    @staticmethod
-    def backward(ctx, gy):
-        return gy * torch.polygamma(2, ctx.saved_tensors[0])
-
-
-class Digamma(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return torch.digamma(a)
-
-    @staticmethod
-    def backward(ctx, gy):
-        return gy * trigamma(ctx.saved_tensors[0])
-
-
-def polygamma(order, a):
-    if not a.dtype.is_floating_point:
-        return torch.polygamma(order, a)
-    return (
-        Digamma.apply(a)
-        if order == 0
-        else Trigamma.apply(a) if order == 1 else torch.polygamma(order, a)
-    )
-
-
+# ---- gamma, Bessel, logit, sinc ----
 GAMMA = [
     1e-8,
     -1e-8,
@@ -516,32 +465,11 @@ for op in ("remainder", "fmod"):
         op + "/bool-float", op, getattr(torch, op), [n(4, dtype=BOOL), within(0, 3, 4, grad=False)]
     )
 
-# ---- incomplete gamma functions: above 20, PyTorch's results have 9 digits ----
+# ---- incomplete gamma functions ----
 SMALL_A = [1e-6, 0.001, 0.25, 0.5, 1.0, 1.0, 2.5, 7.0, 7.0, 19.75, 19.75, 3.0]
 SMALL_X = [0.25, 1.0001, 0.001, 3.0, 1.0, 1e-9, 30.0, 8.25, 2.0, 21.0, 18.5, 700.0]
 LARGE_A = [20.25, 20.25, 25.0, 30.0, 30.0, 100.0, 1000.0, 1000.0, 1e5, 1e5, 3e4]
 LARGE_X = [20.5, 3.0, 24.0, 33.0, 200.0, 100.5, 930.0, 1100.0, 1e5, 100700.5, 1e4]
-
-
-class Incomplete(torch.autograd.Function):
-    """igamma and igammac of single numbers, by mpmath."""
-
-    @staticmethod
-    def forward(ctx, a, b, upper):
-        ctx.save_for_backward(a, b)
-        ctx.upper = upper
-        ends = (lambda v: (v, mpmath.inf)) if upper else (lambda v: (0, v))
-        pairs = zip(a.double().tolist(), b.double().tolist())
-        values = [mpmath.gammainc(i, *ends(j), regularized=True) for i, j in pairs]
-        return torch.tensor([float(v) for v in values], dtype=a.dtype)
-
-    @staticmethod
-    def backward(ctx, gy):
-        a, b = (t.double() for t in ctx.saved_tensors)
-        slope = torch.exp((a - 1) * torch.log(b) - b - torch.lgamma(a))
-        return None, (gy * (-slope if ctx.upper else slope)).to(gy.dtype), None
-
-
 for op in ("igamma", "igammac"):
     call = getattr(torch, op)
     exact = lambda a, b: Incomplete.apply(a, b, op == "igammac")

@@ -258,4 +258,13 @@ for d in (F32, F64):
                 [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)],
                 dim=-1,
             )
+gradient(
+    "elu_result_grad",
+    lambda gy, y: gy * torch.where(y > 0, 1.5 * torch.ones_like(y), 0.75 * (y + 2.0)),
+    True,
+    (0.0, 30.0, -2.0),
+    positive=1.5,
+    negative=2.0,
+    inner=0.75,
+)
 print("end")

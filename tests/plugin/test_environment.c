@@ -449,7 +449,7 @@ END_TEST
 static tn_tensor *twice(tn_module *self, tn_tensor *input)
 {
     (void)self;
-    return tn_add(input, input, NULL);
+    return tn_add(input, input);
 }
 
 START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
@@ -477,7 +477,7 @@ START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
     ck_assert_ptr_nonnull(strstr(warning, "there is no trace file of 100% to write to"));
     ck_assert_ptr_null(strstr(warning + 1, "the observer \"observing_in_vain"));
     logged[0] = 0;
-    ck_assert_ptr_nonnull(tn_add(x, x, NULL));
+    ck_assert_ptr_nonnull(tn_add(x, x));
     ck_assert_str_eq(logged, "1 begins add\n1 ends 7\n");
     tn_module_drop(module);
     tn_shutdown();

@@ -4,6 +4,9 @@
  * plugins are loaded. */
 #include "tests/plugin/suite.h"
 
+#include <dlfcn.h>
+#include <tenon/query.h>
+
 enum {
     OK = TN_OUTCOME_OK,
     NA = TN_OUTCOME_NOT_APPLICABLE,
@@ -182,6 +185,70 @@ START_TEST(interfaces_are_negotiated_by_id_and_revision_rules_6_and_8)
     expect("unknown_interface.so", REFUSED, TN_STAGE_VERSION, "org.example.telepathy");
     expect("other_draft.so", REFUSED, TN_STAGE_VERSION, "another draft of interface tenon.base");
     expect_good_beside();
+}
+END_TEST
+
+static const void *no_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                                uint32_t *size)
+{
+    (void)id, (void)min, (void)max, (void)revision;
+    *size = 0;
+    return NULL;
+}
+
+static const void *short_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                                   uint32_t *size)
+{
+    (void)id, (void)min, (void)max;
+    *revision = 0;
+    *size = 16;
+    return short_interface;
+}
+
+/* A query that a plugin refuses itself; `error` has its words. */
+static const char *refusal(tn_plugin_query_fn *query, const tn_host_info *host, uint32_t size,
+                           tn_status code)
+{
+    static tn_error error;
+    tn_plugin_info info = { TN_HEAD(tn_plugin_info) };
+
+    info.head.size = size;
+    ck_assert_int_eq(query(host, &info, &error), code);
+    ck_assert_int_eq(error.code, code);
+    ck_assert_str_eq(error.plugin, "org.tenon.test.good");
+    return error.message;
+}
+
+START_TEST(a_plugin_says_which_numbers_of_a_host_it_refuses_rule_4)
+{
+    tn_host_info host = { TN_HEAD(tn_host_info), .version = "7.1", .interface_find = no_interface };
+    const uint32_t size = sizeof(tn_plugin_info);
+    tn_plugin_query_fn *query;
+    char expected[128];
+    void *plugin;
+
+    place("good", NULL);
+    plugin = dlopen(path_of("good.so"), RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(plugin != NULL, "%s", dlerror());
+    *(void **)&query = dlsym(plugin, TN_PLUGIN_SYMBOL);
+    ck_assert_ptr_nonnull(*(void **)&query);
+    snprintf(expected, sizeof expected,
+             "tn_plugin_info is too short, got 24 bytes; expected at "
+             "least %zu",
+             offsetof(tn_plugin_info, reserved));
+    ck_assert_ptr_nonnull(strstr(refusal(query, &host, 24, TN_ERR_VERSION), expected));
+    ck_assert_ptr_nonnull(strstr(refusal(query, &host, size, TN_ERR_VERSION),
+                                 "compiled for, of interface tenon.base"));
+    host.interface_find = short_interface;
+    ck_assert_ptr_nonnull(strstr(refusal(query, &host, size, TN_ERR_VERSION),
+                                 "interface tenon.base, got 16 bytes; expected "));
+    host.head.abi_major = 4294967295u;
+    snprintf(expected, sizeof expected, "got 4294967295 from version 7.1; expected %d",
+             TN_ABI_MAJOR);
+    ck_assert_ptr_nonnull(strstr(refusal(query, &host, size, TN_ERR_VERSION), expected));
+    host.interface_find = NULL;
+    ck_assert_ptr_nonnull(strstr(refusal(query, &host, size, TN_ERR_VALUE), "not a Tenon host"));
+    dlclose(plugin);
 }
 END_TEST
 
@@ -471,6 +538,7 @@ static Suite *loader(void)
     tcase_add_test(files, a_short_struct_is_refused_rule_4);
     tcase_add_test(files, a_short_contribution_is_refused_alone_rule_4);
     tcase_add_test(files, interfaces_are_negotiated_by_id_and_revision_rules_6_and_8);
+    tcase_add_test(files, a_plugin_says_which_numbers_of_a_host_it_refuses_rule_4);
     tcase_add_test(files, build_facts_that_do_not_fit_are_refused_rule_7);
     tcase_add_test(files,
                    a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process_law_4);

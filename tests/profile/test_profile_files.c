@@ -67,7 +67,7 @@ START_TEST(the_trace_is_valid_json_whatever_the_names_prf_007)
     ok(tn_profile_start(NULL));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ok(tn_range_begin(names[i]));
-        ok(tn_backward(tn_sum(tn_exp(LEAF(1, 2)), NULL)));
+        ok(tn_backward(tn_sum(tn_exp(LEAF(1, 2)))));
         tn_range_end();
     }
     ok(tn_profile_stop());

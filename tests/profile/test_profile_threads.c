@@ -17,7 +17,7 @@ static void *work(void *name)
     for (int i = 0; i < ROUNDS; i++) {
         TN_SCOPE;
         tn_range_begin(name);
-        tn_backward(tn_sum(tn_exp(tn_mul(LEAF(1, 2, 3), VEC(1, 2, 3))), NULL));
+        tn_backward(tn_sum(tn_exp(tn_mul(LEAF(1, 2, 3), VEC(1, 2, 3)))));
         tn_range_end();
     }
     return NULL;

@@ -35,6 +35,11 @@ diff "$work/program.c" "$abs_srcdir/examples/xor.c" >"$work/log" ||
     fail "the program of the README is not examples/xor.c"
 diff "$work/plugin.c" "$abs_srcdir/examples/swish.c" >"$work/log" ||
     fail "the plugin of the README is not examples/swish.c"
+sample printed "$abs_srcdir/README.md" >"$work/printed"
+awk '/^\/\* The forward of the class BasicBlock/ { on = 1 } /^\/\* Prints the class/ { exit } on' \
+    "$abs_srcdir/examples/recipes/printed_model.c" | sed '$d' >"$work/functions"
+test -s "$work/functions" && diff "$work/printed" "$work/functions" >"$work/log" ||
+    fail "the functions of the README are not those of examples/recipes/printed_model.c"
 
 for path in "$abs_srcdir"/examples/recipes/*.*; do
     name=$(basename "$path")

@@ -68,7 +68,7 @@ static tn_tensor *call(tn_module *module, tn_pack *in)
     tn_random_seed(7);
     if (tn_module_call_pack(module, in, out) == TN_OK)
         y = tn_tensor_to_scope(tn_tensor_keep(first_tensor(out, 0)));
-    if (y != NULL && tn_tensor_requires_grad(y) && tn_backward(tn_sum(y, NULL)) != TN_OK)
+    if (y != NULL && tn_tensor_requires_grad(y) && tn_backward(tn_sum(y)) != TN_OK)
         y = NULL;
     tn_pack_drop(out);
     return y;

@@ -73,7 +73,7 @@ static void step(struct training *t)
         batch = tn_loader_next(t->loader);
     tn_tensor *y = tn_module_call(t->net, tn_pack_tensor(batch, 0));
     tn_optimizer_zero_grad(t->optimizer);
-    tn_backward(tn_cross_entropy(y, tn_pack_tensor(batch, 1), NULL));
+    tn_backward(tn_cross_entropy(y, tn_pack_tensor(batch, 1)));
     tn_optimizer_step(t->optimizer);
     tn_scheduler_step(t->scheduler);
     tn_average_update(t->average, t->net);

@@ -47,10 +47,10 @@ static tn_tensor *rosenbrock(void *user)
         return NULL;
     }
     ck_assert_int_eq(tn_optimizer_zero_grad(p->optimizer), TN_OK);
-    apart = tn_sub(p->y, tn_mul(p->x, p->x), NULL);
+    apart = tn_sub(p->y, tn_mul(p->x, p->x));
     rest = tn_add_scalar(tn_neg(p->x), 1);
-    loss = tn_add(tn_mul_scalar(tn_mul(apart, apart), 100), tn_mul(rest, rest), NULL);
-    loss = tn_mul_scalar(tn_sum(loss, NULL), p->sign);
+    loss = tn_add(tn_mul_scalar(tn_mul(apart, apart), 100), tn_mul(rest, rest));
+    loss = tn_mul_scalar(tn_sum(loss), p->sign);
     return tn_backward(loss) == TN_OK ? loss : NULL;
 }
 

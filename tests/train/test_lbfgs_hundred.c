@@ -43,13 +43,11 @@ static void make_optimizer(struct problem *p, int64_t row)
 static tn_tensor *square(const struct problem *p, tn_tensor *x)
 {
     int64_t last[] = { -1 };
-    tn_sum_options o = TN_SUM_OPTIONS;
 
     if (!p->complex)
         return tn_mul(x, x);
     x = tn_view_as_real(x);
-    o.dims = (tn_ints){ last, 1 };
-    return tn_sum(tn_mul(x, x), &o);
+    return tn_sum(tn_mul(x, x), ((tn_ints){ last, 1 }));
 }
 
 static tn_tensor *loss_of(void *user)
@@ -62,11 +60,11 @@ static tn_tensor *loss_of(void *user)
     ck_assert_int_eq(tn_optimizer_zero_grad(p->optimizer), TN_OK);
     times = p->complex ? tn_tensor_from(factor, TN_C128, TN_SCALAR_SHAPE)
                        : tn_tensor_from(factor, TN_F64, TN_SCALAR_SHAPE);
-    apart = tn_add_scalar(tn_sub(p->y, tn_mul(p->x, times), NULL), -1);
+    apart = tn_add_scalar(tn_sub(p->y, tn_mul(p->x, times)), -1);
     apart = square(p, apart);
-    apart = tn_add(tn_mul_scalar(apart, 3), tn_mul(apart, apart), NULL);
-    loss = tn_add(tn_mul(square(p, p->x), doubles(hundred_weights)), apart, NULL);
-    loss = tn_mul_scalar(tn_sum(loss, NULL), p->sign);
+    apart = tn_add(tn_mul_scalar(apart, 3), tn_mul(apart, apart));
+    loss = tn_add(tn_mul(square(p, p->x), doubles(hundred_weights)), apart);
+    loss = tn_mul_scalar(tn_sum(loss), p->sign);
     ck_assert_msg(tn_backward(loss) == TN_OK, "%s", tn_error_text());
     return loss;
 }

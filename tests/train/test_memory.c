@@ -69,14 +69,14 @@ static tn_tensor *loss_of(void *user)
     tn_tensor *x = tn_tensor_full(TN_SHAPE(4, 2), 0.5, TN_F32, NULL), *loss;
 
     (void)user;
-    loss = tn_sum(tn_square(tn_module_call(net, x)), NULL);
+    loss = tn_sum(tn_square(tn_module_call(net, x)));
     return loss != NULL && tn_backward(loss) == TN_OK ? loss : NULL;
 }
 
 static tn_tensor *mean_of(void *user, tn_tensor *average, tn_tensor *value, int64_t count)
 {
     (void)user, (void)count;
-    return tn_mul_scalar(tn_add(average, value, NULL), 0.5);
+    return tn_mul_scalar(tn_add(average, value), 0.5);
 }
 
 static tn_tensor *next_batch(void *user)

@@ -268,10 +268,9 @@ START_TEST(training_brings_a_regression_to_its_solution)
     for (int step = 0; step < 200; step++) {
         TN_SCOPE;
         tn_tensor *error = tn_sub(tn_module_call(net, tn_tensor_from(x, TN_F32, TN_SHAPE(8, 1))),
-                                  tn_tensor_from(y, TN_F32, TN_SHAPE(8, 1)), NULL);
+                                  tn_tensor_from(y, TN_F32, TN_SHAPE(8, 1)));
         tn_module_zero_grad(net);
-        ck_assert_msg(tn_backward(tn_mean(tn_mul(error, error), NULL)) == TN_OK, "%s",
-                      tn_error_text());
+        ck_assert_msg(tn_backward(tn_mean(tn_mul(error, error))) == TN_OK, "%s", tn_error_text());
         ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
     }
     ck_assert_double_eq_tol(tn_item(tn_module_get(net, "weight")), 2.0, 1e-4);

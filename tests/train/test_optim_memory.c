@@ -39,7 +39,7 @@ static tn_tensor *closure(void *user)
     if (tn_optimizer_zero_grad(p->optimizer) != TN_OK)
         return NULL;
     loss = tn_mul(tn_mul(apart, apart), tn_tensor_from(weights, TN_F64, TN_SHAPE(2, 3)));
-    loss = tn_sum(loss, NULL);
+    loss = tn_sum(loss);
     return loss != NULL && tn_backward(loss) == TN_OK ? loss : NULL;
 }
 

@@ -84,7 +84,7 @@ static tn_tensor *loss_of(void *user)
     tn_tensor *loss;
 
     ck_assert_int_eq(tn_optimizer_zero_grad(p->optimizer), TN_OK);
-    loss = tn_sum(tn_square(tn_add(tn_matmul(p->weight, p->input), p->bias, NULL)), NULL);
+    loss = tn_sum(tn_square(tn_add(tn_matmul(p->weight, p->input), p->bias)));
     return tn_backward(loss) == TN_OK ? loss : NULL;
 }
 

@@ -28,7 +28,7 @@ static tn_tensor *loss_of(void *user)
     if (problem->fails)
         return NULL;
     ck_assert_int_eq(tn_tensor_set_grad(problem->parameter, TN_NONE), TN_OK);
-    loss = tn_sum(tn_square(problem->parameter), NULL);
+    loss = tn_sum(tn_square(problem->parameter));
     ck_assert_int_eq(tn_backward(loss), TN_OK);
     return loss;
 }
@@ -100,7 +100,7 @@ static tn_status twice(tn_optimizer *self, const tn_step_args *args)
         ck_assert(!tn_grad_enabled());
         for (int64_t i = 0; i < args->count; i++)
             if (args->gradients[i] != NULL &&
-                tn_sub_(args->parameters[i], tn_mul_scalar(args->gradients[i], 0.25), NULL) == NULL)
+                tn_sub_(args->parameters[i], tn_mul_scalar(args->gradients[i], 0.25)) == NULL)
                 return tn_error_last_code();
     }
     return TN_OK;
@@ -264,7 +264,7 @@ START_TEST(gradients_are_removed_or_filled_with_zeros)
     gradient = tn_tensor_grad(problem.parameter);
     ck_assert_int_eq(tn_optimizer_zero_grad_in_place(problem.optimizer), TN_OK);
     ck_assert_ptr_eq(tn_tensor_grad(problem.parameter), gradient);
-    ck_assert_double_eq(tn_item(tn_sum(tn_abs(gradient), NULL)), 0);
+    ck_assert_double_eq(tn_item(tn_sum(tn_abs(gradient))), 0);
     /* A gradient of zeros is not skipped: it makes a state and counts. */
     ck_assert_int_eq(tn_optimizer_step(problem.optimizer), TN_OK);
     ck_assert_int_eq(tn_optimizer_steps(problem.optimizer, 0), 1);
@@ -300,15 +300,15 @@ START_TEST(a_small_network_learns_to_return_zero)
                                                "SGD(lr=1e-4, weight_decay=1e-2, momentum=0.9)");
     for (int step = 0; step < STEPS_OF_THE_NOTE; step++) {
         TN_SCOPE;
-        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(1, 4), TN_F32, NULL), NULL);
+        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(1, 4), TN_F32, NULL));
         ck_assert_int_eq(tn_optimizer_zero_grad(optimizer), TN_OK);
-        ck_assert_int_eq(tn_backward(tn_abs(tn_sum(tn_module_call(net, x), NULL))), TN_OK);
+        ck_assert_int_eq(tn_backward(tn_abs(tn_sum(tn_module_call(net, x)))), TN_OK);
         ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
     }
     {
         TN_SCOPE;
         tn_tensor *weight = tn_detach(tn_module_find_tensor(net, "l1.weight"));
-        ck_assert_double_lt(tn_item(tn_amax(tn_abs(weight), NULL)), 0.02);
+        ck_assert_double_lt(tn_item(tn_amax(tn_abs(weight))), 0.02);
     }
     tn_optimizer_drop(optimizer);
     tn_module_drop(net);

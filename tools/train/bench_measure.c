@@ -42,7 +42,7 @@ static tn_status add_input(const bench_request *request, const char *text, int64
     out->batch = sizes[0];
     tn_tensor *x = tn_tensor_empty((tn_ints){ sizes, count }, dtype, NULL);
     if (x != NULL && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0)
-        x = tn_normal_(x, NULL);
+        x = tn_normal_(x);
     else if (x != NULL && (TN_BIT(dtype) & TN_MASK_INT) != 0)
         x = tn_randint_(x, request->low, request->high);
     else if (x != NULL)
@@ -60,7 +60,7 @@ static tn_status backward(const tn_pack *out)
         while (tn_value_size(at) > 0)
             at = tn_value_item(at, 0);
         if (at->kind == TN_VALUE_TENSOR && at->as.tensor != TN_NONE)
-            return tn_backward(tn_mean(at->as.tensor, NULL));
+            return tn_backward(tn_mean(at->as.tensor));
     }
     return tn_fail(TN_ERR_TYPE, "--train: the model returned no tensor");
 }

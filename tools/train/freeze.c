@@ -38,7 +38,7 @@ static bool next_pattern(const char **list, char *out)
     return true;
 }
 
-/* Sets requires_grad of the parameters that one of the patterns fits. Every pattern must fit one.
+/* Sets requires_grad of each parameter that a pattern fits. Fails if a pattern fits no parameter.
  */
 static tn_status apply(run *r, setting which, bool learns)
 {

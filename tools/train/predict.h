@@ -27,9 +27,9 @@ typedef struct predict_inputs {
     char standard_path[64];
 } predict_inputs;
 
-/* Opens files, folders and "-". A dataset with an option `paths` reads those that it accepts, and
- * adds their names to the samples; other files are read as tensors, of which dimension 0 counts the
- * samples, or with `single` as one sample each. */
+/* Opens files, folders and "-" (standard input). A path that a dataset with an option `paths`
+ * accepts is read by this dataset, which adds the name to each sample. Other files are read as
+ * tensors: each row along dimension 0 is a sample, or with `single` each file is one sample. */
 tn_status predict_inputs_open(char **paths, int count, bool single, predict_inputs *out);
 /* Opens the dataset `spec`; the first `inputs` entries of a sample are inputs of the model. */
 tn_status predict_inputs_data(const char *spec, int64_t inputs, predict_inputs *out);

@@ -75,8 +75,10 @@ tn_status predict_output_choose(const char *format, predict_output *to)
                        "tensors such as npy (`tenon info` lists them)",
                        format);
     if (to->path == NULL && (to->format == PREDICT_PNG || to->format == PREDICT_ARRAYS))
-        return tn_fail(TN_ERR_VALUE, "--format %s: --output is missing; expected a %s", format,
-                       to->format == PREDICT_PNG ? "folder, or a file for one picture" : "file");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "--format %s: it needs --output, which is missing; expected the path of a %s", format,
+            to->format == PREDICT_PNG ? "folder, or a file for one picture" : "file");
     return TN_OK;
 }
 
@@ -371,7 +373,10 @@ static tn_status name_picture(predict_output *to, const char *input, char *out, 
             tn_snprint(out, size, "%s/%.*s-%lld.png", to->path, length, base, (long long)i);
     }
     if (strlen(out) + 1 >= size)
-        return tn_fail(TN_ERR_VALUE, "--output %s: the name is too long", to->path);
+        return tn_fail(TN_ERR_VALUE,
+                       "--output %s: the path of the picture for %s is too long; expected at most "
+                       "%zu bytes",
+                       to->path, input, size - 2);
     if (stat(input, &old) == 0 && stat(out, &made) == 0 && old.st_dev == made.st_dev &&
         old.st_ino == made.st_ino)
         return tn_fail(TN_ERR_VALUE, "--output %s: would overwrite the input %s", to->path, input);
@@ -399,8 +404,9 @@ static tn_status put_picture(predict_output *to, const char *input, const double
     for (int64_t i = 0; i < area * channels && status == TN_OK; i++) {
         double value = numbers[i] * factor;
         if (isnan(value))
-            status = tn_fail(TN_ERR_VALUE, "%s: the result has a NaN, which no pixel can have",
-                             input);
+            status = tn_fail(
+                TN_ERR_VALUE,
+                "%s: NaN in the result; expected numbers, because pixels cannot be NaN", input);
         value = value < 0 ? 0 : value > 255 ? 255 : floor(value + 0.5);
         pixels[i % area * channels + i / area] = isnan(value) ? 0 : (unsigned char)value;
     }

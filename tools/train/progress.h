@@ -40,9 +40,10 @@ const char *progress_number(double number, int digits, char *out, size_t size);
 progress *progress_new(const progress_setup *setup);
 void progress_drop(progress *p);
 
-/* Begins a phase ("train", "validate") of an epoch (from 1) of `steps` steps (0: unknown). Rate and
- * time left are those of the phase; with a known number of epochs the time left of the phase
- * "train" includes the epochs to come, by the duration of those that have ended. */
+/* Begins a phase ("train", "validate") of an epoch. Epochs count from 1; the phase has `steps`
+ * steps (0: unknown). The rate and the time left are those of the phase. If the number of epochs is
+ * known, the time left in the phase "train" also includes all later epochs, which are assumed to
+ * take as long as those that have ended. */
 void progress_begin(progress *p, int64_t epoch, const char *phase, int64_t steps);
 /* Tells how far the phase is: the steps and the samples since it began, and what to show. Cheap
  * enough for every step: the terminal is written to at most ten times a second. */

@@ -120,9 +120,10 @@ static tn_status take_settings(run *r)
         return tn_fail(TN_ERR_FORMAT, "checkpoint: it has no settings, so tenon train did not "
                                       "write it");
     if (strcmp(kind.as.s, r->set->tune ? "finetune" : "train") != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "--resume: tenon %s wrote the run in %s; expected this command", kind.as.s,
-                       r->folder);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "--resume %s: wrong command, got tenon %s; expected tenon %s, which wrote it",
+            r->folder, r->set->tune ? "finetune" : "train", kind.as.s);
     for (int i = 0; i < SETTINGS && status == TN_OK; i++) {
         const setting_row *row = settings_row((setting)i);
 

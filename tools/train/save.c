@@ -112,7 +112,7 @@ static tn_status make_folder(const char *path)
             continue;
         snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return tn_fail_native(TN_ERR_IO, errno, "--out: %s: cannot be made: %s", part,
+            return tn_fail_native(TN_ERR_IO, errno, "--out: the folder %s cannot be made: %s", part,
                                   strerror(errno));
     }
     return TN_OK;

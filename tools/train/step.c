@@ -123,7 +123,6 @@ tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth
 {
     TN_SCOPE;
     tn_tensor *target = tn_pack_tensor(batch, 1), *largest;
-    tn_argmax_options options = TN_ARGMAX_OPTIONS;
     int64_t count = tn_tensor_size(target, 0);
     tn_status status;
 
@@ -135,9 +134,8 @@ tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth
         status = check_classes(r, truth, count);
     if (status != TN_OK)
         return status;
-    options.dim = 1;
     tn_grad_begin(false);
-    largest = tn_argmax(output, &options);
+    largest = tn_argmax(output, 1);
     tn_grad_end();
     return largest != NULL
                ? tn_tensor_copy_out(largest, predicted, (size_t)count * sizeof *predicted)

@@ -112,6 +112,8 @@ ACTIVATION_LIKE(celu, UNARY, elu, 1, o->alpha, 1 / o->alpha)
 ACTIVATION_OPTIONS(elu_grad, BINARY, COSTLY,
                    a * (b <= 0 ? NAME(exp_below)((b > 0 ? 0 : b) * r) * (q * r) : p),
                    o->positive, o->negative, o->inner)
+ACTIVATION_OPTIONS(elu_result_grad, BINARY, CHEAP, a * (b <= 0 ? (b + q) * r : p),
+                   o->positive, o->negative, o->inner)
 ACTIVATION(silu_grad, BINARY, COSTLY, a * NAME(silu_slope)(b))
 ACTIVATION(mish_grad, BINARY, COSTLY, a * NAME(mish_slope)(b))
 ACTIVATION_LOOP(gelu_tanh, UNARY, COSTLY,

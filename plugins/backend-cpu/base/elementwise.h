@@ -25,6 +25,7 @@ enum tn__ew {
     TN__EW_fmax, /* the maximum of the operands that are not NaN */
     TN__EW_fmin,
     TN__EW_copysign,
+    TN__EW_nextafter,
     TN__EW_add_scalar, /* a + p */
     TN__EW_mul_scalar,
     TN__EW_neg,
@@ -85,6 +86,10 @@ enum tn__ew {
     TN__EW_gelu,
     TN__EW_mish,
     TN__EW_gelu_grad,
+    TN__EW_logit, /* a limited to [p, q]; to digamma in simd/special.c */
+    TN__EW_i0,
+    TN__EW_i1,
+    TN__EW_digamma,
 #undef EACH_CHEAP
 #undef EACH_COSTLY
 #define EACH_CHEAP(name)
@@ -103,6 +108,7 @@ enum tn__ew {
     TN__EW_logaddexp2,
     TN__EW_lgamma,
     TN__EW_gcd,
+    TN__EW_lcm,
     TN__EW_shift_left,
     TN__EW_shift_right,
     TN__EW_conj,

@@ -30,20 +30,24 @@
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = run_##op_         \
     }
-/* A row whose kernel keeps what it prepares from the input in the mask `weights_`. */
-#define TN__KERNEL_KEEPS(op_, dtypes_, weights_, release_)                                         \
+/* A row whose kernel may write its result over each input in the mask `inplace_`. */
+#define TN__KERNEL_OVER(op_, dtypes_, inplace_)                                                    \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
-                                .dtypes = dtypes_, .run = run_##op_, .prepare = prepare_##op_,     \
-                                .release = release_, .prepare_key = key_##op_, .weights = weights_ \
+                                .dtypes = dtypes_, .run = run_##op_, .inplace = inplace_           \
     }
-/* Both. */
-#define TN__KERNEL_KEEPS_SUPPORTS(op_, dtypes_, weights_, release_, supports_)                     \
+#define TN__KERNEL_OVER_SUPPORTS(op_, dtypes_, inplace_, supports_)                                \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = run_##op_,        \
-                                .prepare = prepare_##op_, .release = release_,                     \
-                                .prepare_key = key_##op_, .weights = weights_                      \
+                                .inplace = inplace_                                                \
+    }
+/* A row whose kernel keeps what it prepares from its weights. The other arguments are members of
+ * tn_kernel_def: weights, prepare_key, prepare, release, and supports if there is one. */
+#define TN__KERNEL_KEEPS(op_, dtypes_, ...)                                                        \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .run = run_##op_, __VA_ARGS__                   \
     }
 
 struct tn__kernel_table {
@@ -79,12 +83,12 @@ static inline struct tn__philox tn__kernel_philox(int64_t seed, int64_t block, c
 /* The names of all tables: one for each file with kernels. */
 /* clang-format off */
 #define TN__KERNEL_FAMILIES(X)                                                                     \
-    X(activation) X(addmm) X(arithmetic) X(arithmetic_ternary) X(attention) X(compare)             \
-    X(compare_bitwise) X(compare_where) X(complex) X(conv) X(conv_grad_weight) X(copy)             \
-    X(creation) X(fft) X(index) X(index_nonzero) X(index_reduce) X(linalg_factor)                  \
-    X(linalg_orthogonal) X(linear) X(loss_elementwise) X(loss_nll) X(matmul) X(norm) X(optimizer)  \
-    X(optimizer_rules) X(pool) X(random) X(random_permutation) X(reduction) X(rnn) X(scan)         \
-    X(scan_extreme) X(search) X(softmax) X(sort) X(special) X(unary)
+    X(activation) X(addmm) X(arithmetic) X(arithmetic_bits) X(arithmetic_ternary) X(attention)     \
+    X(compare) X(compare_bitwise) X(compare_where) X(complex) X(conv) X(conv_grad_weight)          \
+    X(copy) X(creation) X(embedding) X(fft) X(index) X(index_nonzero) X(index_reduce)              \
+    X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise) X(loss_nll) X(matmul)      \
+    X(norm) X(optimizer) X(optimizer_rules) X(pool) X(random) X(random_permutation) X(reduction)   \
+    X(rnn) X(scan) X(scan_extreme) X(search) X(softmax) X(sort) X(special) X(unary)
 /* clang-format on */
 #define TN__DECLARE_TABLE(family) extern const struct tn__kernel_table tn__kernels_##family;
 TN__KERNEL_FAMILIES(TN__DECLARE_TABLE)

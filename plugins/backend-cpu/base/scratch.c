@@ -5,6 +5,7 @@
  * pointer for NULL, and then owns the block. */
 #include <stdatomic.h>
 
+#include "base/pages.h"
 #include "base/scratch.h"
 
 /* Class i has blocks of SMALLEST << i bytes, so the largest block that is kept has 64 MiB. */
@@ -21,7 +22,8 @@ static _Atomic(struct block *) slots[CLASSES][SLOTS];
 
 static void *block_new(size_t bytes, int32_t class)
 {
-    const size_t size = bytes + 2 * ALIGNMENT;
+    const size_t alignment = tn__pages_alignment(bytes, ALIGNMENT);
+    const size_t size = bytes + ALIGNMENT + alignment;
     char *whole;
     struct block *block;
     size_t past;
@@ -33,8 +35,9 @@ static void *block_new(size_t bytes, int32_t class)
     whole = tn_malloc(size);
     if (!whole)
         return NULL;
-    past = (uintptr_t)whole % ALIGNMENT;
-    block = (struct block *)(void *)(whole + (past ? ALIGNMENT - past : 0));
+    past = ((uintptr_t)whole + ALIGNMENT) % alignment;
+    block = (struct block *)(void *)(whole + (past ? alignment - past : 0));
+    tn__pages_advise(block + 1, bytes);
     block->whole = whole;
     block->class = class;
     return block + 1;

@@ -263,10 +263,6 @@ static tn_status run_convolution(const tn_call *call)
                                                               : run_images(call, &at, NULL);
 }
 
-/* Both kernels have the same functions, so that they share the kept weights. */
-#define key_convolution_activation key_convolution
-#define prepare_convolution_activation prepare_convolution
-
 static tn_status run_convolution_activation(const tn_call *call)
 {
     struct tn__epilogue after;
@@ -516,9 +512,14 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_KEEPS(convolution, TN__F32_F64, 2, tn__weight_release),
-    TN__KERNEL_KEEPS_SUPPORTS(convolution_activation, TN__F32_F64, 2, tn__weight_release,
-                              tn__epilogue_supports),
-    TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64, 2, tn__weight_release),
+    /* The first two have the same functions, so that they share the kept weights. */
+    TN__KERNEL_KEEPS(convolution, TN__F32_F64, .weights = 2, .prepare_key = key_convolution,
+                     .prepare = prepare_convolution, .release = tn__weight_release),
+    TN__KERNEL_KEEPS(convolution_activation, TN__F32_F64, .supports = tn__epilogue_supports,
+                     .weights = 2, .prepare_key = key_convolution, .prepare = prepare_convolution,
+                     .release = tn__weight_release),
+    TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64, .weights = 2,
+                     .prepare_key = key_convolution_grad_input,
+                     .prepare = prepare_convolution_grad_input, .release = tn__weight_release),
 };
 TN__KERNEL_TABLE(conv);

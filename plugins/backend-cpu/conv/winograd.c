@@ -48,10 +48,13 @@ static bool possible(const struct tn__windows *w)
 /* Compares estimated costs for a pair of one channel and one output, in units of a multiply-add.
  * Left: the 36 products of each tile and, as a constant, the memory traffic of the transformed
  * weight. Right: the 9 products of each window. The factors weigh the cost of a product in the two
- * methods. */
+ * methods. One image is a case of inference, where the transformed weight is kept and only read;
+ * in training each step writes it, too. */
 bool tn__winograd_takes(const struct tn__windows *w)
 {
-    return possible(w) && (double)tiles_of(w).all * 36 * 1.4 + 2000 <
+    const double traffic = w->images == 1 ? 800 : 2000;
+
+    return possible(w) && (double)tiles_of(w).all * 36 * 1.4 + traffic <
                               (double)w->images * (double)w->places * 9 * 1.1;
 }
 

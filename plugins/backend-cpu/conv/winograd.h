@@ -42,8 +42,8 @@ bool tn__winograd_takes(const struct tn__windows *w);
 bool tn__winograd_takes_weight(const struct tn__windows *w);
 
 /* tn__winograd_transform transforms the row-major weight into u, which has tn__winograd_bytes()
- * bytes. `turned` is for the gradient of an input: the weight's windows are rotated, and its
- * outputs and channels exchanged. */
+ * bytes. For the gradient of an input pass `turned`: it rotates the windows of the weight by 180
+ * degrees and exchanges outputs and channels. */
 int64_t tn__winograd_bytes(const struct tn__windows *w);
 tn_status tn__winograd_transform(const struct tn__windows *w, const char *weight, bool turned,
                                  float *u);

@@ -15,10 +15,9 @@ enum {
     TN__BF16_PANEL = TN__BF16_DEEP * TN__BF16_WIDE * 2 /* bytes of a step of a panel */
 };
 
-/* One block: c[SIDE][SIDE] = a b, or c += a b with `add`. Rows of a are `a_row` bytes apart, its
- * steps `a_step`. `panels` (1 or 2) panels of b are `b_panel` bytes apart; the columns of c without
- * a panel are not written.
- */
+/* One block: c[SIDE][SIDE] = a b, or c += a b with `add`. In a, rows are `a_row` bytes apart and
+ * steps `a_step` bytes. b has `panels` panels (1 or 2), which are `b_panel` bytes apart. With one
+ * panel, only the first WIDE columns of c are written. */
 struct tn__bfloat16_block {
     int64_t steps, panels;
     bool add;
@@ -51,8 +50,8 @@ struct tn__bfloat16_unit {
     void (*store)(const struct tn__bfloat16_store *store);
 };
 
-/* Allows the unit of this name, "amx" or "avx512_bf16", and those below it; NULL: none. Fails if
- * the processor does not have it, unless `any` is true. */
+/* Sets the best unit that may be used, "amx" or "avx512_bf16"; NULL: none may be used. Returns
+ * false if the processor does not have this unit, unless `any` is true. */
 bool tn__bfloat16_allow(const char *name, bool any);
 /* Returns the best unit that is allowed, NULL if there is none. The first call asks the kernel of
  * the system for the permission to use AMX. */

@@ -239,10 +239,6 @@ static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
     return status;
 }
 
-/* Both kernels have the same functions, so that they share the kept weights. */
-#define key_linear_activation key_linear
-#define prepare_linear_activation prepare_linear
-
 static tn_status run_linear_activation(const tn_call *call)
 {
     const tn_linear_activation_options *o = call->options;
@@ -278,7 +274,10 @@ static tn_status run_linear_activation(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_KEEPS(linear, TN__FLOATS, 2, release),
-    TN__KERNEL_KEEPS(linear_activation, TN__FLOATS, 2, release),
+    /* Both have the same functions, so that they share the kept weights. */
+    TN__KERNEL_KEEPS(linear, TN__FLOATS, .weights = 2, .prepare_key = key_linear,
+                     .prepare = prepare_linear, .release = release),
+    TN__KERNEL_KEEPS(linear_activation, TN__FLOATS, .weights = 2, .prepare_key = key_linear,
+                     .prepare = prepare_linear, .release = release),
 };
 TN__KERNEL_TABLE(linear);

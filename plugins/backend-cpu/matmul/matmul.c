@@ -16,7 +16,8 @@
 
 enum {
     FEW_ROWS = 4,
-    KC = 256 /* depth of a packed panel */
+    NEAR = 16384, /* bytes of results to which rows are added */
+    KC = 256      /* depth of a packed panel */
 };
 
 /* ---- few rows -------------------------------------------------------------------------------- */
@@ -65,50 +66,49 @@ static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y
     }
 }
 
-/* For a b with contiguous rows: each row of y is a sum of multiples of b's rows. */
+/* y[j] += a[0] b[0][j] + ... for `count` rows of b, 4 or 1, and n elements. */
+static void add_rows(const struct tn__product *p, const char *a, int64_t step, const char *b,
+                     int64_t rows, int64_t count, int64_t n, char *y)
+{
+    float f32[4];
+    double f64[4];
+
+    for (int64_t d = 0; d < count; d++)
+        memcpy(p->ct == TN__F32 ? (void *)&f32[d] : (void *)&f64[d], a + d * step,
+               (size_t)p->b.item);
+    if (p->ct == TN__F32 && count == 4)
+        tn__simd.gemm->axpy4_f32(n, f32, (const float *)(const void *)b, rows, (float *)(void *)y);
+    else if (p->ct == TN__F32)
+        tn__simd.gemm->axpy_f32(n, f32[0], (const float *)(const void *)b, (float *)(void *)y);
+    else if (count == 4)
+        tn__simd.gemm->axpy4_f64(n, f64, (const double *)(const void *)b, rows,
+                                 (double *)(void *)y);
+    else
+        tn__simd.gemm->axpy_f64(n, f64[0], (const double *)(const void *)b, (double *)(void *)y);
+}
+
+/* For a b with contiguous rows: each row of y is a sum of multiples of b's rows. b is read once, in
+ * the order of memory. */
 static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y,
                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                          int64_t j0, int64_t n)
 {
+    const int64_t four = b->row % b->item == 0 ? p->k / 4 * 4 : 0;
+    tn__load *load = tn__dtype_load(p->bias_dtype, p->ct);
+
     for (int64_t i = 0; i < m; i++) {
         char *to = y->at + i * y->row + j0 * y->item;
-        tn__store *store = tn__dtype_store(TN__F64, p->bias_dtype);
-        memset(to, 0, (size_t)(n * y->item));
-        for (int64_t j = 0; p->bias && j < n; j++) {
-            double bias = bias_at(p, j0 + j);
-            store(1, &bias, to + j * y->item, 0);
-        }
-        int64_t k = 0;
-        for (; k + 4 <= p->k && b->row % b->item == 0; k += 4) {
-            const char *from = a->at + i * a->row + k * a->column,
-                       *row = b->at + k * b->row + j0 * b->item;
-            float f32[4];
-            double f64[4];
-            for (int64_t d = 0; d < 4; d++)
-                memcpy(p->ct == TN__F32 ? (void *)&f32[d] : (void *)&f64[d], from + d * a->column,
-                       (size_t)b->item);
-            if (p->ct == TN__F32)
-                tn__simd.gemm->axpy4_f32(n, f32, (const float *)(const void *)row, b->row / b->item,
-                                         (float *)(void *)to);
-            else
-                tn__simd.gemm->axpy4_f64(n, f64, (const double *)(const void *)row,
-                                         b->row / b->item, (double *)(void *)to);
-        }
-        for (; k < p->k; k++) {
-            const char *from = a->at + i * a->row + k * a->column,
-                       *row = b->at + k * b->row + j0 * b->item;
-            if (p->ct == TN__F32) {
-                float value;
-                memcpy(&value, from, sizeof value);
-                tn__simd.gemm->axpy_f32(n, value, (const float *)(const void *)row,
-                                        (float *)(void *)to);
-            } else {
-                double value;
-                memcpy(&value, from, sizeof value);
-                tn__simd.gemm->axpy_f64(n, value, (const double *)(const void *)row,
-                                        (double *)(void *)to);
-            }
-        }
+        if (p->bias)
+            load(n, p->bias + j0 * p->bias_step, p->bias_step, to);
+        else
+            memset(to, 0, (size_t)(n * y->item));
+    }
+    for (int64_t k = 0, count; k < p->k; k += count) {
+        count = k < four ? 4 : 1;
+        for (int64_t i = 0; i < m; i++)
+            add_rows(p, a->at + i * a->row + k * a->column, a->column,
+                     b->at + k * b->row + j0 * b->item, b->row / b->item, count, n,
+                     y->at + i * y->row + j0 * y->item);
     }
 }
 
@@ -274,18 +274,18 @@ static tn_status piece_by_tiles(const struct tn__product *p, const struct tn__ma
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static tn_status do_piece(const struct tn__product *p, int64_t index)
+/* Computes `count` pieces that are side by side, from piece `index` on. */
+static tn_status do_pieces(const struct tn__product *p, enum way way, int64_t index, int64_t count)
 {
     int64_t across = index % p->columns, down = index / p->columns % p->rows,
             which = index / p->columns / p->rows;
     int64_t i0 = down * p->tile_m, j0 = across * p->tile_n;
     int64_t m = p->m - i0 < p->tile_m ? p->m - i0 : p->tile_m,
-            n = p->n - j0 < p->tile_n ? p->n - j0 : p->tile_n;
+            n = p->n - j0 < count * p->tile_n ? p->n - j0 : count * p->tile_n;
     struct tn__matrix y = p->y, a = p->a, b = p->b;
     y.at += which * p->batch_y + i0 * y.row;
     a.at += which * p->batch_a + i0 * a.row;
     b.at += which * p->batch_b;
-    enum way way = choose_way(p);
     switch (way) {
     case DOTS: rows_by_dots(p, &y, &a, &b, m, j0, n); return TN_OK;
     case SUMS: rows_by_sums(p, &y, &a, &b, m, j0, n); return TN_OK;
@@ -303,9 +303,18 @@ static tn_status do_piece(const struct tn__product *p, int64_t index)
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct tn__product *p = user;
+    const enum way way = choose_way(p);
+    /* Sums of rows read pieces that are side by side in one pass, so that they read the rows in
+     * longer runs. NEAR bytes of y stay in the first-level cache. */
+    const int64_t together = way == SUMS ? NEAR / (p->tile_n * p->y.item * p->m) : 1;
     tn_status status = TN_OK;
-    for (int64_t i = begin; i < end && status == TN_OK; i++)
-        status = do_piece(p, i);
+
+    for (int64_t i = begin, count; i < end && status == TN_OK; i += count) {
+        count = p->columns - i % p->columns;
+        count = count < end - i ? count : end - i;
+        count = count < together ? count : together > 1 ? together : 1;
+        status = do_pieces(p, way, i, count);
+    }
     return status;
 }
 
@@ -367,7 +376,7 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
     p->rows = (p->m + p->tile_m - 1) / p->tile_m;
     p->columns = (p->n + p->tile_n - 1) / p->tile_n;
     int64_t pieces = p->batch * p->rows * p->columns;
-    if (pieces == 1 || work * (double)p->batch <= TN__PRODUCT_SMALL)
+    if (pieces == 1 || work * (double)p->batch <= TN__PRODUCT_SMALL || tn_num_threads() == 1)
         return part(p, 0, pieces);
     double each = (double)p->tile_m * (double)p->tile_n * (double)p->k;
     int64_t grain = each >= TN__PRODUCT_SMALL / 2

@@ -12,7 +12,7 @@
 
 enum {
     FEW_ROWS = 4,
-    LEAST = 16,       /* rows of a product in float32; with fewer, copies cost too much */
+    LEAST = 16,       /* fewer rows are not worth a copy of b in float32 */
     COPIED = 1 << 22, /* approximate number of elements of b that are converted at a time */
     PART = 65536      /* numbers that one thread reads or converts at least */
 };
@@ -65,7 +65,8 @@ static tn_status few_columns(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Adds `count` <= 4 rows of b times elements of `a` to n sums. `line` is memory for n numbers. */
+/* For i from 0 to count - 1, adds a[i] times row i of b to the n sums. At most 4 rows. `line` is
+ * memory for n numbers. */
 static void add_rows(const struct tn__product *p, const float *a, const char *row, int64_t count,
                      int64_t n, float *sums, float *line)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of float32 and float64 by strips. The threads first pack one matrix, b, into panels. The
- * other matrix, a, is read in place, or also copied (gathered) if its columns are far apart. A long
- * depth is divided into rounds, and a large product into parts, which limits the memory for the
- * copies. What follows the product (struct tn__finish) is applied while the result is in the cache.
- * If packing a is cheaper than packing b, the product is computed transposed, y^T = b^T a^T, and
- * pieces are transposed back. */
+ * Products of float32 and float64 by strips. The threads first pack one matrix, b, into panels;
+ * with few rows, a row-major b is read in place. The other matrix, a, is read in place, or also
+ * copied (gathered) if its columns are far apart. A long depth is divided into rounds, and a large
+ * product into parts, which limits the memory for the copies. What follows the product (struct
+ * tn__finish) is applied while the result is in the cache. If packing a is cheaper than packing b,
+ * the product is computed transposed, y^T = b^T a^T, and pieces are transposed back. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -15,17 +15,21 @@
 #include "simd/simd.h"
 
 enum {
-    LEAST_ROWS = 6,  /* with fewer, packing the other matrix does not pay */
-    MOST_ROWS = 192, /* approximate number of rows of a piece */
-    ACROSS = 128,    /* minimum number of columns of a piece */
-    PIECES = 16,     /* pieces to aim for */
-    GATHERED = 16,   /* strips that are gathered together, because neighbours share cache lines */
-    COPIED = 1 << 22 /* approximate number of elements of both matrices that a round copies */
+    LEAST_ROWS = 6,   /* with fewer, packing the other matrix does not pay */
+    MOST_ROWS = 192,  /* approximate number of rows of a piece */
+    ACROSS = 128,     /* minimum number of columns of a piece */
+    PIECES = 16,      /* pieces to aim for */
+    GATHERED = 16,    /* strips that are gathered together, because neighbours share cache lines */
+    COPIED = 1 << 22, /* approximate number of elements of both matrices that a round copies */
+    IN_PLACE = 2048,  /* maximum number of rows for which b is read in place */
+    LINES = 256,      /* bytes of a row of a panel, at least, if b is read in place */
+    SETS = 4096       /* rows so far apart fall into the same sets of the first-level cache */
 };
 
 struct strips {
     struct tn__product *p;
     bool turned;              /* the product is computed transposed */
+    bool in_place;            /* b is not packed */
     struct tn__matrix a, b;   /* the operands; if turned, p->b and p->a transposed */
     int64_t m, n;             /* the size of the result; if turned, p->n and p->m */
     int64_t batch_a, batch_b; /* bytes */
@@ -183,7 +187,10 @@ static tn_status part(void *user, int64_t begin, int64_t end)
             g.a_step = mr;
             g.a_strip = s->strip;
         }
-        g.b = s->panels + ((s->batch_b ? which : 0) * s->each + j * g.k) * item;
+        if (s->in_place)
+            g.b = s->b.at + which * s->batch_b + s->k0 * s->b.row + j * item;
+        else
+            g.b = s->panels + ((s->batch_b ? which : 0) * s->each + j * g.k) * item;
         g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
         g.bias = s->bias && !s->late ? s->bias + j * item : NULL;
         g.add = s->k0 > 0;
@@ -252,6 +259,18 @@ static bool turns(const struct tn__product *p)
            k * m + m * n + (crowds_b ? n * k : 0) < k * n + (crowds_a ? m * k : 0);
 }
 
+/* Returns whether b is read in place: its rows are contiguous and whole vectors, and are in
+ * different sets of the cache. Packing b costs the more, beside the product, the fewer rows a has.
+ */
+static bool reads_in_place(const struct strips *s)
+{
+    const struct tn__product *p = s->p;
+
+    return !s->turned && !p->panels && s->b.column == s->b.item && s->m <= IN_PLACE &&
+           s->n % tn__simd.gemm->strips[p->ct].vector == 0 && s->b.row % s->b.item == 0 &&
+           s->b.row % SETS != 0 && s->g.width * s->b.item >= LINES;
+}
+
 /* Chooses the pieces. */
 static void lay_out(struct strips *s)
 {
@@ -275,8 +294,10 @@ static void lay_out(struct strips *s)
 /* Returns the depth of a round. The transposed product copies little, so it has one round. */
 static int64_t depth_of(const struct strips *s)
 {
-    const int64_t copied = s->matrices_b * s->n + (s->crowded ? s->matrices_a * s->m : 0);
-    int64_t depth = s->turned ? s->p->k : COPIED / copied / TN__GEMM_DEPTH * TN__GEMM_DEPTH;
+    const int64_t copied = (s->in_place ? 0 : s->matrices_b * s->n) +
+                           (s->crowded ? s->matrices_a * s->m : 0);
+    int64_t depth = s->turned || copied == 0 ? s->p->k
+                                             : COPIED / copied / TN__GEMM_DEPTH * TN__GEMM_DEPTH;
 
     depth = depth > TN__GEMM_DEPTH ? depth : TN__GEMM_DEPTH;
     return depth < s->p->k ? depth : s->p->k;
@@ -297,7 +318,7 @@ static tn_status round_of(struct strips *s)
     const double piece = (double)s->g.k * (double)p->m * (double)p->n /
                          (double)(s->down * s->across);
     const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
-    tn_status status = p->panels ? TN_OK : pack_b(s);
+    tn_status status = p->panels || s->in_place ? TN_OK : pack_b(s);
 
     if (status == TN_OK && s->gathered)
         status = tn_parallel_for(s->matrices_a * blocks, 1 + 1024 / s->g.k, gather, s);
@@ -346,10 +367,14 @@ static tn_status run_part(struct tn__product *p)
                              .ldc = s.turned ? full : p->y.row / item };
     s.g.a_step = (s.g.by_columns ? s.a.column : s.a.row) / item;
     s.crowded = tn__gemm_crowded(&s.g);
+    s.in_place = reads_in_place(&s);
+    if (s.in_place)
+        s.g.b_step = s.b.row / item;
     depth = p->panels ? p->k : depth_of(&s);
     lay_out(&s);
-    s.panels = p->panels ? (char *)(uintptr_t)p->panels
-                         : tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
+    if (!s.in_place)
+        s.panels = p->panels ? (char *)(uintptr_t)p->panels
+                             : tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
     if (s.crowded) {
         const int64_t mr = tn__simd.gemm->strips[p->ct].mr;
         s.strips = (s.m + mr - 1) / mr;
@@ -365,11 +390,11 @@ static tn_status run_part(struct tn__product *p)
             s.bias = bias;
         }
     }
-    if (!s.panels || (s.crowded && !s.gathered) || (p->bias && !bias))
+    if ((!s.panels && !s.in_place) || (s.crowded && !s.gathered) || (p->bias && !bias))
         status = TN_ERR_MEMORY;
     for (; status == TN_OK && s.k0 < p->k; s.k0 += depth) {
         s.g.k = p->k - s.k0 < depth ? p->k - s.k0 : depth;
-        s.g.b_panel = s.g.k * width;
+        s.g.b_panel = s.in_place ? width : s.g.k * width;
         s.each = full * s.g.k;
         status = round_of(&s);
     }

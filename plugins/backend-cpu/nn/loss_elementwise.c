@@ -23,8 +23,10 @@ typedef void loss_way(const struct job *job, int64_t n, char *const *at, const i
 
 struct job {
     struct tn__span span; /* operand 0: the result if `writes`, otherwise unused; then the inputs */
+    tn_dtype dtype;
     enum tn__ct ct;
-    int64_t size; /* bytes of a number */
+    int64_t size;   /* bytes of a number */
+    tn__load *load; /* of float16 and bfloat16, which are computed in float32; or NULL */
     loss_way *each;
     double numbers[3]; /* options of the loss */
     bool writes;       /* reduction "none": the losses are the result */
@@ -104,6 +106,7 @@ struct block {
     double sum;
     int64_t filled;
     _Alignas(64) char to[BLOCK * 8], more[BLOCK * 8];
+    _Alignas(64) float in[TN__MAX_SPAN][BLOCK]; /* converted inputs */
 };
 
 /* Adds the losses in the block to its sum. */
@@ -120,6 +123,7 @@ static void empty(struct block *block)
 
 static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
+    static const int64_t converted[TN__MAX_SPAN] = { 4, 4, 4, 4 };
     struct block *block = user;
     const struct job *job = block->job;
     for (int64_t done = 0; done < n;) {
@@ -128,9 +132,13 @@ static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
         for (int32_t k = 0; k < job->span.operands; k++)
             here[k] = at[k] + done * stride[k];
         char *to = block->to + block->filled * job->size;
-        job->each(job, count, here, stride, to, block->more);
+        for (int32_t k = 1; job->load && k < job->span.operands; k++) {
+            job->load(count, here[k], stride[k], block->in[k]);
+            here[k] = (char *)block->in[k];
+        }
+        job->each(job, count, here, job->load ? converted : stride, to, block->more);
         if (job->writes) {
-            tn__dtype_store(job->ct, tn__dtype_of_ct(job->ct))(count, to, here[0], stride[0]);
+            tn__dtype_store(job->ct, job->dtype)(count, to, here[0], stride[0]);
         } else {
             block->filled += count;
             if (block->filled == BLOCK)
@@ -196,7 +204,7 @@ static tn_status add_up(struct job *job, const tn_view *y, bool mean)
         for (int64_t i = 0; i < pieces; i++)
             all += job->sums[i];
         all = mean ? all / (double)job->span.count : all;
-        tn__dtype_store(TN__F64, tn__dtype_of_ct(job->ct))(1, &all, tn__view_at(y), 0);
+        tn__dtype_store(TN__F64, job->dtype)(1, &all, tn__view_at(y), 0);
     }
     if (job->sums != few)
         tn_free(job->sums);
@@ -208,7 +216,8 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
 {
     const tn_view *y = call->out[0], *views[TN__MAX_SPAN];
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
-    struct job job = { .ct = tn__dtype_ct(tn_view_dtype(y)),
+    struct job job = { .dtype = tn_view_dtype(y),
+                       .ct = tn__dtype_ct(tn_view_dtype(y)),
                        .each = each,
                        .numbers = { p, q },
                        .writes = strcmp(reduction, "none") == 0 };
@@ -217,6 +226,8 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     for (int32_t d = 0; whole && d < all.ndim; d++)
         whole = call->in[0]->shape[d] == shape[d];
     job.size = (int64_t)tn__dtype_ct_size(job.ct);
+    if (tn__dtype_of_ct(job.ct) != job.dtype)
+        job.load = tn__dtype_load(job.dtype, job.ct);
     /* views[0] determines the order in which memory is read: the result, or the first input if
      * there is no result of this shape. */
     views[0] = job.writes ? y : whole ? call->in[0] : &all;
@@ -277,12 +288,12 @@ static tn_status run_poisson_nll_loss(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(mse_loss, TN__F32_F64),
-    TN__KERNEL(l1_loss, TN__F32_F64),
-    TN__KERNEL(smooth_l1_loss, TN__F32_F64),
-    TN__KERNEL(huber_loss, TN__F32_F64),
-    TN__KERNEL(soft_margin_loss, TN__F32_F64),
-    TN__KERNEL(margin_ranking_loss, TN__F32_F64),
-    TN__KERNEL_SUPPORTS(poisson_nll_loss, TN__F32_F64, supports_poisson_nll_loss),
+    TN__KERNEL(mse_loss, TN__FLOATS),
+    TN__KERNEL(l1_loss, TN__FLOATS),
+    TN__KERNEL(smooth_l1_loss, TN__FLOATS),
+    TN__KERNEL(huber_loss, TN__FLOATS),
+    TN__KERNEL(soft_margin_loss, TN__FLOATS),
+    TN__KERNEL(margin_ranking_loss, TN__FLOATS),
+    TN__KERNEL_SUPPORTS(poisson_nll_loss, TN__FLOATS, supports_poisson_nll_loss),
 };
 TN__KERNEL_TABLE(loss_elementwise);

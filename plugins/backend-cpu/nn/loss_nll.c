@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The negative log-likelihood loss and its gradient. */
+ * The negative log-likelihood loss, its gradient, and the loss with a weight for each class. */
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/scratch.h"
 #include "base/span.h"
 #include "op/copy.h"
+#include "simd/simd.h"
+
+enum { SEGMENT = 65536 }; /* numbers that are added before the sum is added to the sum of all */
 
 enum reduction { NONE, MEAN, SUM };
 
@@ -117,8 +121,88 @@ static tn_status run_nll_loss_grad(const tn_call *call)
     return TN_OK;
 }
 
+/* ---- with a weight for each class ------------------------------------------------------------ */
+
+static bool supports_nll_loss_weighted(const tn_call *call, char *reason, size_t size)
+{
+    const tn_view *x = call->in[0], *weight = call->in[2];
+    tn_dtype dtype = tn_view_dtype(x);
+    if (x->ndim == 2 && (!weight || tn_view_dtype(weight) == dtype))
+        return true;
+    tn_snprint(reason, size, "expected x with two dimensions and weights of its dtype");
+    return false;
+}
+
+/* Sums n numbers of float32 or float64, in float64, and rounds the sum to that type, as the
+ * operator sum does. */
+static double sum_of(bool single, int64_t n, const void *x)
+{
+    double sum = 0;
+    for (int64_t at = 0; at < n; at += SEGMENT) {
+        int64_t count = n - at < SEGMENT ? n - at : SEGMENT;
+        sum += single ? tn__simd.reduction->sum_f32(count, (const float *)x + at)
+                      : tn__simd.reduction->sum_f64(count, (const double *)x + at);
+    }
+    return single ? (double)(float)sum : sum;
+}
+
+/* Writes the loss and the weight of each row, which is 0 if the target is ignored. */
+static tn_status lose_rows(const tn_call *call, int64_t ignored, void *losses, void *weights)
+{
+    const tn_view *x = call->in[0], *target = call->in[1], *weight = call->in[2];
+    int64_t classes = x->shape[1];
+    bool single = tn_view_dtype(x) == TN_F32;
+    for (int64_t n = 0; n < x->shape[0]; n++) {
+        int64_t c = target_at(target, n);
+        double loss = 0, share = 0;
+        if (c != ignored) {
+            if (c < 0 || c >= classes)
+                return bad_target(call, c, n, classes);
+            share = weight ? number_at(weight, c * weight->strides[0]) : 1;
+            loss = -number_at(x, n * x->strides[0] + c * x->strides[1]) * share;
+        }
+        if (single) {
+            ((float *)losses)[n] = (float)loss;
+            ((float *)weights)[n] = (float)share;
+        } else {
+            ((double *)losses)[n] = loss;
+            ((double *)weights)[n] = share;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status run_nll_loss_weighted(const tn_call *call)
+{
+    const tn_nll_loss_weighted_options *options = call->options;
+    const tn_view *x = call->in[0], *y = call->out[0];
+    enum reduction reduction = MEAN;
+    int64_t rows = x->shape[0];
+    bool single = tn_view_dtype(x) == TN_F32;
+    tn_status status = read_reduction(call, options->reduction, &reduction);
+    if (status != TN_OK)
+        return status;
+    double *losses = tn__scratch_take((size_t)(2 * rows + 1) * sizeof *losses);
+    if (!losses)
+        return TN_ERR_MEMORY;
+    double *weights = losses + rows;
+    status = lose_rows(call, options->ignore_index, losses, weights);
+    if (status == TN_OK && reduction == NONE) {
+        for (int64_t n = 0; n < rows; n++)
+            put(y, n * y->strides[0], single ? (double)((float *)losses)[n] : losses[n]);
+    } else if (status == TN_OK) {
+        double sum = sum_of(single, rows, losses);
+        if (reduction == MEAN)
+            sum /= sum_of(single, rows, weights);
+        put(y, 0, sum);
+    }
+    tn__scratch_give(losses);
+    return status;
+}
+
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(nll_loss, TN__FLOATS),
     TN__KERNEL(nll_loss_grad, TN__FLOATS),
+    TN__KERNEL_SUPPORTS(nll_loss_weighted, TN__F32_F64, supports_nll_loss_weighted),
 };
 TN__KERNEL_TABLE(loss_nll);

@@ -289,7 +289,7 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
 {
     const tn_view *const *in = call->in + at, *x = in[0], *gw = call->out[1];
     int which = tn__dtype_ct(call->dtype) == TN__F64;
-    tn_status status;
+    tn_status status = TN_OK;
 
     w->gy = at_of(call->in[0]);
     w->x = at_of(x);
@@ -310,10 +310,11 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
     if (w->layout.affine == TN__PER_POPULATION)
         return tn_parallel_for(w->layout.channels, grain_of(&w->layout),
                                tn__simd.norm->channels[which], w);
-    status = tn_parallel_for(w->layout.populations, grain_of(&w->layout),
-                             tn__simd.norm->rows[which], w);
-    if (status == TN_OK && wants_affine)
+    if (wants_affine) /* first, because gx may have the memory of gy */
         status = tn_parallel_for(w->layout.length, 64, tn__simd.norm->columns[which], w);
+    if (status == TN_OK)
+        status = tn_parallel_for(w->layout.populations, grain_of(&w->layout),
+                                 tn__simd.norm->rows[which], w);
     return status;
 }
 
@@ -469,11 +470,11 @@ static tn_status run_batch_norm_relu(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_SUPPORTS(batch_norm, TN__F32_F64, tn__norm_supports_running),
-    TN__KERNEL_SUPPORTS(batch_norm_relu, TN__F32_F64, tn__norm_supports_running),
-    TN__KERNEL_SUPPORTS(standardize, TN__FLOATS, supports_standardize),
-    TN__KERNEL_SUPPORTS(standardize_grad, TN__FLOATS, supports_standardize_grad),
-    TN__KERNEL_SUPPORTS(standardize_relu, TN__FLOATS, supports_standardize_relu),
-    TN__KERNEL_SUPPORTS(standardize_relu_grad, TN__FLOATS, supports_standardize_relu_grad),
+    TN__KERNEL_OVER_SUPPORTS(batch_norm, TN__F32_F64, 1, tn__norm_supports_running),
+    TN__KERNEL_OVER_SUPPORTS(batch_norm_relu, TN__F32_F64, 1, tn__norm_supports_running),
+    TN__KERNEL_OVER_SUPPORTS(standardize, TN__FLOATS, 1, supports_standardize),
+    TN__KERNEL_OVER_SUPPORTS(standardize_grad, TN__FLOATS, 1, supports_standardize_grad),
+    TN__KERNEL_OVER_SUPPORTS(standardize_relu, TN__FLOATS, 1, supports_standardize_relu),
+    TN__KERNEL_OVER_SUPPORTS(standardize_relu_grad, TN__FLOATS, 1, supports_standardize_relu_grad),
 };
 TN__KERNEL_TABLE(norm);

@@ -164,7 +164,11 @@ static void *plane_of(const tn_view *view, int64_t index)
 typedef int32_t index_f32;
 typedef int64_t index_f64;
 enum { CT_f32 = TN__F32, CT_f64 = TN__F64 };
-#define TEMPLATE "nn/pool_template.h"
+#define TEMPLATE "nn/pool_max_template.h"
+#include "base/for_floats.h"
+#define TEMPLATE "nn/pool_avg_template.h"
+#include "base/for_floats.h"
+#define TEMPLATE "nn/pool_grad_template.h"
 #include "base/for_floats.h"
 
 /* ---- planes ---- */
@@ -193,9 +197,9 @@ static tn_status in_blocks(struct pool *p, pieces_function *f32, pieces_function
                            p->ct == TN__F32 ? f32 : f64, p);
 }
 
-static tn_status side_max_grad(struct pool *p)
+static tn_status max_grad_channels_last(struct pool *p)
 {
-    return in_blocks(p, side_max_grad_f32, side_max_grad_f64);
+    return in_blocks(p, max_grad_channels_last_f32, max_grad_channels_last_f64);
 }
 
 static tn_status run_max_pool(const tn_call *call)
@@ -211,11 +215,11 @@ static tn_status run_max_pool(const tn_call *call)
                    (p.count[2] == 1 ||
                     (p.result_step[2] == channels && p.places_step[2] == channels));
 
-        return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
-                               1 + 4096 / (p.count[2] * channels),
-                               p.ct == TN__F32 ? (few ? side_max_few_f32 : side_max_rows_f32)
-                                               : (few ? side_max_few_f64 : side_max_rows_f64),
-                               &p);
+        return tn_parallel_for(
+            p.image->shape[0] * p.count[0] * p.count[1], 1 + 4096 / (p.count[2] * channels),
+            p.ct == TN__F32 ? (few ? max_few_channels_last_f32 : max_rows_channels_last_f32)
+                            : (few ? max_few_channels_last_f64 : max_rows_channels_last_f64),
+            &p);
     }
     if (p.image_step[2] == 1 && p.result_step[2] == 1 && p.places_step[2] == 1 &&
         p.size[2] <= LINE && p.size[0] * p.size[1] * p.size[2] <= INT32_MAX)
@@ -243,7 +247,7 @@ static tn_status turned_grad(struct pool *p, const tn_view *gy)
     turned.byte_offset = 0;
     turned.strides = strides;
     p->result = &turned;
-    status = side_max_grad(p);
+    status = max_grad_channels_last(p);
     p->result = gy;
     tn__images_done(&images, gy, false);
     return status;
@@ -259,7 +263,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
     if (status != TN_OK)
         return status;
     if (channels_last(&p))
-        return side_max_grad(&p);
+        return max_grad_channels_last(&p);
     p.result = places; /* asks whether all would be channels last if gy had the indices' layout */
     if (channels_last(&p) && tn__span_view_count(gy) > 0)
         return turned_grad(&p, gy);
@@ -273,9 +277,10 @@ static tn_status run_avg_pool(const tn_call *call)
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     lay_out(&p, call->in[0], call->out[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
     if (channels_last(&p))
-        return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
-                               1 + 4096 / (p.count[2] * p.image->shape[1]),
-                               p.ct == TN__F32 ? side_avg_rows_f32 : side_avg_rows_f64, &p);
+        return tn_parallel_for(
+            p.image->shape[0] * p.count[0] * p.count[1],
+            1 + 4096 / (p.count[2] * p.image->shape[1]),
+            p.ct == TN__F32 ? avg_rows_channels_last_f32 : avg_rows_channels_last_f64, &p);
     return planes(&p, avg_f32, avg_f64);
 }
 
@@ -287,7 +292,7 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
     if (status != TN_OK)
         return status;
-    return channels_last(&p) ? in_blocks(&p, side_avg_grad_f32, side_avg_grad_f64)
+    return channels_last(&p) ? in_blocks(&p, avg_grad_channels_last_f32, avg_grad_channels_last_f64)
                              : planes(&p, avg_grad_f32, avg_grad_f64);
 }
 

@@ -273,9 +273,9 @@ static tn_status run_log_softmax_grad(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(softmax, TN__FLOATS),
+    TN__KERNEL_OVER(softmax, TN__FLOATS, 1),
     TN__KERNEL(log_softmax, TN__FLOATS),
-    TN__KERNEL(softmax_grad, TN__FLOATS),
-    TN__KERNEL(log_softmax_grad, TN__FLOATS),
+    TN__KERNEL_OVER(softmax_grad, TN__FLOATS, 1),
+    TN__KERNEL_OVER(log_softmax_grad, TN__FLOATS, 3),
 };
 TN__KERNEL_TABLE(softmax);

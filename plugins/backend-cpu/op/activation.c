@@ -89,11 +89,11 @@ static const tn_kernel_def kernels[] = {
 #include "base/activation_list.h"
     TN__UNARY_KERNEL(relu, TN__REALS, TN__EW_relu),
     TN__UNARY_KERNEL(sigmoid, TN__FLOATS_COMPLEX, TN__EW_sigmoid),
-    TN__KERNEL(gelu, TN__FLOATS),
+    TN__KERNEL_OVER(gelu, TN__FLOATS, 1),
     TN__UNARY_KERNEL(silu, TN__FLOATS, TN__EW_silu),
     TN__UNARY_KERNEL(mish, TN__FLOATS, TN__EW_mish),
-    TN__KERNEL(gelu_grad, TN__FLOATS),
+    TN__KERNEL_OVER(gelu_grad, TN__FLOATS, 3),
     TN__KERNEL(glu, TN__FLOATS),
-    TN__KERNEL(prelu, TN__FLOATS),
+    TN__KERNEL_OVER(prelu, TN__FLOATS, 1),
 };
 TN__KERNEL_TABLE(activation);

@@ -74,12 +74,13 @@ static bool supports_add_scalar(const tn_call *call, char *reason, size_t size)
 
 static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
-    bool *found = user;
+    bool *found = user, here = false;
     int64_t b;
     for (int64_t i = 0; i < n; i++) {
         memcpy(&b, at[0] + i * stride[0], sizeof b);
-        *found |= b == 0;
+        here |= b == 0;
     }
+    *found |= here;
 }
 
 /* Returns an error if b is a tensor of integers and contains a zero. */
@@ -142,37 +143,6 @@ static tn_status run_pow_scalar(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_cube, 1, NULL);
 }
 
-/* ---- signbit --------------------------------------------------------------------------------- */
-
-struct job {
-    struct tn__span span;
-    int64_t size; /* bytes of an element; the sign bit is the highest bit of the last byte */
-};
-
-static void signs(void *user, int64_t n, char *const *at, const int64_t *stride)
-{
-    const struct job *job = user;
-    const char *last = at[1] + job->size - 1;
-    for (int64_t i = 0; i < n; i++)
-        at[0][i * stride[0]] = (char)((unsigned char)last[i * stride[1]] >> 7);
-}
-
-static tn_status part(void *user, int64_t begin, int64_t end)
-{
-    struct job *job = user;
-    tn__span_walk(&job->span, begin, end, signs, job);
-    return TN_OK;
-}
-
-static tn_status run_signbit(const tn_call *call)
-{
-    const tn_view *views[2] = { call->out[0], call->in[0] };
-    struct job job = { .size = tn__view_item(views[1]) };
-    tn__span_make(&job.span, 2, views, false);
-    return job.span.count <= 32768 ? part(&job, 0, job.span.count)
-                                   : tn_parallel_for(job.span.count, 32768, part, &job);
-}
-
 /* ---- conversion of options to the numbers p, q ----------------------------------------------- */
 
 static void fill_add_scalar(const tn_call *call, double *numbers)
@@ -205,18 +175,18 @@ static void fill_clamp(const tn_call *call, double *numbers)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(add, TN__REALS_BOOL),
-    TN__KERNEL_SUPPORTS(add, TN_MASK_COMPLEX, supports_add),
-    TN__KERNEL(sub, TN__REALS),
-    TN__KERNEL_SUPPORTS(sub, TN_MASK_COMPLEX, supports_sub),
+    TN__KERNEL_OVER(add, TN__REALS_BOOL, 3),
+    TN__KERNEL_OVER_SUPPORTS(add, TN_MASK_COMPLEX, 3, supports_add),
+    TN__KERNEL_OVER(sub, TN__REALS, 3),
+    TN__KERNEL_OVER_SUPPORTS(sub, TN_MASK_COMPLEX, 3, supports_sub),
     TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__EW_mul),
-    TN__KERNEL(div, (TN__FLOATS_COMPLEX | TN_MASK_INT) & TN__NOT_U64),
+    TN__KERNEL_OVER(div, (TN__FLOATS_COMPLEX | TN_MASK_INT) & TN__NOT_U64, 3),
     TN__ELEMENTWISE_KERNEL(remainder, TN__REALS &TN__NOT_U64, run_remainder, TN__EW_remainder, 2,
                            NULL),
     TN__ELEMENTWISE_KERNEL(fmod, TN__REALS &TN__NOT_U64, run_remainder, TN__EW_fmod, 2, NULL),
     TN__BINARY_KERNEL(pow, TN__REALS, TN__EW_pow),
     TN__BINARY_KERNEL(atan2, TN__FLOATS, TN__EW_atan2),
-    TN__KERNEL_SUPPORTS(pow_scalar, TN__FLOATS, supports_pow_scalar),
+    TN__KERNEL_OVER_SUPPORTS(pow_scalar, TN__FLOATS, 1, supports_pow_scalar),
     TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__REALS, TN__EW_add_scalar),
     TN__UNARY_KERNEL_SUPPORTS(add_scalar, TN_MASK_COMPLEX, TN__EW_add_scalar, supports_add_scalar),
     TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__REALS, TN__EW_mul_scalar),
@@ -225,7 +195,6 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__EW_maximum),
     TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__EW_minimum),
     TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__EW_clamp),
-    TN__KERNEL(signbit, TN__FLOATS),
     TN__BINARY_KERNEL(copysign, TN__FLOATS, TN__EW_copysign),
     TN__BINARY_KERNEL(fmax, TN__FLOATS, TN__EW_fmax),
     TN__BINARY_KERNEL(fmin, TN__FLOATS, TN__EW_fmin),

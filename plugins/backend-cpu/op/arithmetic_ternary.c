@@ -129,6 +129,6 @@ static tn_status run_addcdiv(const tn_call *call)
                TN__TERNARY_addcdiv);
 }
 
-#define ROW(name) TN__KERNEL_SUPPORTS(name, TN__FLOATS, supports_one_dtype),
+#define ROW(name) TN__KERNEL_OVER_SUPPORTS(name, TN__FLOATS, 7, supports_one_dtype),
 static const tn_kernel_def kernels[] = { TN__TERNARIES(ROW) };
 TN__KERNEL_TABLE(arithmetic_ternary);

@@ -27,6 +27,6 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(le, TN__REALS_BOOL &TN__NOT_U64, TN__EW_le),
     TN__BINARY_KERNEL(gt, TN__REALS_BOOL &TN__NOT_U64, TN__EW_gt),
     TN__BINARY_KERNEL(ge, TN__REALS_BOOL &TN__NOT_U64, TN__EW_ge),
-    TN__KERNEL(nan_to_num, TN__FLOATS),
+    TN__KERNEL_OVER(nan_to_num, TN__FLOATS, 1),
 };
 TN__KERNEL_TABLE(compare);

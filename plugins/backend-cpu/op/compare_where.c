@@ -49,6 +49,6 @@ static tn_status run_where(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(where, TN_MASK_ALL),
+    TN__KERNEL_OVER(where, TN_MASK_ALL, 6),
 };
 TN__KERNEL_TABLE(compare_where);

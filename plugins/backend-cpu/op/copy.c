@@ -139,6 +139,39 @@ void tn__copy_transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, co
             memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
 }
 
+typedef uint16_t eight __attribute__((vector_size(16), aligned(2), may_alias));
+
+/* Each round interleaves rows k and k + 4: the position of an element in the 8 x 8 elements, a
+ * number of 6 bits, is rotated by one bit. Three rounds exchange row and column. */
+static inline void turn_eight(char *to, int64_t sy, const char *from, int64_t sx)
+{
+    eight a[8], b[8];
+    for (int k = 0; k < 8; k++)
+        a[k] = *(const eight *)(const void *)(from + k * sx);
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < 4; k++) {
+            b[2 * k] = __builtin_shufflevector(a[k], a[k + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * k + 1] = __builtin_shufflevector(a[k], a[k + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        for (int k = 0; k < 8; k++)
+            a[k] = b[k];
+    }
+    for (int k = 0; k < 8; k++)
+        *(eight *)(void *)(to + k * sy) = a[k];
+}
+
+static void transpose_2(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
+                        int64_t sx)
+{
+    const int64_t deep = rows / 8 * 8, wide = columns / 8 * 8;
+    for (int64_t i = 0; i < wide; i += 8)
+        for (int64_t j = 0; j < deep; j += 8)
+            turn_eight(y + j * sy + i * 2, sy, x + i * sx + j * 2, sx);
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = j < deep ? wide : 0; i < columns; i++)
+            memcpy(y + j * sy + i * 2, x + i * sx + j * 2, 2);
+}
+
 void tn__copy_transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
                           int64_t sx)
 {
@@ -168,7 +201,9 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
         }
         for (int64_t i = 0; i < span->shape[column]; i += TILE) {
             int64_t left = span->shape[column] - i, columns = left < TILE ? left : TILE;
-            if (job->item == 4)
+            if (job->item == 2)
+                transpose_2(rows, columns, y + i * 2, sy, x + i * sx, sx);
+            else if (job->item == 4)
                 tn__copy_transpose_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
             else
                 tn__copy_transpose_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
@@ -183,7 +218,7 @@ static bool transposed(struct job *job)
 {
     struct tn__span *span = &job->span;
     int32_t inner = span->ndim - 1;
-    if (job->load || (job->item != 4 && job->item != 8) || inner < 1 ||
+    if (job->load || (job->item != 2 && job->item != 4 && job->item != 8) || inner < 1 ||
         span->stride[0][inner] != job->item || span->stride[1][inner] < 8 * job->item ||
         span->shape[inner] < 8)
         return false;

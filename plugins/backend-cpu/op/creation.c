@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors given by a formula: arange, linspace, one_hot, eye, tril, triu. */
+ * Tensors given by a formula: arange, linspace, one_hot, eye, diag_embed, tril, triu. */
 #include <string.h>
 
 #include "base/span.h"
@@ -220,11 +220,38 @@ static tn_status run_eye(const tn_call *call)
     return status || n == 0 ? status : tn__copy_value(&diagonal, tn_scalar_int(1));
 }
 
+/* ---- diag_embed ------------------------------------------------------------------------------ */
+
+static tn_status run_diag_embed(const tn_call *call)
+{
+    const tn_diag_embed_options *o = call->options;
+    const tn_view *x = call->in[0], *y = call->out[0];
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], start;
+    int32_t rows = (int32_t)(o->dim1 < 0 ? o->dim1 + y->ndim : o->dim1);
+    int32_t columns = (int32_t)(o->dim2 < 0 ? o->dim2 + y->ndim : o->dim2), ndim = 0;
+    tn_view diagonal = *y;
+    tn_status status = tn__copy_zero(y);
+    for (int32_t d = 0; d < y->ndim; d++)
+        if (d != rows && d != columns) {
+            shape[ndim] = y->shape[d];
+            strides[ndim++] = y->strides[d];
+        }
+    shape[ndim] = x->ndim > 0 ? x->shape[x->ndim - 1] : 1;
+    strides[ndim++] = y->strides[rows] + y->strides[columns];
+    start = o->offset < 0 ? -o->offset * y->strides[rows] : o->offset * y->strides[columns];
+    diagonal.ndim = ndim;
+    diagonal.shape = shape;
+    diagonal.strides = strides;
+    diagonal.byte_offset += (uint64_t)(start * tn__view_item(y));
+    return status == TN_OK ? tn__copy_views(&diagonal, x) : status;
+}
+
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(arange, TN__REALS),
     TN__KERNEL(linspace, TN__FLOATS),
     TN__KERNEL_SUPPORTS(one_hot, TN_BIT(TN_I64), supports_one_hot),
     TN__KERNEL(eye, TN__REALS_BOOL),
+    TN__KERNEL(diag_embed, TN__REALS_BOOL),
     TN__KERNEL(tril, TN__REALS_BOOL),
     TN__KERNEL(triu, TN__REALS_BOOL),
 };

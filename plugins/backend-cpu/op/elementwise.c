@@ -76,14 +76,22 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 }
 
 /* Returns the loop that computes without buffers if all operands are float16 or all are bfloat16,
- * and contiguous or of stride 0. Returns NULL if they are not, or if `op` has no such loop. */
-static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, const struct tn__span *span)
+ * and contiguous or of stride 0 (or if they must not be converted), or if all are integers of one
+ * narrow dtype. Returns NULL if they are not, or if `op` has no such loop. */
+static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, bool compares,
+                                const struct tn__span *span)
 {
-    tn_dtype dtype = tn_view_dtype(call->out[0]);
-    int narrow = tn__float16_index(dtype);
-    for (int32_t k = 1; k < span->operands; k++)
-        narrow = tn_view_dtype(call->in[k - 1]) == dtype ? narrow : -1;
-    return narrow >= 0 && tn__float16_contiguous(span) ? tn__simd.float16->ew[op][narrow] : NULL;
+    tn_dtype dtype = tn_view_dtype(call->in[0]);
+    int narrow = tn__float16_index(dtype), whole = tn__integers_index(dtype);
+    if (!compares && tn_view_dtype(call->out[0]) != dtype)
+        return NULL;
+    if (span->operands > 2 && tn_view_dtype(call->in[1]) != dtype)
+        return NULL;
+    if (whole >= 0)
+        return tn__simd.integers->ew[op][whole];
+    if (narrow < 0 || compares || (op != TN__EW_nextafter && !tn__float16_contiguous(span)))
+        return NULL;
+    return tn__simd.float16->ew[op][narrow];
 }
 
 static TN_ATTR(noinline) tn_status
@@ -103,7 +111,7 @@ static TN_ATTR(noinline) tn_status
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);
-    tn__ew_loop *unbuffered = compares ? NULL : narrow_loop(call, op, &job.span);
+    tn__ew_loop *unbuffered = narrow_loop(call, op, compares, &job.span);
     if (unbuffered)
         job.loop = unbuffered;
     if (!compares && !unbuffered && dtype != tn__dtype_of_ct(ct))

@@ -41,12 +41,14 @@ tn_status tn__elementwise(const tn_call *call);
 tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t inputs,
                               const double *numbers);
 
-#define TN__ELEMENTWISE_KERNEL(op_, dtypes_, run_, ...)                                            \
+/* The result may be written over each of the inputs. */
+#define TN__ELEMENTWISE_KERNEL(op_, dtypes_, run_, which_, inputs_, fill_)                         \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
-                                .dtypes = dtypes_, .run = run_, .data = &(const struct tn__ew_row) \
+                                .dtypes = dtypes_, .run = run_, .inplace = (1 << (inputs_)) - 1,   \
+                                .data = &(const struct tn__ew_row)                                 \
         {                                                                                          \
-            __VA_ARGS__                                                                            \
+            which_, inputs_, fill_                                                                 \
         }                                                                                          \
     }
 #define TN__UNARY_KERNEL(op, dtypes, which)                                                        \
@@ -61,7 +63,7 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = tn__elementwise,  \
-                                .data = &(const struct tn__ew_row)                                 \
+                                .inplace = 1, .data = &(const struct tn__ew_row)                   \
         {                                                                                          \
             which, 1, fill_##op_                                                                   \
         }                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops that compute one element at a time, compiled once, not for each instruction set: division,
- * remainders and powers of integers, and functions of the C library. */
+ * Loops that compute one element at a time, compiled once, not for each instruction set: powers
+ * and common divisors of integers, and functions of the C library. */
 #include <math.h>
 
 #include "simd/simd.h"
@@ -30,27 +30,6 @@
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* Divides without undefined behaviour. The kernels fail before these loops run if an element of b
- * is 0; the result for b = 0 only keeps the loop defined. INT64_MIN / -1, which overflows, wraps
- * around to INT64_MIN. */
-static inline int64_t quotient_of(int64_t a, int64_t b)
-{
-    return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
-}
-static inline int64_t rest_of(int64_t a, int64_t b)
-{
-    return b == -1 || b == 0 ? 0 : a % b;
-}
-static inline int64_t floor_of(int64_t a, int64_t b)
-{
-    int64_t rest = rest_of(a, b);
-    return quotient_of(a, b) - (rest != 0 && (rest < 0) != (b < 0));
-}
-static inline int64_t remainder_of(int64_t a, int64_t b)
-{
-    int64_t rest = rest_of(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
 static inline int64_t power_of(int64_t a, int64_t b)
 {
     uint64_t y = 1, x = (uint64_t)a;
@@ -61,10 +40,6 @@ static inline int64_t power_of(int64_t a, int64_t b)
     return (int64_t)y;
 }
 typedef int64_t int64;
-BINARY(div_trunc_i64, int64, quotient_of(a, b))
-BINARY(div_floor_i64, int64, floor_of(a, b))
-BINARY(remainder_i64, int64, remainder_of(a, b))
-BINARY(fmod_i64, int64, rest_of(a, b))
 BINARY(pow_i64, int64, power_of(a, b))
 
 /* Euclid's algorithm on absolute values; that of INT64_MIN wraps around to itself. */
@@ -79,10 +54,13 @@ static inline int64_t divisor_of(int64_t a, int64_t b)
     return (int64_t)x;
 }
 BINARY(gcd_i64, int64, divisor_of(a, b))
-/* Bits that are shifted out are lost. The result is also right for narrower dtypes: after a shift
- * by their number of bits or more, the bits that are stored are 0 or the sign. */
-BINARY(shift_left_i64, int64, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a << b))
-BINARY(shift_right_i64, int64, b<0 || b> 63 ? (a < 0 ? -1 : 0) : a >> b)
+static inline int64_t multiple_of(int64_t a, int64_t b)
+{
+    int64_t divisor = divisor_of(a, b);
+    uint64_t y = divisor == 0 ? 0 : (uint64_t)(a / divisor) * (uint64_t)b;
+    return (int64_t)((int64_t)y < 0 ? 0 - y : y);
+}
+BINARY(lcm_i64, int64, multiple_of(a, b))
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
@@ -114,11 +92,6 @@ static inline double log_gamma(double x)
     int sign;
     return lgamma_r(x, &sign);
 }
-static inline float log_gammaf(float x)
-{
-    int sign;
-    return lgammaf_r(x, &sign);
-}
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
@@ -126,40 +99,25 @@ static inline float log_gammaf(float x)
  * suffix f. */
 /* clang-format off */
 #define F_LOOPS(T, s, f)                                                                           \
-    BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
     BINARY(xlogy_##s, T, a == 0 && b == b ? 0 : a * log##f(b))                                     \
     BINARY(logaddexp_##s, T, larger##f(a, b) + log1p##f(exp##f(-apart##f(a, b))))                  \
     BINARY(logaddexp2_##s, T,                                                                      \
            larger##f(a, b) + log1p##f(exp2##f(-apart##f(a, b))) * (T)(1 / LN_2))                   \
     UNARY(asinh_##s, T, asinh##f(a))                                                               \
-    UNARY(acosh_##s, T, acosh##f(a))                                                               \
-    UNARY(atanh_##s, T, atanh##f(a))                                                               \
-    UNARY(exp2_##s, T, exp2##f(a))                                                                 \
-    UNARY(lgamma_##s, T, log_gamma##f(a))
+    UNARY(acosh_##s, T, acosh##f(a))
 /* clang-format on */
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
+UNARY(lgamma_f64, double, log_gamma(a))
 
 #define FLOATS(name)                                                                               \
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
 tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
-    [TN__EW_div_trunc] = { [TN__I64] = div_trunc_i64 },
-    [TN__EW_div_floor] = { [TN__I64] = div_floor_i64 },
-    [TN__EW_remainder] = { [TN__I64] = remainder_i64 },
-    [TN__EW_fmod] = { [TN__I64] = fmod_i64 },
-    [TN__EW_pow] = { [TN__I64] = pow_i64 },
-    [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
-    [TN__EW_shift_left] = { [TN__I64] = shift_left_i64 },
-    [TN__EW_shift_right] = { [TN__I64] = shift_right_i64 },
-    [TN__EW_hypot] = FLOATS(hypot),
-    [TN__EW_asinh] = FLOATS(asinh),
-    [TN__EW_acosh] = FLOATS(acosh),
-    [TN__EW_atanh] = FLOATS(atanh),
-    [TN__EW_exp2] = FLOATS(exp2),
-    [TN__EW_lgamma] = FLOATS(lgamma),
-    [TN__EW_xlogy] = FLOATS(xlogy),
-    [TN__EW_logaddexp] = FLOATS(logaddexp),
+    [TN__EW_pow] = { [TN__I64] = pow_i64 },   [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
+    [TN__EW_lcm] = { [TN__I64] = lcm_i64 },   [TN__EW_asinh] = FLOATS(asinh),
+    [TN__EW_acosh] = FLOATS(acosh),           [TN__EW_lgamma] = { [TN__F64] = lgamma_f64 },
+    [TN__EW_xlogy] = FLOATS(xlogy),           [TN__EW_logaddexp] = FLOATS(logaddexp),
     [TN__EW_logaddexp2] = FLOATS(logaddexp2),
 };

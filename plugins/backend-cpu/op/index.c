@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather, index_select, scatter, scatter_add. If several elements are added to one place, they are
- * added in the order of the index, for any number of threads. */
+ * gather, index_select, scatter, scatter_add, take, put, index_fill. If several elements are added
+ * to one place, they are added in the order of the index, for any number of threads. */
 #include <string.h>
 
 #include "op/copy.h"
@@ -311,10 +311,156 @@ static tn_status run_scatter_add(const tn_call *call)
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
 }
 
+/* ---- take, put, index_fill ------------------------------------------------------------------- */
+
+#define TEMPLATE "op/index_flat_template.h"
+#include "base/for_sizes.h"
+
+/* All tensors are contiguous; `other` is the result of take or the source of put. */
+struct flat {
+    const tn_call *call;
+    int64_t size; /* elements of x */
+    const char *x;
+    const int64_t *index;
+    char *other;
+    int64_t item;
+    int64_t (*run)(int64_t n, int64_t size, const char *x, const int64_t *index, char *other);
+};
+
+static tn_status flat_part(void *user, int64_t begin, int64_t end)
+{
+    const struct flat *f = user;
+    int64_t done = begin + f->run(end - begin, f->size, f->x, f->index + begin,
+                                  f->other ? f->other + begin * f->item : NULL);
+    if (done == end)
+        return TN_OK;
+    int64_t at = f->index[done] + (f->index[done] < 0 ? f->size : 0);
+    return tn_fail(TN_ERR_INDEX,
+                   "%s: index %lld is out of bounds for dimension 0 with size %lld: 0 to %lld",
+                   f->call->op, (long long)at, (long long)f->size, (long long)f->size - 1);
+}
+
+/* As put, but only checks the indices. */
+static int64_t check_flat(int64_t n, int64_t size, const char *x, const int64_t *index, char *other)
+{
+    (void)x, (void)other;
+    for (int64_t i = 0; i < n; i++)
+        if ((uint64_t)(index[i] + (index[i] < 0 ? size : 0)) >= (uint64_t)size)
+            return i;
+    return n;
+}
+
+/* `x` is x of take or the source of put; results are always contiguous. */
+static bool supports_flat(const tn_call *call, const tn_view *x, char *reason, size_t size)
+{
+    if (tn__copy_index(tn__view_item(x)) >= 0 && tn__span_view_dense(x) &&
+        tn__span_view_dense(call->in[1]) && tn_view_dtype(call->in[1]) == TN_I64)
+        return true;
+    tn_snprint(reason, size, "expected contiguous tensors with elements of at most 8 bytes");
+    return false;
+}
+
+static bool supports_take(const tn_call *call, char *reason, size_t size)
+{
+    return supports_flat(call, call->in[0], reason, size);
+}
+
+static bool supports_put(const tn_call *call, char *reason, size_t size)
+{
+    if (!((const tn_put_options *)call->options)->accumulate && tn__span_view_dense(call->in[0]))
+        return supports_flat(call, call->in[2], reason, size);
+    tn_snprint(reason, size, "accumulate is True, or x is not contiguous");
+    return false;
+}
+
+static tn_status run_take(const tn_call *call)
+{
+    static int64_t (*const runs[4])(int64_t, int64_t, const char *, const int64_t *,
+                                    char *) = { take_1, take_2, take_4, take_8 };
+    const tn_view *x = call->in[0];
+    int64_t n = tn__span_view_count(call->in[1]), item = tn__view_item(x);
+    struct flat f = { .call = call,
+                      .size = tn__span_view_count(x),
+                      .x = tn__view_at(x),
+                      .index = (const int64_t *)(const void *)tn__view_at(call->in[1]),
+                      .other = tn__view_at(call->out[0]),
+                      .item = item,
+                      .run = runs[tn__copy_index(item)] };
+    return n <= GRAIN ? flat_part(&f, 0, n) : tn_parallel_for(n, GRAIN, flat_part, &f);
+}
+
+static tn_status run_put(const tn_call *call)
+{
+    static int64_t (*const runs[4])(int64_t, int64_t, const char *, const int64_t *,
+                                    char *) = { put_1, put_2, put_4, put_8 };
+    const tn_view *y = call->out[0];
+    int64_t n = tn__span_view_count(call->in[1]), item = tn__view_item(y);
+    struct flat f = { .call = call,
+                      .size = tn__span_view_count(y),
+                      .x = tn__view_at(y),
+                      .index = (const int64_t *)(const void *)tn__view_at(call->in[1]),
+                      .run = check_flat };
+    tn_status status = TN_OK;
+    if (tn__view_at(y) == tn__view_at(call->in[0])) /* nothing is written before an error */
+        status = flat_part(&f, 0, n);
+    else
+        status = tn__copy_views(y, call->in[0]);
+    f.other = tn__view_at(call->in[2]);
+    f.item = item;
+    f.run = runs[tn__copy_index(item)];
+    return status == TN_OK ? flat_part(&f, 0, n) : status;
+}
+
+static bool supports_index_fill(const tn_call *call, char *reason, size_t size)
+{
+    if (call->in[0]->ndim > 0 && call->in[1]->ndim == 1)
+        return true;
+    tn_snprint(reason, size, "expected x with dimensions and an index with one");
+    return false;
+}
+
+static tn_status run_index_fill(const tn_call *call)
+{
+    const tn_index_fill_options *o = call->options;
+    const tn_view *y = call->out[0], *index = call->in[1];
+    int32_t dim = (int32_t)(o->dim < 0 ? o->dim + y->ndim : o->dim);
+    int64_t size = y->shape[dim], shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    tn_view slice = *y;
+    tn_status status = TN_OK;
+    if (tn__view_at(y) != tn__view_at(call->in[0]))
+        status = tn__copy_views(y, call->in[0]);
+    for (int32_t d = 0, to = 0; d < y->ndim; d++)
+        if (d != dim) {
+            shape[to] = y->shape[d];
+            strides[to++] = y->strides[d];
+        }
+    slice.ndim--;
+    slice.shape = shape;
+    slice.strides = strides;
+    for (int pass = 0; pass < 2; pass++) /* nothing is written before an error */
+        for (int64_t i = 0; status == TN_OK && i < index->shape[0]; i++) {
+            int64_t at = tn__kernel_int(index, i);
+            at += at < 0 ? size : 0;
+            if ((uint64_t)at >= (uint64_t)size)
+                return tn_fail(TN_ERR_INDEX,
+                               "%s: index %lld is out of bounds for dimension %d with size %lld: 0 "
+                               "to %lld",
+                               call->op, (long long)at, dim, (long long)size, (long long)size - 1);
+            slice.byte_offset = y->byte_offset +
+                                (uint64_t)(at * y->strides[dim] * tn__view_item(y));
+            if (pass == 1)
+                status = tn__copy_value(&slice, o->value);
+        }
+    return status;
+}
+
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(gather, TN_MASK_ALL),
     TN__KERNEL(index_select, TN_MASK_ALL),
     TN__KERNEL(scatter, TN_MASK_ALL),
     TN__KERNEL(scatter_add, TN__REALS),
+    TN__KERNEL_SUPPORTS(take, TN_MASK_ALL, supports_take),
+    TN__KERNEL_SUPPORTS(put, TN_MASK_ALL, supports_put),
+    TN__KERNEL_SUPPORTS(index_fill, TN__REALS_BOOL, supports_index_fill),
 };
 TN__KERNEL_TABLE(index);

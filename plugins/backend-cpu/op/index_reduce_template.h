@@ -9,7 +9,7 @@ static void NAME(prod)(const void *user, char *x, char *other)
     (void)user;
     memcpy(&a, x, sizeof a);
     memcpy(&b, other, sizeof b);
-    a = PRODUCT(a, b);
+    a = ENCODE(PRODUCT(DECODE(a), DECODE(b)));
     memcpy(x, &a, sizeof a);
 }
 TN__INDEX_RUN(prod)
@@ -20,8 +20,10 @@ static void NAME(amax)(const void *user, char *x, char *other)
     (void)user;
     memcpy(&a, x, sizeof a);
     memcpy(&b, other, sizeof b);
-    most = a > b ? a : b; /* b if one of them is NaN; no branch, which would be guessed wrongly */
-    if (IS_NAN(a))
+    most = DECODE(a) > DECODE(b)
+               ? a
+               : b; /* b if one of them is NaN; no branch, which would be guessed wrongly */
+    if (IS_NAN(DECODE(a)))
         most = a;
     memcpy(x, &most, sizeof most);
 }
@@ -33,8 +35,8 @@ static void NAME(amin)(const void *user, char *x, char *other)
     (void)user;
     memcpy(&a, x, sizeof a);
     memcpy(&b, other, sizeof b);
-    least = a < b ? a : b;
-    if (IS_NAN(a))
+    least = DECODE(a) < DECODE(b) ? a : b;
+    if (IS_NAN(DECODE(a)))
         least = a;
     memcpy(x, &least, sizeof least);
 }
@@ -51,7 +53,7 @@ TN__INDEX_RUN(store)
 /* Stores 1, the first operand of a product. */
 static void NAME(one)(const void *user, char *x, char *other)
 {
-    const T one = 1;
+    const T one = ENCODE(1);
     (void)user, (void)other;
     memcpy(x, &one, sizeof one);
 }

@@ -16,7 +16,6 @@ enum {
     PIECES = 8,    /* maximum number of pieces */
     KEY = 53,      /* bits of a key */
     PLACE = 11,    /* 64 - KEY: bits that are left for the index next to a whole key */
-    BYTES = 256,   /* values of a byte */
     GRAIN = 16384  /* minimum number of keys to sort for one thread */
 };
 
@@ -69,45 +68,13 @@ static tn_status deal(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Sorts n numbers of `bits` bits: first a radix sort by the two highest bytes, then an insertion
- * sort, which is fast because few numbers share both bytes. */
-static void sort_bin(int64_t n, int bits, uint64_t *x, uint64_t *room)
-{
-    uint32_t high[BYTES] = { 0 }, low[BYTES] = { 0 }, h = 0, l = 0;
-    for (int64_t i = 0; i < n; i++) {
-        high[x[i] >> (bits - 8)]++;
-        low[x[i] >> (bits - 16) & (BYTES - 1)]++;
-    }
-    for (int b = 0; b < BYTES; b++) {
-        uint32_t many = high[b], few = low[b];
-        high[b] = h;
-        low[b] = l;
-        h += many;
-        l += few;
-    }
-    for (int64_t i = 0; i < n; i++)
-        room[low[x[i] >> (bits - 16) & (BYTES - 1)]++] = x[i];
-    for (int64_t i = 0; i < n; i++)
-        x[high[room[i] >> (bits - 8)]++] = room[i];
-    for (int64_t i = 1; i < n; i++) {
-        uint64_t one = x[i];
-        int64_t k = i;
-        for (; k > 0 && x[k - 1] > one; k--)
-            x[k] = x[k - 1];
-        x[k] = one;
-    }
-}
-
 static tn_status sort_bins(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
-    const uint64_t places = ((uint64_t)1 << job->place) - 1;
     for (int64_t b = begin; b < end; b++) {
         int64_t first = b > 0 ? job->ends[b - 1] : 0, n = job->ends[b] - first;
         uint64_t *x = job->dealt + first, *y = job->y + first;
-        sort_bin(n, KEY - job->bin + job->place, x, y);
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] & places;
+        tn__simd.random->sort_bin(n, KEY - job->bin + job->place, job->place, x, y);
     }
     return TN_OK;
 }

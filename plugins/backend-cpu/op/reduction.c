@@ -83,6 +83,24 @@ static tn_status run_sum(const tn_call *call)
     return status == TN_OK ? sum_complex(call->in[0], call->out[0], goes) : status;
 }
 
+/* Other dtypes are converted before they are added, which a decomposition does. */
+static bool supports_nansum(const tn_call *call, char *reason, size_t size)
+{
+    tn_dtype dtype = ((const tn_nansum_options *)call->options)->dtype;
+    if (dtype == TN_DTYPE_AUTO || dtype == tn_view_dtype(call->in[0]))
+        return true;
+    tn_snprint(reason, size, "dtype: expected that of x");
+    return false;
+}
+
+static tn_status run_nansum(const tn_call *call)
+{
+    struct tn__reduction r = { .what = TN__FOLD_SUM, .before = TN__NO_NAN };
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, ((const tn_nansum_options *)call->options)->dims, goes);
+    return status == TN_OK ? tn__reduction_strided(&r, call->in[0], call->out[0], goes) : status;
+}
+
 static double scaled(const struct tn__reduction *r, double value, double from)
 {
     (void)from;
@@ -332,6 +350,7 @@ static tn_status run_all(const tn_call *call)
 
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(sum, TN__NUMBERS_BOOL),
+    TN__KERNEL_SUPPORTS(nansum, TN__FLOATS, supports_nansum),
     TN__KERNEL(amax, TN__REALS_BOOL),
     TN__KERNEL(argmax, TN__REALS),
     TN__KERNEL(mean, TN__FLOATS),

@@ -23,6 +23,7 @@ enum tn__before {
     TN__EXP_FROM, /* e^(x - from) */
     TN__SIZE,     /* |x| */
     TN__POWER,    /* |x|^p */
+    TN__NO_NAN,   /* 0 if x is NaN, otherwise x */
     TN__TRUTH     /* 1 if x is not 0, otherwise 0 */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/span.h"
 #include "op/reduction.h"
+#include "op/reduction_prepare.h"
 #include "simd/simd.h"
 
 /* The combined elements, f for floats or i for integers. `at` is the index of the largest or
@@ -79,6 +80,18 @@ static void add_result(const struct job *job, struct extreme *all, const struct 
         *all = *more;
 }
 
+static double (*sum_f32(const struct job *job))(int64_t, const float *)
+{
+    return job->r->before == TN__NO_NAN ? tn__simd.reduction->nansum_f32
+                                        : tn__simd.reduction->sum_f32;
+}
+
+/* Returns whether the loops for contiguous elements need no change of the elements first. */
+static bool as_they_are(const struct job *job)
+{
+    return job->r->before == TN__AS_IT_IS || job->r->before == TN__NO_NAN;
+}
+
 /* Combines `all` with n contiguous numbers, the first of which has index `first`. */
 static void take_block(const struct job *job, int64_t n, const void *x, int64_t first,
                        struct extreme *all)
@@ -91,9 +104,10 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
     switch (what) {
     case TN__FOLD_SUM:
         if (job->ct == TN__F32)
-            out.f = tn__simd.reduction->sum_f32(n, x);
+            out.f = sum_f32(job)(n, x);
         else if (job->ct == TN__F64)
-            out.f = tn__simd.reduction->sum_f64(n, x);
+            out.f = job->r->before == TN__NO_NAN ? tn__simd.reduction->nansum_f64(n, x)
+                                                 : tn__simd.reduction->sum_f64(n, x);
         else
             out.i = tn__simd.reduction->sum_i64(n, x);
         add_result(job, all, &out);
@@ -127,50 +141,6 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
         all->at = first;
 }
 
-/* ---- changing elements before they are combined ---------------------------------------------- */
-
-#define TRUTHS(T)                                                                                  \
-    for (int64_t i = 0; i < n; i++)                                                                \
-    ((T *)to)[i] = ((const T *)x)[i] != 0
-
-/* Applies r->before to n contiguous numbers at x. Returns x if nothing is to be done; otherwise
- * writes the numbers to `to`, which may be x, and returns `to`. `from` is one number (step 0) or
- * n numbers. */
-static const void *prepare(const struct job *job, int64_t n, const void *x, const void *from,
-                           int64_t step, void *to)
-{
-    static const double none[3] = { 0, 0, 0 };
-    int64_t size = job->size;
-    enum tn__ct ct = job->ct;
-    switch (job->r->before) {
-    case TN__AS_IT_IS: return x;
-    case TN__APART:
-    case TN__EXP_FROM:
-        tn__loop_of(TN__EW_sub, ct)(n, to, size, x, size, from, step, none);
-        if (job->r->before == TN__EXP_FROM)
-            tn__loop_of(TN__EW_exp, ct)(n, to, size, to, size, to, size, none);
-        return to;
-    case TN__SIZE: tn__loop_of(TN__EW_abs, ct)(n, to, size, x, size, x, size, none); return to;
-    case TN__POWER: {
-        tn__ew_loop *power = tn__loop_of(TN__EW_pow, ct);
-        float p_f32 = (float)job->r->p;
-        const void *p = ct == TN__F32 ? (const void *)&p_f32 : &job->r->p;
-        tn__loop_of(TN__EW_abs, ct)(n, to, size, x, size, x, size, none);
-        power(n, to, size, to, size, p, 0, none);
-        return to;
-    }
-    case TN__TRUTH:
-        if (ct == TN__F32)
-            TRUTHS(float);
-        else if (ct == TN__F64)
-            TRUTHS(double);
-        else
-            TRUTHS(int64_t);
-        return to;
-    }
-    return x;
-}
-
 /* ---- one result at a time -------------------------------------------------------------------- */
 
 struct gather {
@@ -195,7 +165,7 @@ static void take_segment(const struct job *job, char *x, int64_t begin, int64_t 
     float from_f32 = (float)from;
     const void *apart = job->ct == TN__F32 ? (const void *)&from_f32 : &from;
     start(job, all);
-    if (in_a_row && job->r->before == TN__AS_IT_IS && job->r->what < TN__FOLD_ARGMAX) {
+    if (in_a_row && as_they_are(job) && job->r->what < TN__FOLD_ARGMAX) {
         take_block(job, end - begin, x + begin * job->item, begin, all);
         return;
     }
@@ -210,7 +180,7 @@ static void take_segment(const struct job *job, char *x, int64_t begin, int64_t 
             tn__span_walk(&span, at, stop, gather_run, &gather);
             here = numbers;
         }
-        here = prepare(job, stop - at, here, apart, 0, numbers);
+        here = tn__reduction_prepare(job->r, job->ct, stop - at, here, apart, 0, numbers);
         take_block(job, stop - at, here, at, all);
     }
 }
@@ -327,7 +297,7 @@ static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide
             const char *row = x + (at + i) * stride;
             char *here = numbers + i * line;
             job->load(wide, row, step, here);
-            prepare(job, wide, here, from, size, here);
+            tn__reduction_prepare(job->r, job->ct, wide, here, from, size, here);
             if (job->r->what == TN__FOLD_SQUARES)
                 tn__loop_of(TN__EW_mul, job->ct)(wide, here, size, here, size, here, size, none);
         }
@@ -427,7 +397,7 @@ static bool has_rows(const struct job *job)
 {
     const struct tn__span *gone = &job->gone;
     return job->columns == 0 && job->supers == 1 && job->super > 0 &&
-           (job->plain || job->super <= BLOCK) && job->r->before == TN__AS_IT_IS &&
+           (job->plain || job->super <= BLOCK) && as_they_are(job) &&
            job->r->what < TN__FOLD_ARGMAX &&
            (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
 }
@@ -445,15 +415,22 @@ static void fold_rows(const struct job *job, int64_t count, const char *row, int
                                        : what == TN__FOLD_MAX ? tn__simd.reduction->max[job->ct]
                                        : what == TN__FOLD_MIN ? tn__simd.reduction->min[job->ct]
                                                               : NULL;
+    int narrow = what == TN__FOLD_SQUARES && n <= BLOCK ? tn__float16_index(job->from) : -1;
+    float (*squares)(int64_t, const void *) = narrow >= 0 ? tn__simd.float16->squares[narrow]
+                                                          : NULL;
     for (int64_t k = 0; k < count; k++, row += step) {
         struct extreme all;
         const char *x = job->plain ? row : buffer;
+        if (squares) {
+            to[k].f = (double)squares(n, row);
+            continue;
+        }
         if (!job->plain)
             job->load(n, row, job->item, buffer);
         if (fold) {
             fold(n, x, &to[k]);
         } else if (what == TN__FOLD_SUM && job->ct == TN__F32) {
-            to[k].f = tn__simd.reduction->sum_f32(n, (const float *)(const void *)x);
+            to[k].f = sum_f32(job)(n, (const float *)(const void *)x);
         } else {
             start(job, &all);
             take_block(job, n, x, 0, &all);

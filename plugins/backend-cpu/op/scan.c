@@ -13,8 +13,9 @@
 
 struct job {
     struct tn__lines lines; /* view 0: y, 1: x */
-    tn__load *load;
-    tn__store *store;
+    tn__load *load, *load_f32;
+    tn__store *store, *store_f32;
+    bool narrow;                         /* float16 or bfloat16, `together` */
     bool whole, product, reverse, plain; /* plain: sums of float32 by sums_f32() */
     bool together;                       /* LINES contiguous lines at a time */
     struct tn__scan_pieces pieces;
@@ -107,20 +108,46 @@ enum { LINES = 8 };
 #define TEMPLATE "op/scan_template.h"
 #include "base/for_floats.h"
 
+/* Computes lines [line, line + lines), at most LINES. Lines of float16 and bfloat16 are converted
+ * to float32 in chunks. */
+static void scan_narrow_lines(const struct job *job, int64_t line, int64_t lines)
+{
+    float numbers[LINES][TN__CHUNK] = { { 0 } };
+    double state[LINES];
+    char *rows[LINES];
+    int64_t n = job->lines.length, step = job->reverse ? -1 : 1;
+    for (int64_t k = 0; k < LINES; k++) {
+        state[k] = job->product ? 1 : 0;
+        rows[k] = (char *)numbers[k];
+    }
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        int64_t at = 2 * (job->reverse ? n - done - count : done);
+        for (int64_t k = 0; k < lines; k++)
+            job->load_f32(count, tn__span_lines_at(&job->lines, 1, line + k) + at, 2, numbers[k]);
+        (job->product ? multiply_lines_f32 : add_lines_f32)(count, step, (const char *const *)rows,
+                                                            rows, state);
+        for (int64_t k = 0; k < lines; k++)
+            job->store_f32(count, numbers[k], tn__span_lines_at(&job->lines, 0, line + k) + at, 2);
+    }
+}
+
 /* Computes lines [line, line + LINES). */
 static void scan_lines(const struct job *job, int64_t line)
 {
     const char *x[LINES];
     char *y[LINES];
+    double state[LINES];
     int64_t n = job->lines.length, step = job->reverse ? -1 : 1;
     for (int64_t k = 0; k < LINES; k++) {
         y[k] = tn__span_lines_at(&job->lines, 0, line + k);
         x[k] = tn__span_lines_at(&job->lines, 1, line + k);
+        state[k] = job->product ? 1 : 0;
     }
     if (job->lines.step[0] == (int64_t)sizeof(float))
-        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y);
+        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y, state);
     else
-        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y);
+        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y, state);
 }
 
 /* ---- neighbouring lines of a strided dimension together -------------------------------------- */
@@ -164,6 +191,10 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         if (job->pieces.blocks > 0)
             scan_block(job, i);
+        else if (job->narrow)
+            scan_narrow_lines(job, i * LINES,
+                              job->lines.count - i * LINES < LINES ? job->lines.count - i * LINES
+                                                                   : LINES);
         else if (job->together && (i + 1) * LINES <= job->lines.count)
             scan_lines(job, i * LINES);
         else if (job->together)
@@ -180,6 +211,7 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     const tn_view *views[2] = { call->out[0], call->in[0] };
     tn_dtype to = tn_view_dtype(call->out[0]), from = tn_view_dtype(call->in[0]);
     struct job job = { .product = product, .reverse = reverse };
+    bool narrow = from == TN_F16 || from == TN_BF16;
     job.whole = (TN_MASK_FLOAT & TN_BIT(to)) == 0;
     enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
     job.load = tn__dtype_load(from, ct);
@@ -190,10 +222,13 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     if (lines->count == 0 || lines->length == 0)
         return TN_OK;
     job.pieces = tn__scan_pieces_of(lines);
-    if (job.pieces.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64) &&
+    if (job.pieces.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64 || narrow) &&
         lines->count >= LINES && lines->step[0] == tn__view_item(views[0]) &&
         lines->step[1] == lines->step[0]) {
         job.together = true;
+        job.narrow = narrow;
+        job.load_f32 = tn__dtype_load(from, TN__F32);
+        job.store_f32 = tn__dtype_store(TN__F32, to);
         job.plain = false; /* sums_f32() adds in another order than scan_lines() */
         job.pieces.count = (lines->count + LINES - 1) / LINES;
         job.pieces.size = lines->length * LINES;

@@ -14,11 +14,11 @@ enum kind { LARGEST, SMALLEST, LOG_SUM };
 
 struct job {
     struct tn__lines lines; /* view 0: y, 1: x, 2: the indices; absent for LOG_SUM */
-    tn__load *load;
-    tn__store *store;
+    tn__load *load, *load_f32;
+    tn__store *store, *store_f32;
     enum kind kind;
     bool whole;
-    int64_t item; /* the size of an element that `line` computes; 0: it does not */
+    int64_t item; /* the size of an element of lines that run_contiguous computes; 0: it does not */
     struct tn__scan_pieces pieces;
 };
 
@@ -132,6 +132,28 @@ static char *places_at(const struct job *job, int64_t line)
     return job->kind != LOG_SUM ? tn__span_lines_at(&job->lines, 2, line) : NULL;
 }
 
+/* A contiguous line of float16 or bfloat16 is converted in chunks. */
+static void run_contiguous(const struct job *job, int64_t n, const char *x, char *y,
+                           int64_t *places)
+{
+    bool up = job->kind == LARGEST;
+    float best_f32 = -INFINITY, numbers[TN__CHUNK];
+    double best_f64 = -(double)INFINITY;
+    int64_t place = 0;
+    if (job->item == 8)
+        line_f64(n, up, (const double *)(const void *)x, (double *)(void *)y, places, 0, &best_f64,
+                 &place);
+    else if (job->item == 4)
+        line_f32(n, up, (const float *)(const void *)x, (float *)(void *)y, places, 0, &best_f32,
+                 &place);
+    for (int64_t at = 0; job->item == 2 && at < n; at += TN__CHUNK) {
+        int64_t count = n - at < TN__CHUNK ? n - at : TN__CHUNK;
+        job->load_f32(count, x + 2 * at, 2, numbers);
+        line_f32(count, up, numbers, numbers, places + at, at, &best_f32, &place);
+        job->store_f32(count, numbers, y + 2 * at, 2);
+    }
+}
+
 static void run_line(const struct job *job, int64_t line)
 {
     const struct tn__lines *lines = &job->lines;
@@ -141,12 +163,7 @@ static void run_line(const struct job *job, int64_t line)
     struct state state;
     struct piece piece; /* not initialized: its buffers would cost more than a short line */
     if (job->item > 0 && sy == job->item && sx == job->item && sp == 8) {
-        if (job->item == 4)
-            line_f32(n, job->kind == LARGEST, (const float *)(const void *)x, (float *)(void *)y,
-                     (int64_t *)(void *)places);
-        else
-            line_f64(n, job->kind == LARGEST, (const double *)(const void *)x, (double *)(void *)y,
-                     (int64_t *)(void *)places);
+        run_contiguous(job, n, x, y, (int64_t *)(void *)places);
         return;
     }
     piece.inc = 0;
@@ -200,8 +217,10 @@ static tn_status run(const tn_call *call, int64_t dim, enum kind kind)
     struct job job = { .kind = kind };
     job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
     enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
-    if (kind != LOG_SUM && (dtype == TN_F32 || dtype == TN_F64))
-        job.item = dtype == TN_F32 ? 4 : 8;
+    if (kind != LOG_SUM && !job.whole)
+        job.item = tn__view_item(views[1]) >= 2 ? tn__view_item(views[1]) : 0;
+    job.load_f32 = tn__dtype_load(dtype, TN__F32);
+    job.store_f32 = tn__dtype_store(TN__F32, dtype);
     job.load = tn__dtype_load(dtype, ct);
     job.store = tn__dtype_store(ct, dtype);
     tn__span_lines_make(&job.lines, 3, views, dim);

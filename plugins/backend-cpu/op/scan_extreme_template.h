@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * cummax (`up`) or cummin of n contiguous elements of type T, float or double. A block without a
- * new extreme, which is the usual one, is only filled. */
+ * cummax (`up`) or cummin of n contiguous elements of type T, float or double, the first of which
+ * has index `first`; y may be x. A block without a new extreme, which is the usual one, is only
+ * filled. *before is the extreme of the preceding elements, times -1 for cummin, and *where its
+ * index. */
 
-static void NAME(line)(int64_t n, bool up, const T *x, T *y, int64_t *places)
+static void NAME(line)(int64_t n, bool up, const T *x, T *y, int64_t *places, int64_t first,
+                       T *before, int64_t *where)
 {
     const T sign = up ? 1 : -1;
-    T best = -(T)INFINITY;
-    int64_t place = 0;
+    T best = *before;
+    int64_t place = *where;
     for (int64_t i = 0, end; i < n; i = end) {
         int above = 0;
         end = i + BLOCK < n ? i + BLOCK : n;
@@ -20,10 +23,12 @@ static void NAME(line)(int64_t n, bool up, const T *x, T *y, int64_t *places)
         for (int64_t k = i; above != 0 && k < end; k++) {
             if (sign * x[k] >= best || x[k] != x[k]) {
                 best = sign * x[k];
-                place = k;
+                place = first + k;
             }
             y[k] = sign * best;
             places[k] = place;
         }
     }
+    *before = best;
+    *where = place;
 }

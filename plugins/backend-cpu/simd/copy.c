@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops that copy elements unchanged (fill, reverse, gather), and bitwise operations on bytes. */
+ * Loops that copy elements unchanged (fill, reverse, gather), signs, and bitwise operations on
+ * bytes. */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -8,7 +9,8 @@
 /* A vector of 64 bytes, unaligned. The compiler divides it for narrower instruction sets. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* ---- fill, reverse, gather ------------------------------------------------------------------- */
+/* ---- fill, reverse, gather, signs
+ * ------------------------------------------------------------------- */
 
 #define TEMPLATE "simd/copy_template.h"
 #include "base/for_sizes.h"
@@ -59,6 +61,7 @@ BITS(bits_flip, ((((a & SEVEN) + SEVEN) | a) >> 7 & ONES) ^ ONES, a == 0)
 const struct tn__simd_copy TN__SIMD_TABLE(copy) = {
     .fill = { fill_1, fill_2, fill_4, fill_8 },
     .reverse = { reverse_1, reverse_2, reverse_4, reverse_8 },
+    .signs = { signs_1, signs_2, signs_4, signs_8 },
     .gather = { gather_1, gather_2, gather_4, gather_8 },
     .bits = { bits_and, bits_or, bits_xor, bits_not, bits_flip },
 };

@@ -23,3 +23,9 @@ static void NAME(gather)(int64_t n, char *to, const char *from, const int64_t *a
     const T *x = (const T *)(const void *)from;
     TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x[at[i]];
 }
+
+static void NAME(signs)(int64_t n, char *y, const char *from)
+{
+    const T *x = (const T *)(const void *)from;
+    TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = (char)(x[i] >> (8 * sizeof(T) - 1));
+}

@@ -56,7 +56,7 @@ UNARY(clamp, NAME(bounded)(a, p, q))
 
 /* ---- three operands -------------------------------------------------------------------------- */
 
-/* Returns a limited to at least b, then to at most c; NaN if a or b is NaN. NaN is tested
+/* Returns min(max(a, b), c); NaN if a or b is NaN. NaN is tested
  * separately at the end, because compilers turn a chain of choices into branches and do not
  * vectorize it. */
 TN__INTO_LOOPS T NAME(within)(T a, T b, T c)

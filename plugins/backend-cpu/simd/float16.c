@@ -26,6 +26,21 @@ static inline uint16_t sum_of_f16(uint16_t a, uint16_t b)
 #endif
 }
 
+#define NAME(x) x##_f16
+#define U uint16_t
+#define S int16_t
+#define INFINITE 0x7c00
+#define QUIET 0x7e00
+#include "simd/special_template.h"
+#undef NAME
+#define NAME(x) x##_bf16
+#define U uint16_t
+#define S int16_t
+#define INFINITE 0x7f80
+#define QUIET 0x7fc0
+#include "simd/special_template.h"
+#undef NAME
+
 #define T uint16_t
 #define NAME(x) x##_u16
 static inline uint16_t number_u16(double p)
@@ -36,6 +51,9 @@ static inline uint16_t number_u16(double p)
 /* clang-format off */
 UNARY(neg, a ^ 0x8000)
 UNARY(abs, a & 0x7fff)
+BINARY(copysign, (a & 0x7fff) | (b & 0x8000))
+BINARY(nextafter_f16, next_f16(a, b))
+BINARY(nextafter_bf16, next_bf16(a, b))
 /* clang-format on */
 #ifndef __AVX512BW__
 /* clang-format off */
@@ -208,6 +226,8 @@ const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
     .ew = {
         [TN__EW_neg] = { neg_u16, neg_u16 },
         [TN__EW_abs] = { abs_u16, abs_u16 },
+        [TN__EW_copysign] = { copysign_u16, copysign_u16 },
+        [TN__EW_nextafter] = { nextafter_f16_u16, nextafter_bf16_u16 },
 #ifdef __AVX512BW__
         [TN__EW_add] = PAIR(sum),
         [TN__EW_sub] = PAIR(difference),
@@ -228,6 +248,7 @@ const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
     },
 #ifdef __AVX512BW__
     .add = PAIR(sum),
+    .squares = PAIR(squares),
     .ternary = { TN__TERNARIES(TERNARY_ROW) },
 #else
     .add = { add_halves, add_bf16_u16 },

@@ -60,6 +60,24 @@ static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t strid
     }
 }
 
+static float NAME(squares)(int64_t n, const void *from)
+{
+    const char *x = from;
+    lanes sum[4] = { { 0 } };
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        for (int k = 0; k < 4; k++) {
+            lanes v = NAME(load)(x + 2 * (i + k * LANES));
+            sum[k] += v * v;
+        }
+    for (int k = 0; i < n; i += LANES, k++) {
+        int64_t left = n - i;
+        lanes v = NAME(some)((__mmask16)(left >= LANES ? 0xffff : (1 << left) - 1), x + 2 * i);
+        sum[k] += v * v;
+    }
+    return _mm512_reduce_add_ps((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
 /* clang-format off */
 BINARY16(sum, a + b)
 BINARY16(difference, a - b)

@@ -11,7 +11,7 @@ static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t ste
                                              int64_t rounds, int64_t jump, int64_t b_jump,
                                              int64_t last)
 {
-    enum { W = TILE_BYTES / (int)sizeof(T) };
+    enum { W = TILE_BYTES / (int)sizeof(T), LINE = 64 / (int)sizeof(T), AHEAD = 16 };
     NAME(tile_v) acc[ROWS][VECTORS] = { { { 0 } } };
     for (; rounds > 0; rounds--, a += jump, b += b_jump) {
         int64_t k = 0;

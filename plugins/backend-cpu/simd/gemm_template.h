@@ -37,8 +37,18 @@ static void NAME(axpy4)(int64_t n, const T *a, const T *x, int64_t step, T *y)
 {
     const T a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
     const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
-    TN__IVDEP for (int64_t i = 0; i < n; i++)
-        y[i] = (y[i] + a0 * x[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
+    int64_t i = 0;
+    /* Long rows come from memory: they are asked for this many elements ahead. */
+    enum { AHEAD = 1024 / sizeof(T), LINE = 64 / sizeof(T) };
+    for (; i + 2 * AHEAD <= n; i += LINE) {
+        __builtin_prefetch(x + i + AHEAD);
+        __builtin_prefetch(x1 + i + AHEAD);
+        __builtin_prefetch(x2 + i + AHEAD);
+        __builtin_prefetch(x3 + i + AHEAD);
+        TN__IVDEP for (int64_t j = i; j < i + LINE; j++)
+            y[j] = (y[j] + a0 * x[j] + a1 * x1[j]) + (a2 * x2[j] + a3 * x3[j]);
+    }
+    TN__IVDEP for (; i < n; i++) y[i] = (y[i] + a0 * x[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
 }
 
 static void NAME(weigh_rows)(int64_t n, int64_t count, const void *const *x, void *const *w,

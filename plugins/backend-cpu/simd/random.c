@@ -92,9 +92,76 @@ static void normal_f64(const struct tn__philox *g, uint64_t first, int64_t n, do
     random_loop_f64(g, first, n, p0, p1, y, 4, normal_formula_f64);
 }
 
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+typedef int64_t lanes __attribute__((vector_size(64), aligned(8), may_alias));
+enum { VALUES = 256, WIDTH = 8, FEW = 16 }; /* of a byte; numbers of `lanes`; of a small group */
+
+static void sort_many(int64_t n, uint64_t *x)
+{
+    for (int64_t i = 1; i < n; i++) {
+        uint64_t one = x[i];
+        int64_t k = i;
+        for (; k > 0 && x[k - 1] > one; k--)
+            x[k] = x[k - 1];
+        x[k] = one;
+    }
+}
+
+/* Writes the lowest bits of n numbers, at most FEW, in the order of the numbers: the position of a
+ * number is the count of the smaller ones. There is no branch that depends on the numbers. */
+TN__INTO_LOOPS void sort_few(int64_t n, const uint64_t *x, uint64_t places, uint64_t *y)
+{
+    for (int64_t at = 0; at < n; at += WIDTH) {
+        const lanes top = { INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN,
+                            INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN };
+        const lanes here = *(const lanes *)(const void *)(x + at) ^ top; /* compared with signs */
+        lanes position = { 0 };
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t other = (int64_t)(x[j] ^ (uint64_t)1 << 63);
+            position -= here > other;
+        }
+        for (int64_t k = 0; k < WIDTH && at + k < n; k++)
+            y[position[k]] = x[at + k] & places;
+    }
+}
+
+/* Deals the numbers into groups by their highest byte, which have few numbers each. */
+static void sort_bin(int64_t n, int bits, int place, uint64_t *x, uint64_t *y)
+{
+    const uint64_t places = ((uint64_t)1 << place) - 1;
+    uint32_t ends[VALUES] = { 0 }, at = 0;
+    for (int64_t i = 0; i < n; i++)
+        ends[x[i] >> (bits - 8)]++;
+    for (int b = 0; b < VALUES; b++) {
+        uint32_t many = ends[b];
+        ends[b] = at;
+        at += many;
+    }
+    for (int64_t i = 0; i < n; i++)
+        y[ends[x[i] >> (bits - 8)]++] = x[i];
+    for (int64_t b = 0, first = 0; b < VALUES; first = ends[b++]) {
+        int64_t many = ends[b] - first;
+        uint64_t group[FEW];
+        if (many > FEW) {
+            sort_many(many, y + first);
+            for (int64_t i = 0; i < many; i++)
+                y[first + i] &= places;
+        } else if (first + FEW <= n) {
+            memcpy(group, y + first, sizeof group);
+            sort_few(many, group, places, y + first);
+        } else {
+            memset(group, 0, sizeof group);
+            memcpy(group, y + first, (size_t)many * sizeof *y);
+            sort_few(many, group, places, y + first);
+        }
+    }
+}
+
 const struct tn__simd_random TN__SIMD_TABLE(random) = {
     .uniform_f32 = uniform_f32,
     .uniform_f64 = uniform_f64,
     .normal_f32 = normal_f32,
     .normal_f64 = normal_f64,
+    .sort_bin = sort_bin,
 };

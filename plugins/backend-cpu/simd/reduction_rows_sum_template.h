@@ -31,3 +31,26 @@ static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t strid
     }
 }
 #undef ROW
+
+/* Adds rows that may be anywhere, a block of columns at a time, which stays in registers. */
+static void NAME(add_rows)(int64_t rows, int64_t n, const void *const *x, void *to)
+{
+    enum { COLUMNS = 128 / sizeof(T) };
+    T *all = to;
+    int64_t at = 0;
+    for (; at + COLUMNS <= n; at += COLUMNS) {
+        T sum[COLUMNS];
+        for (int j = 0; j < COLUMNS; j++)
+            sum[j] = all[at + j];
+        for (int64_t i = 0; i < rows; i++) {
+            const T *row = (const T *)x[i] + at;
+            for (int j = 0; j < COLUMNS; j++)
+                sum[j] += row[j];
+        }
+        for (int j = 0; j < COLUMNS; j++)
+            all[at + j] = sum[j];
+    }
+    for (; at < n; at++)
+        for (int64_t i = 0; i < rows; i++)
+            all[at] += ((const T *)x[i])[at];
+}

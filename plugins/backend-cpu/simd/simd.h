@@ -17,8 +17,8 @@
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(norm, set) X(optimizer, set) X(pool, set) X(random, set) X(reduction, set)      \
-    X(rnn, set) X(softmax, set) X(winograd, set)
+    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pairs, set) X(pool_max, set)    \
+    X(random, set) X(reduction, set) X(rnn, set) X(softmax, set) X(special, set) X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
@@ -65,6 +65,8 @@ struct tn__simd_copy {
     void (*reverse[4])(int64_t n, char *to, const char *last);
     /* to[i] = from[index[i]] */
     void (*gather[4])(int64_t n, char *to, const char *from, const int64_t *index);
+    /* y[i] = the highest bit of element i */
+    void (*signs[4])(int64_t n, char *y, const char *x);
     void (*bits[TN__BITS_NOT_BOOL + 1])(int64_t bytes, char *y, const char *a, const char *b);
 };
 /* Returns the index of the function for elements of `item` bytes in the arrays above; -1 if there
@@ -92,6 +94,21 @@ struct tn__simd_elementwise {
 struct tn__simd_functions {
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
 };
+/* special.c: series of many terms, which are computed for groups of elements. */
+struct tn__simd_special {
+    tn__ew_loop *ew[TN__EW_COUNT][TN__F64 + 1];
+};
+/* integers.c */
+enum { TN__INTEGERS_I64 = 4, TN__INTEGERS_COUNT };
+struct tn__simd_integers {
+    /* Loops whose operands and result have one dtype, or for comparisons whose operands have it. */
+    tn__ew_loop *ew[TN__EW_COUNT][TN__INTEGERS_COUNT];
+};
+/* Returns the index of a dtype in the array above; -1 if its elements are converted to int64. */
+static inline int tn__integers_index(tn_dtype dtype)
+{
+    return dtype == TN_U8 ? 0 : dtype == TN_I8 ? 1 : dtype == TN_I16 ? 2 : dtype == TN_I32 ? 3 : -1;
+}
 /* Complex numbers; compiled once, not for each instruction set. */
 extern tn__ew_loop *const tn__complex_loops[TN__EW_COUNT][2];
 /* Operations that wider vectors do not make faster; compiled once. */
@@ -103,8 +120,33 @@ static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
     tn__ew_loop *loop = tn__simd.elementwise->ew[op][ct];
     if (!loop)
         loop = tn__simd.functions->ew[op][ct];
+    if (!loop && ct <= TN__F64)
+        loop = tn__simd.special->ew[op][ct];
+    if (!loop && ct == TN__I64)
+        loop = tn__simd.integers->ew[op][TN__INTEGERS_I64];
     return loop ? loop : tn__scalar_loops[op][ct];
 }
+
+/* ---- pairs.c: two elementwise operations in one loop ----------------------------------------- */
+
+/* sub_from is only the second of a pair: its other operand minus the result of the first. */
+enum tn__pair {
+    TN__PAIR_mul,
+    TN__PAIR_add,
+    TN__PAIR_sub,
+    TN__PAIR_mul_scalar,
+    TN__PAIR_add_scalar,
+    TN__PAIR_relu,
+    TN__PAIR_sub_from,
+    TN__PAIR_COUNT
+};
+/* y = second(first(a, b), c) for contiguous elements; y may be equal to an operand. p and q are the
+ * numbers of the operations. */
+typedef void tn__pair_loop(int64_t n, float *y, const float *a, const float *b, const float *c,
+                           float p, float q);
+struct tn__simd_pairs {
+    tn__pair_loop *of[TN__PAIR_COUNT][TN__PAIR_COUNT]; /* NULL: none */
+};
 
 /* ---- fft.c: Fourier transforms, with fused multiply-adds if the instruction set has them --------
  */
@@ -172,6 +214,8 @@ struct tn__simd_float16 {
     /* Adds the sums of n columns to `all`. Sums of 32 rows are accumulated in float32, then added
      * in float64. Rows are `stride` bytes apart. */
     void (*rows_sum[2])(int64_t rows, int64_t n, const char *x, int64_t stride, double *all);
+    /* Returns the sum of the squares of n contiguous elements, n <= 4096. NULL: convert first. */
+    float (*squares[2])(int64_t n, const void *x);
     /* Adds the elements of `other` to the elements of x that a run of indices selects, in order.
      * Returns the number of elements added: fewer than n if the next index is out of bounds. */
     tn__index_run_function *add_at[2];
@@ -294,11 +338,11 @@ struct tn__simd_optimizer {
     void (*unscale[TN__F64 + 1])(int64_t n, double by, void *x, double *out);
 };
 
-/* ---- pool.c: maxima with their indices ------------------------------------------------------- */
+/* ---- pool_max.c: maxima with their indices --------------------------------------------------- */
 
 /* [0]: float32, with indices of int32; [1]: float64, with indices of int64. Of equal elements the
  * one with the smaller index is the maximum; NaN is larger than any number. */
-struct tn__simd_pool {
+struct tn__simd_pool_max {
     /* best[i] = x[i], with index `at`. `next` instead takes the larger of both; `at` must be larger
      * than the indices before. */
     void (*first[2])(int64_t n, const void *x, int64_t at, void *best, void *place);
@@ -329,6 +373,9 @@ struct tn__simd_random {
                        float *y);
     void (*normal_f64)(const struct tn__philox *g, uint64_t first, int64_t n, double mean,
                        double std, double *y);
+    /* Sorts n numbers of `bits` bits, and writes the lowest `place` bits of each to y. The numbers
+     * differ, their highest bits are distributed evenly, and y and x are overwritten. */
+    void (*sort_bin)(int64_t n, int bits, int place, uint64_t *x, uint64_t *y);
 };
 
 /* ---- reduction.c ----------------------------------------------------------------------------- */
@@ -343,6 +390,11 @@ struct tn__simd_reduction {
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
     int64_t (*sum_i64)(int64_t n, const int64_t *x);
+    /* The same of the elements that are not NaN, with 0 in the place of NaN. */
+    double (*nansum_f32)(int64_t n, const float *x);
+    double (*nansum_f64)(int64_t n, const double *x);
+    /* Adds rows of n contiguous numbers, one after the other, to the numbers `to`. */
+    void (*add_rows[TN__F64 + 1])(int64_t rows, int64_t n, const void *const *x, void *to);
     /* Compute the largest element, the smallest element, or the product of n contiguous elements, n
      * >= 1. If an element is NaN, so is the result. */
     void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);

@@ -15,7 +15,7 @@ TN_BEGIN_DECLS
  * failure on error. [null-through] */
 TN_ATTR(unused) static inline int tn_equality_of(tn_tensor *mask)
 {
-    tn_tensor *all = mask != NULL ? tn_all(mask, NULL) : NULL;
+    tn_tensor *all = mask != NULL ? tn_all(mask) : NULL;
     double value = all != NULL ? tn_tensor_item(all) : -1.0;
 
     return value == 1.0 ? 1 : value == 0.0 ? 0 : -1;
@@ -48,16 +48,13 @@ TN_ATTR(unused) static inline int tn_equal(tn_tensor *a, tn_tensor *b)
 TN_ATTR(unused)
 static inline int tn_allclose(tn_tensor *a, tn_tensor *b, double rtol, double atol)
 {
-    tn_isclose_options o = TN_ISCLOSE_OPTIONS;
     uint64_t scope;
     int close;
 
     if (a == NULL || b == NULL)
         return -1;
-    o.rtol = rtol;
-    o.atol = atol;
     scope = tn_scope_begin();
-    close = tn_equality_of(tn_isclose(a, b, &o));
+    close = tn_equality_of(tn_isclose(a, b, rtol, atol));
     tn_scope_end(scope);
     return close;
 }

@@ -43,10 +43,10 @@ static inline tn_status tn_fold_batch_norm(const tn_folding *f, tn_tensor **weig
         shape[d] = 1;
     shape[f->channel] = tn_tensor_size(f->variance, 0);
     *weight = tn_cast(tn_mul(f->weight, tn_view_to(scale, wide)), dtype);
-    shift = f->bias != TN_NONE ? tn_sub(f->bias, f->mean, NULL) : tn_neg(f->mean);
+    shift = f->bias != TN_NONE ? tn_sub(f->bias, f->mean) : tn_neg(f->mean);
     shift = tn_mul(shift, scale);
     if (f->beta != TN_NONE)
-        shift = tn_add(shift, f->beta, NULL);
+        shift = tn_add(shift, f->beta);
     *bias = tn_cast(shift, dtype);
     return *weight != NULL && *bias != NULL ? TN_OK : tn_error_last_code();
 }

@@ -68,13 +68,11 @@ static inline tn_tensor **tn_module_parameter_array(tn_module *module, int64_t *
 TN_ATTR(unused)
 static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t count, double p)
 {
-    tn_total_norm_options options = TN_TOTAL_NORM_OPTIONS;
     tn_tensor **list = (tn_tensor **)tn_malloc((size_t)(count > 0 ? count : 1) * sizeof *list);
     tn_tensor *total = NULL;
     int64_t found = 0;
     bool good = list != NULL;
 
-    options.p = p;
     tn_grad_begin(false);
     for (int64_t i = 0; i < count && good; i++) {
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);
@@ -85,7 +83,7 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
         if (gradient != NULL && found > 0 &&
             tn_tensor_device(gradient) != tn_tensor_device(list[0])) {
             /* Copy only the norm of a gradient on another device. */
-            gradient = tn_total_norm(&gradient, 1, &options);
+            gradient = tn_total_norm(&gradient, 1, p);
             if (gradient != NULL)
                 gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
                                           tn_tensor_dtype(list[0]), tn_tensor_device(list[0]));
@@ -98,7 +96,7 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
     if (good && found == 0)
         total = tn_tensor_full(TN_SCALAR_SHAPE, 0.0, TN_DTYPE_AUTO, NULL);
     else if (good)
-        total = tn_total_norm(list, found, &options);
+        total = tn_total_norm(list, found, p);
     tn_grad_end();
     tn_free(list);
     return total;
@@ -129,9 +127,8 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
             p);
     tn_grad_begin(false);
     if (status == TN_OK) {
-        tn_clamp_options most = TN_CLAMP_OPTIONS;
-        most.max = TN_SCALAR(1.0);
-        scale = tn_clamp(tn_mul_scalar(tn_reciprocal(tn_add_scalar(total, 1e-6)), max_norm), &most);
+        scale = tn_clamp(tn_mul_scalar(tn_reciprocal(tn_add_scalar(total, 1e-6)), max_norm),
+                         tn_scalar_none(), 1.0);
     }
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *gradient = tn_tensor_grad(parameters[i]), *scaled = NULL;
@@ -156,15 +153,12 @@ TN_ATTR(unused)
 static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t count,
                                            double value)
 {
-    tn_clamp_options range = TN_CLAMP_OPTIONS;
     tn_status status = TN_OK;
 
-    range.min = TN_SCALAR(-value);
-    range.max = TN_SCALAR(value);
     tn_grad_begin(false);
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);
-        if (gradient != TN_NONE && tn_clamp_(gradient, &range) == NULL)
+        if (gradient != TN_NONE && tn_clamp_(gradient, -value, value) == NULL)
             status = tn_error_last_code();
     }
     tn_grad_end();

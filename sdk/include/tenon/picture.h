@@ -109,7 +109,6 @@ static inline unsigned char *tn_picture_pixels(tn_tensor *x, int64_t shape[4])
 {
     const int32_t ndim = tn_tensor_ndim(x);
     const tn_dtype dtype = tn_tensor_dtype(x);
-    tn_clamp_options range = TN_CLAMP_OPTIONS;
     unsigned char *pixels;
     size_t bytes;
 
@@ -125,10 +124,8 @@ static inline unsigned char *tn_picture_pixels(tn_tensor *x, int64_t shape[4])
         return NULL;
     }
     if (dtype != TN_U8) {
-        range.min = TN_SCALAR(0);
-        range.max = TN_SCALAR(255);
         x = tn_add_scalar(tn_mul_scalar(tn_cast(x, TN_F32), TN_SCALAR(255)), TN_SCALAR(0.5));
-        x = tn_cast(tn_clamp(x, &range), TN_U8);
+        x = tn_cast(tn_clamp(x, 0, 255), TN_U8);
     }
     pixels = x != NULL ? (unsigned char *)tn_malloc(bytes) : NULL;
     if (pixels != NULL && tn_tensor_copy_out(x, pixels, bytes) != TN_OK) {

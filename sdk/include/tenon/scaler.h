@@ -151,10 +151,8 @@ static inline tn_status tn_grad_scaler_pass(const tn_optimizer *optimizer, doubl
                                             tn_tensor **list, bool *found_inf)
 {
     int64_t count = tn_optimizer_count(optimizer), left = 0;
-    tn_unscale_options options = TN_UNSCALE_OPTIONS;
     tn_status status = TN_OK;
 
-    options.factor = factor;
     for (int64_t i = 0; i < count; i++) {
         tn_tensor *gradient = tn_grad_scaler_gradient(optimizer, i);
         if (gradient != NULL && tn_tensor_dtype(gradient) == TN_F16)
@@ -174,7 +172,7 @@ static inline tn_status tn_grad_scaler_pass(const tn_optimizer *optimizer, doubl
             list[i] = list[same];
             list[same++] = gradient;
         }
-        status = tn_unscale(found, list, same, &options);
+        status = tn_unscale(found, list, same, factor);
         if (status == TN_OK)
             *found_inf |= tn_tensor_item(found) != 0;
         if (status == TN_OK && tn_failed())

@@ -299,5 +299,13 @@ TN_API tn_tensor *tn_state_get(const tn_state *state, const char *name);
  * are the same. Fails with TN_ERR_KEY if there is none. [owned] */
 TN_API tn_state *tn_state_part(const tn_state *state, const char *prefix);
 
+/* Returns a new, empty list of names. [owned] */
+TN_API tn_names *tn_names_new(void);
+/* Frees a list that tn_names_new or tn_module_names returned. [null-ok: names] */
+TN_API void tn_names_drop(tn_names *names);
+/* Returns the dotted paths of everything that tn_module_walk would visit, in its order, as a new
+ * list: tn_module_names(net, TN_SLOT_PARAMETER, NULL). [owned] [null-ok: options] */
+TN_API tn_names *tn_module_names(tn_module *module, uint32_t kinds, const tn_walk_options *options);
+
 TN_END_DECLS
 #endif

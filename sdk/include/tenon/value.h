@@ -51,6 +51,13 @@ static inline tn_ints tn_no_ints(void)
 /* The shape of a tensor without dimensions. As the value of an option: "not given". */
 #define TN_SCALAR_SHAPE tn_no_ints()
 
+/* A list of integers that is not given: the value None of an option. */
+static inline tn_ints tn_none_ints(void)
+{
+    tn_ints row = { NULL, -1 };
+    return row;
+}
+
 /* ---- numbers of any kind --------------------------------------------------------------------- */
 
 typedef uint32_t tn_scalar_kind;
@@ -232,27 +239,17 @@ static inline tn_scalar tn_scalar_c99(double _Complex number)
     } of = { number };
     return tn_scalar_complex(of.part[0], of.part[1]);
 }
+/* clang-format off */
 /* A macro, because only _Generic can select by the type of a number. */
 #define TN_SCALAR(number)                                                                          \
-    _Generic((number), tn_scalar                                                                   \
-             : tn_scalar_same, bool                                                                \
-             : tn_scalar_bool, char                                                                \
-             : tn_scalar_int, signed char                                                          \
-             : tn_scalar_int, unsigned char                                                        \
-             : tn_scalar_int, short                                                                \
-             : tn_scalar_int, unsigned short                                                       \
-             : tn_scalar_int, int                                                                  \
-             : tn_scalar_int, unsigned                                                             \
-             : tn_scalar_int, long                                                                 \
-             : tn_scalar_int, long long                                                            \
-             : tn_scalar_int, unsigned long                                                        \
-             : tn_scalar_uint, unsigned long long                                                  \
-             : tn_scalar_uint, float                                                               \
-             : tn_scalar_float, double                                                             \
-             : tn_scalar_float, long double                                                        \
-             : tn_scalar_float, float _Complex                                                     \
-             : tn_scalar_c99, double _Complex                                                      \
-             : tn_scalar_c99)(number)
+    _Generic((number), tn_scalar: tn_scalar_same, bool: tn_scalar_bool, char: tn_scalar_int,       \
+        signed char: tn_scalar_int, unsigned char: tn_scalar_int, short: tn_scalar_int,            \
+        unsigned short: tn_scalar_int, int: tn_scalar_int, unsigned: tn_scalar_int,                \
+        long: tn_scalar_int, long long: tn_scalar_int, unsigned long: tn_scalar_uint,              \
+        unsigned long long: tn_scalar_uint, float: tn_scalar_float, double: tn_scalar_float,       \
+        long double: tn_scalar_float, float _Complex: tn_scalar_c99,                               \
+        double _Complex: tn_scalar_c99)(number)
+/* clang-format on */
 #define TN_SCALAR_INIT_NONE                                                                        \
     {                                                                                              \
         0, 0,                                                                                      \
@@ -332,6 +329,17 @@ typedef struct tn_floats {
     const double *at;
     int64_t count;
 } tn_floats;
+
+static inline tn_floats tn_no_floats(void)
+{
+    tn_floats row = { NULL, 0 };
+    return row;
+}
+static inline tn_floats tn_none_floats(void)
+{
+    tn_floats row = { NULL, -1 };
+    return row;
+}
 
 enum {
     TN_OPTION_REQUIRED = 1, /* the option has no default and must be given */
@@ -552,6 +560,15 @@ static inline tn_value tn_value_bytes(const void *bytes, uint32_t count)
     value.as.s = (const char *)bytes;
     return value;
 }
+
+/* Adds several tensors at the end of a pack, as positional values: TN_NONE is None. If memory runs
+ * out, the values before stay. [array: tensors n] */
+TN_API tn_status tn_pack_add_tensors(tn_pack *pack, tn_tensor *const *tensors, int64_t n);
+/* The inverse: `tensors` gets the first `n` tensors of a pack, those within tuples, lists and
+ * dictionaries in their order, TN_NONE for None. They stay valid when the pack is dropped. A pack
+ * with fewer tensors, or with another value among them, is an error; then all are NULL. [scoped]
+ * [array: tensors n] */
+TN_API tn_status tn_pack_take(const tn_pack *pack, tn_tensor **tensors, int64_t n);
 
 TN_END_DECLS
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations with options or parameters. Layers of operators with one input and without options
- * are generated from the schema (its lines `layer`). */
+ * Activations with options or parameters. A layer of one operator without options needs no code: a
+ * line `layer Name` in the block of the operator in sdk/operators/activation.ops makes it. */
 #include "layers.h"
 #include <math.h>
 
@@ -96,20 +96,18 @@ static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char 
     {                                                                                              \
         return numbers_repr(self, out, size, first, second);                                       \
     }
-/* Defines ID_forward, which calls the operator with these options. */
+/* Defines ID_forward, which calls the operator with these options, in its order. */
 #define FORWARD(op, ...)                                                                           \
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct activation *s = tn_module_data(self);                                         \
-        tn_##op##_options o = { .size = sizeof o, __VA_ARGS__ };                                   \
-        return tn_##op(x, &o);                                                                     \
+        return tn_##op(x, __VA_ARGS__);                                                            \
     }
 #define FORWARD_INPLACE(op, ...)                                                                   \
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct activation *s = tn_module_data(self);                                         \
-        tn_##op##_options o = { .size = sizeof o, __VA_ARGS__ };                                   \
-        return s->inplace ? tn_##op##_(x, &o) : tn_##op(x, &o);                                    \
+        return s->inplace ? tn_##op##_(x, __VA_ARGS__) : tn_##op(x, __VA_ARGS__);                  \
     }
 #define ACTIVATION(id, name_, help_)                                                               \
     LAYER(id, name_, .help = help_, .options = id##_table, .data_size = sizeof(struct activation), \
@@ -118,34 +116,34 @@ static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char 
 static const tn_option leaky_relu_table[] = {
     NUMBER("negative_slope", a, "0.01", "slope for negative inputs", 0), INPLACE, TN_OPTION_END
 };
-FORWARD_INPLACE(leaky_relu, .negative_slope = s->a)
+FORWARD_INPLACE(leaky_relu, s->a)
 REPR(leaky_relu, "negative_slope", NULL)
 ACTIVATION(leaky_relu, "LeakyReLU", "y = x > 0 ? x : negative_slope x");
 
 static const tn_option elu_table[] = {
     NUMBER("alpha", a, "1.0", "y approaches -alpha for negative x", 0), INPLACE, TN_OPTION_END
 };
-FORWARD_INPLACE(elu, .alpha = s->a)
+FORWARD_INPLACE(elu, s->a)
 REPR(elu, "alpha", NULL)
 ACTIVATION(elu, "ELU", "y = x > 0 ? x : alpha (e^x - 1)");
 
 static const tn_option celu_table[] = {
     NUMBER("alpha", a, "1.0", "y approaches -alpha for negative x", 0), INPLACE, TN_OPTION_END
 };
-FORWARD_INPLACE(celu, .alpha = s->a)
+FORWARD_INPLACE(celu, s->a)
 REPR(celu, "alpha", NULL)
 ACTIVATION(celu, "CELU", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))");
 
 static const tn_option softshrink_table[] = { NUMBER("lambd", a, "0.5", "threshold", 0),
                                               TN_OPTION_END };
-FORWARD(softshrink, .lambd = s->a)
+FORWARD(softshrink, s->a)
 REPR(softshrink, NULL, NULL)
 ACTIVATION(softshrink, "Softshrink", "y = x shrunk towards 0 by lambd");
 
 static const tn_option hardshrink_table[] = {
     NUMBER("lambd", a, "0.5", "threshold; smaller inputs become 0", 0), TN_OPTION_END
 };
-FORWARD(hardshrink, .lambd = s->a)
+FORWARD(hardshrink, s->a)
 REPR(hardshrink, NULL, NULL)
 ACTIVATION(hardshrink, "Hardshrink", "y = |x| > lambd ? x : 0");
 
@@ -153,14 +151,14 @@ static const tn_option softplus_table[] = {
     NUMBER("beta", a, "1.0", "sharpness of the bend", 0),
     NUMBER("threshold", b, "20.0", "above this, the function is linear", 0), TN_OPTION_END
 };
-FORWARD(softplus, .beta = s->a, .threshold = s->b)
+FORWARD(softplus, s->a, s->b)
 REPR(softplus, "beta", "threshold")
 ACTIVATION(softplus, "Softplus", "y = log(1 + e^(beta x)) / beta");
 
 static const tn_option hardtanh_table[] = { NUMBER("min_val", a, "-1.0", "the smallest value", 0),
                                             NUMBER("max_val", b, "1.0", "the largest value", 0),
                                             INPLACE, TN_OPTION_END };
-FORWARD_INPLACE(hardtanh, .min_val = s->a, .max_val = s->b)
+FORWARD_INPLACE(hardtanh, s->a, s->b)
 REPR(hardtanh, "min_val", "max_val")
 ACTIVATION(hardtanh, "Hardtanh", "y = min(max(x, min_val), max_val)");
 
@@ -186,10 +184,8 @@ static const tn_option glu_table[] = { DIM("-1", 0), TN_OPTION_END };
 static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
 {
     const struct activation *s = tn_module_data(self);
-    tn_glu_options o = TN_GLU_OPTIONS;
 
-    o.dim = s->dim;
-    return tn_glu(x, &o);
+    return tn_glu(x, s->dim);
 }
 
 LAYER(glu, "GLU", .help = "y = a * sigmoid(b), where a and b are the halves of x along dim",
@@ -205,10 +201,8 @@ static const tn_option gelu_table[] = { TN_OPTION_ROW(struct activation, approxi
 static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
 {
     const struct activation *s = tn_module_data(self);
-    tn_gelu_options o = TN_GELU_OPTIONS;
 
-    o.approximate = s->approximate;
-    return tn_gelu(x, &o);
+    return tn_gelu(x, s->approximate);
 }
 
 static const char *gelu_pointwise(tn_module *self)
@@ -313,18 +307,15 @@ static tn_status rrelu_build(tn_module *self)
 static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)
 {
     const struct rrelu *s = tn_module_data(self);
-    tn_rrelu_options drawn = TN_RRELU_OPTIONS;
     tn_leaky_relu_options o = TN_LEAKY_RELU_OPTIONS;
     tn_tensor *y;
 
     if (!tn_module_is_training(self)) {
         o.negative_slope = (s->lower + s->upper) / 2;
-        return s->inplace ? tn_leaky_relu_(x, &o) : tn_leaky_relu(x, &o);
+        return s->inplace ? tn_leaky_relu_(x, o.negative_slope)
+                          : tn_leaky_relu(x, o.negative_slope);
     }
-    drawn.lower = s->lower;
-    drawn.upper = s->upper;
-    drawn.training = true;
-    y = tn_rrelu(x, &drawn);
+    y = tn_rrelu(x, s->lower, s->upper, true);
     return s->inplace && y != NULL ? tn_copy_(x, y) : y;
 }
 

@@ -8,7 +8,7 @@ enum { BLOCK = 8 };
 
 typedef int32_t index_f32;
 typedef int64_t index_f64;
-#define TEMPLATE "simd/pool_template.h"
+#define TEMPLATE "simd/pool_max_template.h"
 #include "base/for_floats.h"
 
 #define POOL(member)                                                                               \
@@ -16,7 +16,7 @@ typedef int64_t index_f64;
         member##_f32, member##_f64                                                                 \
     }
 
-const struct tn__simd_pool TN__SIMD_TABLE(pool) = {
+const struct tn__simd_pool_max TN__SIMD_TABLE(pool_max) = {
     .first = POOL(first),
     .next = POOL(next),
     .flatten = POOL(flatten),

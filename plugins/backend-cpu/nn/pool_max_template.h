@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling of planes, and of rows of windows with the channels last, for type T. */
+ * max_pool of planes, and of rows of windows with the channels last, for type T. Its gradient is in
+ * pool_grad_template.h.
+ */
 
 /* ---- planes: one image, one channel ---------------------------------------------------------- */
 
@@ -31,60 +33,12 @@ static tn_status NAME(max)(const struct pool *p, void *image, void *result, int6
     return TN_OK;
 }
 
-static tn_status NAME(avg)(const struct pool *p, void *image, void *result, int64_t *where)
-{
-    const T *x = image;
-    T *y = result;
-    (void)where;
-    EACH_WINDOW
-    {
-        T sum = 0;
-        EACH_MEMBER sum += x[IN_IMAGE];
-        y[PLACE(p->result_step)] = sum / (T)share_of(p, at);
-    }
-    return TN_OK;
-}
-
-static tn_status NAME(avg_grad)(const struct pool *p, void *image, void *result, int64_t *where)
-{
-    T *gx = image;
-    const T *gy = result;
-    (void)where;
-    EACH_WINDOW
-    {
-        T each = gy[PLACE(p->result_step)] / (T)share_of(p, at);
-        EACH_MEMBER gx[IN_IMAGE] += each;
-    }
-    return TN_OK;
-}
-
-static tn_status NAME(max_grad)(const struct pool *p, void *image, void *result, int64_t *where)
-{
-    T *gx = image;
-    const T *gy = result;
-    int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;
-    bool even = is_even(p);
-    EACH_WINDOW
-    {
-        int64_t place = where[PLACE(p->places_step)];
-        if (place < 0 || place >= most)
-            return out_of_range(place, most);
-        if (even)
-            gx[place * p->image_step[2]] += gy[PLACE(p->result_step)];
-        else
-            gx[place / plane * p->image_step[0] +
-               place / p->size[2] % p->size[1] * p->image_step[1] +
-               place % p->size[2] * p->image_step[2]] += gy[PLACE(p->result_step)];
-    }
-    return TN_OK;
-}
-
 /* ---- channels last --------------------------------------------------------------------------- */
 
-static tn_status NAME(side_max_rows)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(max_rows_channels_last)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;
-    const struct tn__simd_pool *loops = tn__simd.pool;
+    const struct tn__simd_pool_max *loops = tn__simd.pool_max;
     int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];
     T best[WIDE];
     NAME(index) place[WIDE];
@@ -177,7 +131,7 @@ static void NAME(line_window)(const struct NAME(line) * line, const struct pool 
 static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p, int64_t *at,
                            const T *x, T *y, int64_t *where)
 {
-    const struct tn__simd_pool *loops = tn__simd.pool;
+    const struct tn__simd_pool_max *loops = tn__simd.pool_max;
     int64_t low[DIMS], high[DIMS], first[DIMS], channels = line->channels;
     int64_t gap = p->dilation[2], reach = (p->kernel[2] - 1) * gap, stride = p->stride[2];
     int64_t begin = (p->padding[2] + stride - 1) / stride, end = p->size[2] - 1 - reach;
@@ -236,8 +190,8 @@ static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p,
     }
 }
 
-/* As side_max_rows, for few channels. */
-static tn_status NAME(side_max_few)(void *user, int64_t begin, int64_t end)
+/* As max_rows_channels_last, for few channels. */
+static tn_status NAME(max_few_channels_last)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;
     const int64_t lines = p->count[0] * p->count[1];
@@ -255,7 +209,7 @@ static tn_status NAME(side_max_few)(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* As side_max_few, for planes whose rows are contiguous, in the image, the result and the
+/* As max_few_channels_last, for planes whose rows are contiguous, in the image, the result and the
  * indices. */
 static tn_status NAME(max_planes)(void *user, int64_t begin, int64_t end)
 {
@@ -271,94 +225,4 @@ static tn_status NAME(max_planes)(void *user, int64_t begin, int64_t end)
     if (status == TN_OK)
         tn__scratch_give(line.best);
     return status;
-}
-
-/* Adds gy to gx at the indices of the maxima. A piece is WIDE channels of one image. */
-static tn_status NAME(side_max_grad)(void *user, int64_t begin, int64_t end)
-{
-    const struct pool *p = user;
-    int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
-    int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;
-    bool even = is_even(p);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;
-        T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;
-        const T *gy = (const T *)(const void *)tn__view_at(p->result) +
-                      i / blocks * p->result->strides[0] + c;
-        const int64_t *where = (const int64_t *)(const void *)tn__view_at(p->places) +
-                               i / blocks * p->places->strides[0] + c;
-        EACH_WINDOW
-        for (int64_t k = 0; k < n; k++) {
-            int64_t place = where[PLACE(p->places_step) + k];
-            if (place < 0 || place >= most)
-                return out_of_range(place, most);
-            int64_t to = even ? place * p->image_step[2]
-                              : place / plane * p->image_step[0] +
-                                    place / p->size[2] % p->size[1] * p->image_step[1] +
-                                    place % p->size[2] * p->image_step[2];
-            gx[to + k] += gy[PLACE(p->result_step) + k];
-        }
-    }
-    return TN_OK;
-}
-
-/* The averages of rows of windows, as side_max_rows. */
-static tn_status NAME(side_avg_rows)(void *user, int64_t begin, int64_t end)
-{
-    const struct pool *p = user;
-    int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];
-    for (int64_t line = begin; line < end; line++) {
-        int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };
-        const T *x = (const T *)(const void *)tn__view_at(p->image) +
-                     line / lines * p->image->strides[0];
-        T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];
-        for (; at[2] < p->count[2]; at[2]++) {
-            const T share = (T)share_of(p, at);
-            for (int64_t c = 0; c < channels; c += WIDE) {
-                int64_t n = channels - c < WIDE ? channels - c : WIDE;
-                T sum[WIDE], *to = y + PLACE(p->result_step) + c;
-                memset(sum, 0, (size_t)n * sizeof(T));
-                EACH_MEMBER
-                {
-                    const T *from = x + IN_IMAGE + c;
-                    TN__IVDEP
-                    for (int64_t k = 0; k < n; k++)
-                        sum[k] += from[k];
-                }
-                TN__IVDEP
-                for (int64_t k = 0; k < n; k++)
-                    to[k] = sum[k] / share;
-            }
-        }
-    }
-    return TN_OK;
-}
-
-/* Adds the shares of gy to gx. A piece is WIDE channels of one image. */
-static tn_status NAME(side_avg_grad)(void *user, int64_t begin, int64_t end)
-{
-    const struct pool *p = user;
-    int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;
-        T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;
-        const T *gy = (const T *)(const void *)tn__view_at(p->result) +
-                      i / blocks * p->result->strides[0] + c;
-        EACH_WINDOW
-        {
-            const T share = (T)share_of(p, at), *from = gy + PLACE(p->result_step);
-            T each[WIDE];
-            TN__IVDEP
-            for (int64_t k = 0; k < n; k++)
-                each[k] = from[k] / share;
-            EACH_MEMBER
-            {
-                T *to = gx + IN_IMAGE;
-                TN__IVDEP
-                for (int64_t k = 0; k < n; k++)
-                    to[k] += each[k];
-            }
-        }
-    }
-    return TN_OK;
 }

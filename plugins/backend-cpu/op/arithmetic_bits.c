@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operators on the parts of floats: signbit, nextafter, frexp; and lcm, which is for int64 only, as
+ * products of narrower integers wrap around before the sign is removed. */
+#include "op/elementwise.h"
+#include "simd/simd.h"
+
+enum { GRAIN = 32768 };
+
+struct job {
+    struct tn__span span;
+    int64_t size; /* bytes of an element; the sign bit is the highest bit of the last byte */
+    enum tn__ct ct;
+    tn__load *load;
+    tn__store *store;
+};
+
+static tn_status run_in_parts(struct job *job, tn_status (*part)(void *, int64_t, int64_t))
+{
+    return job->span.count <= GRAIN ? part(job, 0, job->span.count)
+                                    : tn_parallel_for(job->span.count, GRAIN, part, job);
+}
+
+/* ---- signbit --------------------------------------------------------------------------------- */
+
+static void signs(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    const char *last = at[1] + job->size - 1;
+    if (stride[0] == 1 && stride[1] == job->size && tn__copy_index(job->size) >= 0) {
+        tn__simd.copy->signs[tn__copy_index(job->size)](n, at[0], at[1]);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        at[0][i * stride[0]] = (char)((unsigned char)last[i * stride[1]] >> 7);
+}
+
+static tn_status signs_part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, signs, job);
+    return TN_OK;
+}
+
+static tn_status run_signbit(const tn_call *call)
+{
+    const tn_view *views[2] = { call->out[0], call->in[0] };
+    struct job job = { .size = tn__view_item(views[1]) };
+    tn__span_make(&job.span, 2, views, false);
+    return run_in_parts(&job, signs_part);
+}
+
+/* ---- frexp ----------------------------------------------------------------------------------- */
+
+/* Splits x into a mantissa from 1/2 to 1, with the sign of x, and an exponent. Those of 0, infinity
+ * and NaN are x and 0. */
+static inline float split_f32(float x, int32_t *exponent)
+{
+    bool tiny = x > -0x1p-126f && x < 0x1p-126f;
+    float in = tiny ? x * 0x1p25f : x, mantissa;
+    uint32_t bits;
+    memcpy(&bits, &in, sizeof bits);
+    int32_t field = (int32_t)(bits >> 23 & 0xff);
+    bool odd = x == 0 || field == 0xff;
+    bits = (bits & 0x807fffffu) | 0x3f000000u;
+    memcpy(&mantissa, &bits, sizeof bits);
+    *exponent = odd ? 0 : field - 126 - (tiny ? 25 : 0);
+    return odd ? x : mantissa;
+}
+
+static inline double split_f64(double x, int32_t *exponent)
+{
+    bool tiny = x > -0x1p-1022 && x < 0x1p-1022;
+    double in = tiny ? x * 0x1p54 : x, mantissa;
+    uint64_t bits;
+    memcpy(&bits, &in, sizeof bits);
+    int32_t field = (int32_t)(bits >> 52 & 0x7ff);
+    bool odd = x == 0 || field == 0x7ff;
+    bits = (bits & 0x800fffffffffffffu) | 0x3fe0000000000000u;
+    memcpy(&mantissa, &bits, sizeof bits);
+    *exponent = odd ? 0 : field - 1022 - (tiny ? 54 : 0);
+    return odd ? x : mantissa;
+}
+
+static void splits(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    union {
+        float f32[TN__CHUNK];
+        double f64[TN__CHUNK];
+    } x;
+    int32_t exponents[TN__CHUNK];
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        char *to = at[1] + done * stride[1];
+        job->load(count, at[2] + done * stride[2], stride[2], &x);
+        for (int64_t i = 0; job->ct == TN__F32 && i < count; i++)
+            x.f32[i] = split_f32(x.f32[i], &exponents[i]);
+        for (int64_t i = 0; job->ct != TN__F32 && i < count; i++)
+            x.f64[i] = split_f64(x.f64[i], &exponents[i]);
+        job->store(count, &x, at[0] + done * stride[0], stride[0]);
+        for (int64_t i = 0; i < count; i++)
+            memcpy(to + i * stride[1], &exponents[i], sizeof *exponents);
+    }
+}
+
+static tn_status splits_part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, splits, job);
+    return TN_OK;
+}
+
+static tn_status run_frexp(const tn_call *call)
+{
+    const tn_view *views[3] = { call->out[0], call->out[1], call->in[0] };
+    tn_dtype dtype = tn_view_dtype(call->in[0]);
+    struct job job = { .ct = tn__dtype_ct(dtype) };
+    job.load = tn__dtype_load(dtype, job.ct);
+    job.store = tn__dtype_store(job.ct, dtype);
+    tn__span_make(&job.span, 3, views, false);
+    return run_in_parts(&job, splits_part);
+}
+
+/* ---- nextafter ------------------------------------------------------------------------------- */
+
+/* The next number is one of the dtype, so the loops must not convert. */
+static bool supports_nextafter(const tn_call *call, char *reason, size_t size)
+{
+    if (tn_view_dtype(call->in[0]) == tn_view_dtype(call->in[1]))
+        return true;
+    tn_snprint(reason, size, "expected inputs of one dtype");
+    return false;
+}
+
+static tn_status run_nextafter(const tn_call *call)
+{
+    return tn__elementwise_run(call, TN__EW_nextafter, 2, NULL);
+}
+
+static const tn_kernel_def kernels[] = {
+    TN__KERNEL(signbit, TN__FLOATS),
+    TN__KERNEL(frexp, TN__FLOATS),
+    TN__KERNEL_SUPPORTS(nextafter, TN__FLOATS, supports_nextafter),
+    TN__BINARY_KERNEL(lcm, TN_BIT(TN_I64), TN__EW_lcm),
+};
+TN__KERNEL_TABLE(arithmetic_bits);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Special functions. Series of many terms are computed in float64, a term at a time for a group of
+ * numbers, which the compiler turns into vectors. Each number is computed alone, so that results
+ * do not depend on how numbers are divided into groups. */
+#include "math/float64.h"
+#include "math/float64_trig.h"
+#include "simd/elementwise.h"
+
+#define PI 3.14159265358979323846
+enum { GROUP = 32 };
+
+/* ---- neighbours ------------------------------------------------------------------------------ */
+
+#define NAME(x) x##_f32
+#define U uint32_t
+#define S int32_t
+#define INFINITE 0x7f800000u
+#define QUIET 0x7fc00000u
+#include "simd/special_template.h"
+#undef NAME
+#define NAME(x) x##_f64
+#define U uint64_t
+#define S int64_t
+#define INFINITE 0x7ff0000000000000u
+#define QUIET 0x7ff8000000000000u
+#include "simd/special_template.h"
+#undef NAME
+
+#define T float
+#define NAME(x) x##_f32
+/* clang-format off */
+BINARY(nextafter, tn__of_bits_f32(next_f32(tn__bits_f32(a), tn__bits_f32(b))))
+/* clang-format on */
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+/* clang-format off */
+BINARY(nextafter, tn__of_bits_f64(next_f64(tn__bits_f64(a), tn__bits_f64(b))))
+/* clang-format on */
+#undef T
+#undef NAME
+
+/* ---- exponentials and logarithms ------------------------------------------------------------- */
+
+/* ln(x / (1 - x)) of x limited to [p, q]; a NaN limit has no effect. */
+TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
+{
+    float low = x < p ? p : x, in = low > q ? q : low;
+    return tn__log_f32(in / (1 - in));
+}
+TN__INTO_LOOPS double log_odds_f64(double x, double p, double q)
+{
+    double low = x < p ? p : x, in = low > q ? q : low;
+    return tn__log64(in / (1 - in));
+}
+
+/* 2^x = 2^n e^(f ln 2) with the integer n next to x, so that |f| <= 1/2; ln 2 has two parts. */
+TN__INTO_LOOPS double power_of_2(double x)
+{
+    double low = x < -1076.0 ? -1076.0 : x, in = low > 1025.0 ? 1025.0 : low, rest;
+    double shifted = in + (0x1.8p52 + 2046), f = in - (shifted - (0x1.8p52 + 2046));
+    double r = tn__product64(f, 0x1.62e42fefa39efp-1, &rest);
+    rest = TN__MA64(f, 0x1.abc9e3b39803fp-56, rest);
+    return tn__scaled64(1 + (r + tn__exp64_tail(r, rest)), tn__bits_f64(shifted));
+}
+
+/* The sides are multiplied by a power of 2 first, so that no square overflows or loses digits. An
+ * infinite side counts more than NaN. */
+TN__INTO_LOOPS double length(double a, double b)
+{
+    double p = __builtin_fabs(a), q = __builtin_fabs(b), most = p > q ? p : q;
+    double scale = most > 0x1p500 ? 0x1p-600 : most < 0x1p-400 ? 0x1p600 : 1;
+    double back = most > 0x1p500 ? 0x1p600 : most < 0x1p-400 ? 0x1p-600 : 1;
+    double y = __builtin_sqrt(TN__MA64(p * scale, p * scale, q * scale * (q * scale))) * back;
+    return (p > TN__LARGEST_F64) | (q > TN__LARGEST_F64) ? TN__INFINITY_F64 : y;
+}
+
+/* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
+TN__INTO_LOOPS double atanh_of(double x)
+{
+    double size = __builtin_fabs(x), y = 0.5 * tn__log1p_64(2 * size / (1 - size));
+    return __builtin_copysign(y, x);
+}
+
+#define T float
+#define NAME(x) x##_f32
+/* clang-format off */
+UNARY(logit, log_odds_f32(a, p, q))
+/* clang-format on */
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+/* clang-format off */
+UNARY(logit, log_odds_f64(a, p, q))
+UNARY(exp2, power_of_2(a))
+UNARY(atanh, atanh_of(a))
+BINARY(hypot, length(a, b))
+/* clang-format on */
+#undef T
+#undef NAME
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* Computes y of a group of numbers. */
+typedef void of_group(const double *x, double *y);
+
+TN__INTO_LOOPS void in_groups(int64_t n, char *y, int64_t sy, const char *a, int64_t sa,
+                              bool single, of_group *of)
+{
+    for (int64_t at = 0; at < n; at += GROUP) {
+        int64_t count = n - at < GROUP ? n - at : GROUP;
+        double in[GROUP], out[GROUP];
+        for (int64_t i = 0; i < count; i++) {
+            const void *from = a + (at + i) * sa;
+            in[i] = single ? (double)*(const float *)from : *(const double *)from;
+        }
+        for (int64_t i = count; i < GROUP; i++)
+            in[i] = 1;
+        of(in, out);
+        for (int64_t i = 0; i < count; i++) {
+            void *to = y + (at + i) * sy;
+            if (single)
+                *(float *)to = (float)out[i];
+            else
+                *(double *)to = out[i];
+        }
+    }
+}
+
+#define GROUPS(name, of, s, single)                                                                \
+    static void name##_##s(TN__LOOP_PARAMETERS)                                                    \
+    {                                                                                              \
+        (void)b, (void)sb, (void)param;                                                            \
+        in_groups(n, y, sy, a, sa, single, of);                                                    \
+    }
+
+/* ---- modified Bessel functions i0 and i1 ----------------------------------------------------- */
+
+/* Up to MIDDLE the power series is used, in which no terms cancel, and above it the asymptotic
+ * series, whose smallest term is e^(-2 MIDDLE). */
+#define MIDDLE 20.0
+enum { POWER_TERMS = 48, ASYMPTOTIC_TERMS = 24 };
+
+/* e^x / sqrt(2 pi x) times the sum over k of the products of ((2i - 1)^2 - 4 order^2) / (8 i x), i
+ * from 1 to k. Multiplies by e^(x / 2) twice, because e^x overflows before the result does. */
+static void bessel_above(const double *x, double *y, int order)
+{
+    double inverse[GROUP], sum[GROUP];
+    for (int j = 0; j < GROUP; j++) {
+        inverse[j] = 1 / (x[j] > MIDDLE ? x[j] : MIDDLE);
+        sum[j] = 1;
+    }
+    for (int k = ASYMPTOTIC_TERMS; k >= 1; k--) {
+        const double factor = ((2.0 * k - 1) * (2.0 * k - 1) - 4.0 * (double)(order * order)) /
+                              (8.0 * k);
+        for (int j = 0; j < GROUP; j++)
+            sum[j] = TN__MA64(inverse[j] * sum[j], factor, 1);
+    }
+    for (int j = 0; j < GROUP; j++) {
+        double size = x[j] > MIDDLE ? x[j] : MIDDLE, half = tn__exp64(0.5 * size);
+        double all = sum[j] / __builtin_sqrt(size * (2 * PI)) * half * half;
+        all = size > TN__LARGEST_F64 ? size : all;
+        y[j] = x[j] > MIDDLE ? all : y[j];
+    }
+}
+
+/* The sum over k of q^k / (k! (k + order)!) with q = (x / 2)^2, times (x / 2)^order */
+TN__INTO_LOOPS void bessel(const double *x, double *y, const int order)
+{
+    double size[GROUP], q[GROUP], sum[GROUP], most = 0;
+    for (int j = 0; j < GROUP; j++) {
+        size[j] = __builtin_fabs(x[j]);
+        double low = size[j] > MIDDLE ? MIDDLE : size[j];
+        most = size[j] > most ? size[j] : most;
+        q[j] = 0.25 * low * low;
+        sum[j] = 1;
+    }
+    for (int k = POWER_TERMS; k >= 1; k--) {
+        const double factor = 1.0 / (double)(k * (k + order));
+        for (int j = 0; j < GROUP; j++)
+            sum[j] = TN__MA64(q[j] * sum[j], factor, 1);
+    }
+    for (int j = 0; j < GROUP; j++)
+        y[j] = order == 1 ? 0.5 * size[j] * sum[j] : sum[j];
+    if (most > MIDDLE)
+        bessel_above(size, y, order);
+    for (int j = 0; order == 1 && j < GROUP; j++)
+        y[j] = __builtin_copysign(y[j], x[j]);
+}
+
+static void i0_group(const double *x, double *y)
+{
+    bessel(x, y, 0);
+}
+
+static void i1_group(const double *x, double *y)
+{
+    bessel(x, y, 1);
+}
+
+/* ---- the gamma function ---------------------------------------------------------------------- */
+
+enum { STEPS = 12, LEAST = 8, BERNOULLI = 8 };
+/* B(2), B(4), ... B(16) */
+static const double bernoulli[BERNOULLI] = { 1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
+                                             5.0 / 66, -691.0 / 2730, 7.0 / 6,  -3617.0 / 510 };
+
+/* x - round(x), at most 1/2 in size */
+TN__INTO_LOOPS double fraction(double x)
+{
+    return x - __builtin_rint(x);
+}
+
+/* cot(pi f) for |f| <= 1/2. Near 1/2 it is a tangent, so that it is exactly 0 for 1/2. */
+TN__INTO_LOOPS double cotangent_of_pi(double f)
+{
+    double size = __builtin_fabs(f), tangent = tn__tan64(PI * (size > 0.25 ? 0.5 - size : size));
+    return __builtin_copysign(size > 0.25 ? tangent : 1 / tangent, f);
+}
+
+/* digamma is that at x + STEPS, by its asymptotic series, less the sum of 1 / (x + k); below 1/2 it
+ * is reflected: that of 1 - x, less pi cot(pi x). It has poles at 0, where the side is that of the
+ * sign, and at the negative integers, where there is no sign. */
+static void digamma_group(const double *x, double *y)
+{
+    double t[GROUP], steps[GROUP] = { 0 };
+    bool left = false;
+    for (int j = 0; j < GROUP; j++) {
+        left |= x[j] < 0.5;
+        t[j] = x[j] < 0.5 ? 1 - x[j] : x[j];
+    }
+    for (int k = 0; k < STEPS; k += 2)
+        for (int j = 0; j < GROUP; j++) {
+            double a = t[j] + k, b = t[j] + (k + 1);
+            steps[j] += (a + b) / (a * b);
+        }
+    for (int j = 0; j < GROUP; j++) {
+        double z = t[j] + STEPS, inverse = 1 / z, square = inverse * inverse, series = 0;
+        for (int i = BERNOULLI; i >= 1; i--)
+            series = TN__MA64(series, square, bernoulli[i - 1] / (2.0 * i));
+        double all = tn__log64(z) - 0.5 * inverse - series * square - steps[j];
+        y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
+    }
+    if (!left)
+        return;
+    for (int j = 0; j < GROUP; j++) {
+        double f = fraction(x[j]), mirrored = y[j] - PI * cotangent_of_pi(f);
+        mirrored = f == 0 ? TN__NAN_F64 : mirrored;
+        mirrored = x[j] == 0 ? __builtin_copysign(TN__INFINITY_F64, -x[j]) : mirrored;
+        y[j] = x[j] < 0.5 ? mirrored : y[j];
+    }
+}
+
+/* ln gamma(x) of float32: Stirling's series at x, or for x < LEAST at x + LEAST, less the logarithm
+ * of x (x + 1) ... (x + LEAST - 1). In float64 the difference would lose digits near 1 and 2. */
+static void lgamma_group(const double *x, double *y)
+{
+    bool left = false;
+    for (int j = 0; j < GROUP; j++) {
+        double t = x[j] < 0.5 ? 1 - x[j] : x[j], base = t < LEAST ? t : 1, product = base;
+        double z = t < LEAST ? t + LEAST : t, inverse = 1 / z, square = inverse * inverse;
+        double series = 0;
+        for (int k = 1; k < LEAST; k++)
+            product *= base + k;
+        for (int i = BERNOULLI; i >= 1; i--)
+            series = TN__MA64(series, square, bernoulli[i - 1] / (2.0 * i * (2.0 * i - 1)));
+        double all = (z - 0.5) * tn__log64(z) - z + 0.91893853320467274178 + series * inverse;
+        all -= t < LEAST ? tn__log64(product) : 0;
+        all = (t == 1) | (t == 2) ? 0 : all;
+        y[j] = t > TN__LARGEST_F64 ? t : all;
+        left |= x[j] < 0.5;
+    }
+    if (!left)
+        return;
+    for (int j = 0; j < GROUP; j++) {
+        double sine = __builtin_fabs(tn__sin64(PI * fraction(x[j])));
+        double mirrored = 1.14472988584940017414 - tn__log64(sine) - y[j];
+        mirrored = __builtin_fabs(x[j]) > TN__LARGEST_F64 ? __builtin_fabs(x[j]) : mirrored;
+        y[j] = x[j] < 0.5 ? mirrored : y[j];
+    }
+}
+
+GROUPS(i0, i0_group, f32, true)
+GROUPS(i0, i0_group, f64, false)
+GROUPS(i1, i1_group, f32, true)
+GROUPS(i1, i1_group, f64, false)
+GROUPS(digamma, digamma_group, f32, true)
+GROUPS(digamma, digamma_group, f64, false)
+GROUPS(lgamma, lgamma_group, f32, true)
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define FLOATS(name) [TN__EW_##name] = { name##_f32, name##_f64 }
+const struct tn__simd_special TN__SIMD_TABLE(special) = {
+    .ew = {
+        FLOATS(nextafter),
+        FLOATS(logit),
+        [TN__EW_exp2] = { NULL, exp2_f64 },
+        [TN__EW_atanh] = { NULL, atanh_f64 },
+        [TN__EW_hypot] = { NULL, hypot_f64 },
+        FLOATS(i0),
+        FLOATS(i1),
+        FLOATS(digamma),
+        [TN__EW_lgamma] = { lgamma_f32, NULL },
+    },
+};
