@@ -347,7 +347,7 @@ static int usage_error(const run *r)
     fprintf(stderr,
             "usage: %s [--net GLOB] [--batch N,..] [--type f32,bf16] [--threads N] [--rounds N]\n"
             "             [--seconds S] [--clock wall|cpu] [--beside NAME,..]\n"
-            "             [--compiled PASSES|none] [--peer PYTHON SCRIPT]\n"
+            "             [--compiled PASSES|none|step] [--peer PYTHON SCRIPT]\n"
             "beside: %s, compile\nnetworks:",
             r->program->name, r->program->contenders);
     for (int i = 0; i < bench_n_networks; i++)

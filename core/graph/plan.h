@@ -104,7 +104,7 @@ typedef struct tn__plan_state {
     tn_stream *launched;
     tn_device_graph *recorded;
     tn_tensor **fixed;  /* the inputs; owned */
-    tn__storage *arena; /* NULL: nothing is needed */
+    tn__storage *arena; /* NULL in training */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;
@@ -209,8 +209,8 @@ void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
 /* tn_plan_new, without the name of the function in front of errors. With `records`, the device
- * records the kernels of a run once, and later runs launch the record; a run fails where that cannot
- * be. */
+ * records the kernels of a run once, and later runs launch the record; a run fails where that
+ * cannot be. */
 tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
@@ -291,11 +291,8 @@ tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state
                           tn_tensor *const *in, tn_tensor **out);
 
 /* ---- plan_other.c ---- */
-/* Runs a step that has no kernel. */
+/* Runs a step that is no kernel, or any step for observers, which get tensors. */
 tn_status tn__plan_run_other(const tn__plan_binding *binding, const tn__plan_state *state,
-                             int64_t step, tn_tensor *const *in);
-/* Runs a kernel for observers, which get tensors. */
-tn_status tn__plan_run_observed(const tn__plan_binding *binding, const tn__plan_state *state,
-                                int64_t step, tn_tensor *const *in);
+                             int64_t step, tn_tensor *const *in, bool observed);
 
 #endif

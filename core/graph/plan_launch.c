@@ -16,11 +16,13 @@ static tn_status check(const tn__plan_binding *b)
     for (int64_t i = 0; i < b->n_steps; i++) {
         const tn_kernel_def *kernel = b->steps[i].call.kernel;
 
-        if (kernel == NULL || (kernel->flags & TN_KERNEL_CAPTURE_SAFE) == 0)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "node %s: %s: the device cannot record it; expected kernels with "
-                           "TN_KERNEL_CAPTURE_SAFE, or a plan without device_graph",
-                           b->steps[i].name, tn__plan_step_name(&b->steps[i]));
+        if (kernel != NULL && (kernel->flags & TN_KERNEL_CAPTURE_SAFE) != 0)
+            continue;
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "%s: the device cannot record it; expected kernels with TN_KERNEL_CAPTURE_SAFE, or "
+                "a plan without device_graph",
+                tn__plan_step_name(&b->steps[i]));
+        return tn__graph_node_failed(b->steps[i].name, b->steps[i].path);
     }
     return TN_OK;
 }

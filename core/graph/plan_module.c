@@ -58,9 +58,9 @@ static const tn_option table[] = {
     TN_OPTION_STRING(struct options, passes, "''", "passes over the traced graph"),
     TN_OPTION_INT(struct options, bindings, "8", "plans that are kept, for other inputs"),
     TN_OPTION_BOOL(struct options, train, "False", "plans of training, too"),
-    TN_OPTION_STRING(struct options, compilers, "''", "compilers of regions, not in training"),
     TN_OPTION_BOOL(struct options, device_graph, "False",
                    "the device records the kernels of evaluation, and launches the record"),
+    TN_OPTION_STRING(struct options, compilers, "''", "compilers of regions, not in training"),
     TN_OPTION_END
 };
 

@@ -44,8 +44,9 @@ static tn_status make_tensors(const tn__plan_binding *b, const tn__plan_state *s
     return status;
 }
 
-tn_status tn__plan_run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                                tn_tensor *const *in)
+/* Observers get tensors. */
+static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
+                              tn_tensor *const *in)
 {
     const tn__plan_step *step = &b->steps[at];
     int64_t count = step->call.n_in + step->call.n_out;
@@ -137,11 +138,15 @@ static tn_status run_update(const tn__plan_binding *b, const tn__plan_state *sta
 }
 
 tn_status tn__plan_run_other(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
-                             tn_tensor *const *in)
+                             tn_tensor *const *in, bool observed)
 {
+    const tn_call *call = &state->ready[at].call;
+
     if (b->steps[at].control != NULL)
         return run_control(b, state, at, in);
     if (b->steps[at].update != NULL)
         return run_update(b, state, at, in);
-    return run_region(&b->steps[at], &state->ready[at].call, state->stream);
+    if (call->kernel == NULL)
+        return run_region(&b->steps[at], call, state->stream);
+    return observed ? run_observed(b, state, at, in) : call->kernel->run(call);
 }

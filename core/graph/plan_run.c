@@ -378,12 +378,9 @@ static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_
             break;
         }
         tn__error_plugin(ready->plugin);
-        if (tn__likely(kernel != NULL && !observed))
-            status = kernel->run(&ready->call);
-        else if (kernel == NULL)
-            status = tn__plan_run_other(b, state, i, in);
-        else
-            status = tn__plan_run_observed(b, state, i, in);
+        status = tn__likely(kernel != NULL && !observed)
+                     ? kernel->run(&ready->call)
+                     : tn__plan_run_other(b, state, i, in, observed);
         if (tn__unlikely(status != TN_OK)) {
             status = failed(b, i, status);
             break;
