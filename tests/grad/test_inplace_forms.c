@@ -353,7 +353,7 @@ static tn_tensor *exponential(int which, tn_tensor *x, bool inplace)
     }
 }
 
-/* Returns a copy of the gradient of 3 f(x), and the result; `taken`: tensors that the call allocated. */
+/* Returns a copy of the gradient of 3 f(x), and the result; `taken`: tensors that the call made. */
 static tn_tensor *slope_of(int which, tn_tensor *x, bool inplace, tn_tensor **y, int64_t *taken)
 {
     int64_t before;
