@@ -51,6 +51,27 @@ static double ref_digamma(double x)
     return (double)y;
 }
 
+static double ref_trigamma(double x)
+{
+    const long double pi = 3.14159265358979323846264338327950288L;
+    long double t = x, y = 0, square;
+
+    if (x < 0.5) {
+        long double sine = sinl(pi * (t - roundl(t)));
+        return (double)(pi * pi / (sine * sine) - ref_trigamma(1 - x));
+    }
+    for (; t < 60; t++)
+        y += 1 / (t * t);
+    square = 1 / (t * t);
+    return (double)(y + 1 / t + square / 2 + square / t / 6 - square * square / t / 30 +
+                    square * square * square / t / 42);
+}
+
+static tn_tensor *trigamma(tn_tensor *x)
+{
+    return tn_polygamma(x, 1);
+}
+
 static double ref_lgamma(double x)
 {
     return (double)lgammal((long double)x);
@@ -227,6 +248,8 @@ static void special_functions_are_right(void)
         { "i1", tn_i1, ref_i1, -30, 30, 1, 8, 0 },
         { "digamma", tn_digamma, ref_digamma, 0.01, 50, 1, 8, 0.5 },
         { "digamma", tn_digamma, ref_digamma, -5.4, 0.4, 1, 60, 1 },
+        { "polygamma", trigamma, ref_trigamma, 0.01, 50, 1, 8, 0 },
+        { "polygamma", trigamma, ref_trigamma, -5.4, 0.4, 1, 60, 1 },
         { "lgamma", tn_lgamma, ref_lgamma, -4.9, 40, 1, 4, 0.5 },
         { "exp2", tn_exp2, ref_exp2, -40, 40, 2, 1, 0 },
         { "atanh", tn_atanh, ref_atanh, -1, 1, 2, 3, 0 },

@@ -92,7 +92,7 @@ TN__INTO_LOOPS int64_t fmod_of(int64_t a, int64_t b, int64_t q)
 TN__INTO_LOOPS int64_t remainder_of(int64_t a, int64_t b, int64_t q)
 {
     int64_t rest = fmod_of(a, b, q);
-    return (rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest;
+    return ((rest != 0) & ((rest < 0) != (b < 0))) ? rest + b : rest;
 }
 
 enum { GROUP = 64, SMALL = 52 };

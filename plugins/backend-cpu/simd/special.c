@@ -79,7 +79,7 @@ TN__INTO_LOOPS double length(double a, double b)
     double scale = most > 0x1p500 ? 0x1p-600 : most < 0x1p-400 ? 0x1p600 : 1;
     double back = most > 0x1p500 ? 0x1p600 : most < 0x1p-400 ? 0x1p-600 : 1;
     double y = __builtin_sqrt(TN__MA64(p * scale, p * scale, q * scale * (q * scale))) * back;
-    return (p > TN__LARGEST_F64) | (q > TN__LARGEST_F64) ? TN__INFINITY_F64 : y;
+    return ((p > TN__LARGEST_F64) | (q > TN__LARGEST_F64)) ? TN__INFINITY_F64 : y;
 }
 
 /* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
@@ -287,7 +287,7 @@ static void lgamma_group(const double *x, double *y)
         double all = (z - 0.5) * tn__near_log64(z) - z + 0.91893853320467274178 +
                      series[j] * inverse[j];
         all -= tn__near_log64(product[j]);
-        all = (t[j] == 1) | (t[j] == 2) ? 0 : all;
+        all = ((t[j] == 1) | (t[j] == 2)) ? 0 : all;
         y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
     }
     if (least >= 0.5)

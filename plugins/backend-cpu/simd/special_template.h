@@ -11,7 +11,7 @@ TN__INTO_LOOPS U NAME(next)(U a, U b)
     const U outwards = (v < w) == ((a & sign) == 0);
     U y = p == 0 ? (U)((b & sign) | 1) : (U)(outwards ? a + 1 : a - 1);
     y = v == w ? b : y;
-    return (p > INFINITE) | (q > INFINITE) ? QUIET : y;
+    return ((p > INFINITE) | (q > INFINITE)) ? QUIET : y;
 }
 #undef U
 #undef S
