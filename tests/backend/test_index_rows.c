@@ -63,7 +63,7 @@ static void rows_agree(tn_dtype dtype)
             }
         same(reduces[r], cpu, dtype,
              tn_index_reduce(in, index, put(cpu, dtype, TN_SHAPE(PICKED, WIDE), src, DENSE), 0,
-                             reduces[r], NULL),
+                             reduces[r]),
              y, 0, 0);
     }
 }
@@ -88,7 +88,7 @@ static void elements_agree(tn_dtype dtype)
     memcpy(y, x, ALL * sizeof *y);
     for (int i = 0; i < MANY; i++)
         y[place(at[i], ALL)] = src[i];
-    same("put", cpu, dtype, tn_put(in, index, values, NULL), y, 0, 0);
+    same("put", cpu, dtype, tn_put(in, index, values), y, 0, 0);
 
     /* nothing is written by a call in place that fails */
     at[MANY - 1] = ALL;
@@ -96,7 +96,7 @@ static void elements_agree(tn_dtype dtype)
     ck_assert(tn_take(in, index) == NULL);
     ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "take: index 5810 is out of bounds"));
     tn_error_clear();
-    ck_assert(tn_put_(in, index, values, NULL) == NULL);
+    ck_assert(tn_put_(in, index, values) == NULL);
     ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "put: index 5810 is out of bounds"));
     tn_error_clear();
     same("put", cpu, dtype, in, x, 0, 0);
@@ -107,7 +107,6 @@ static void bags_agree(tn_dtype dtype, int length)
     TN_SCOPE;
     const tn_device *cpu = tn_default_device();
     double *x = room(ALL), *at = room(20 * length), *y = room(20 * WIDE), *mean = room(20 * WIDE);
-    tn_embedding_bag_options options = TN_EMBEDDING_BAG_OPTIONS;
     tn_tensor *in, *index;
 
     numbers(x, ALL, 0.5, 2, dtype);
@@ -121,14 +120,11 @@ static void bags_agree(tn_dtype dtype, int length)
         }
     in = put(cpu, dtype, TN_SHAPE(ROWS, WIDE), x, DENSE);
     index = put(cpu, TN_I64, TN_SHAPE(20, length), at, DENSE);
-    same("embedding_bag mean", cpu, dtype, tn_embedding_bag(in, index, TN_NONE, TN_NONE, NULL),
-         mean, 4, 0);
-    options.mode = "sum";
-    same("embedding_bag sum", cpu, dtype, tn_embedding_bag(in, index, TN_NONE, TN_NONE, &options),
-         y, 4, 0);
+    same("embedding_bag mean", cpu, dtype, tn_embedding_bag(in, index), mean, 4, 0);
+    same("embedding_bag sum", cpu, dtype, tn_embedding_bag(in, index, TN_NONE, TN_NONE, "sum"), y,
+         4, 0);
     at[7] = ROWS;
-    ck_assert(tn_embedding_bag(in, put(cpu, TN_I64, TN_SHAPE(20, length), at, DENSE), TN_NONE,
-                               TN_NONE, NULL) == NULL);
+    ck_assert(tn_embedding_bag(in, put(cpu, TN_I64, TN_SHAPE(20, length), at, DENSE)) == NULL);
     ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "embedding_bag: index 70 is out of"));
     tn_error_clear();
 }
@@ -140,7 +136,6 @@ static void reductions_agree(tn_dtype dtype)
     double *x = room(ALL), *sums = room(ROWS), *columns = room(WIDE), *norms = room(ROWS);
     double *most = room(ALL), *running = room(ALL);
     tn_nansum_options nansum = TN_NANSUM_OPTIONS;
-    tn_norm_options norm = TN_NORM_OPTIONS;
     int64_t one = 1, zero = 0;
     tn_tensor *in, *values, *places;
 
@@ -158,9 +153,8 @@ static void reductions_agree(tn_dtype dtype)
     for (int i = 0; i < ALL; i++)
         running[i] = stored(running[i], dtype);
     in = put(cpu, dtype, TN_SHAPE(ROWS, WIDE), x, DENSE);
-    norm.dims = (tn_ints){ &one, 1 };
-    same("norm", cpu, dtype, tn_norm(in, &norm), norms, 2, 0);
-    same("cumsum", cpu, dtype, tn_cumsum(in, 1, NULL), running, 2, 0);
+    same("norm", cpu, dtype, tn_norm(in, 2.0, TN_INTS(one)), norms, 2, 0);
+    same("cumsum", cpu, dtype, tn_cumsum(in, 1), running, 2, 0);
     ok(tn_cummax(in, 1, &values, &places));
     same("cummax", cpu, dtype, values, most, 0, 0);
     for (int i = 0; i < ALL; i++)
@@ -175,11 +169,13 @@ static void reductions_agree(tn_dtype dtype)
     nansum.dims = (tn_ints){ &one, 1 };
     for (int i = 0; i < ROWS; i++)
         sums[i] = stored(sums[i], dtype);
-    same("nansum", cpu, dtype, tn_nansum(in, &nansum), sums, 4, 0);
+    same("nansum", cpu, dtype, tn_nansum(in, nansum.dims, nansum.keepdim, nansum.dtype), sums, 4,
+         0);
     nansum.dims = (tn_ints){ &zero, 1 };
     for (int j = 0; j < WIDE; j++)
         columns[j] = stored(columns[j], dtype);
-    same("nansum", cpu, dtype, tn_nansum(in, &nansum), columns, 4, 0);
+    same("nansum", cpu, dtype, tn_nansum(in, nansum.dims, nansum.keepdim, nansum.dtype), columns, 4,
+         0);
 }
 
 /* -w[c] x[n, c], where c is not ignored, for every reduction. */
@@ -206,13 +202,17 @@ static void weighted_loss_agrees(tn_dtype dtype)
     in = put(cpu, dtype, TN_SHAPE(ROWS, WIDE), x, EVERY_SECOND);
     classes = put(cpu, TN_I64, TN_SHAPE(ROWS), target, DENSE);
     weights = put(cpu, dtype, TN_SHAPE(WIDE), weight, REVERSED);
-    same("mean", cpu, dtype, tn_nll_loss_weighted(in, classes, weights, &options),
+    same("mean", cpu, dtype,
+         tn_nll_loss_weighted(in, classes, weights, options.reduction, options.ignore_index),
          NUMBERS(stored(sum / shares, dtype)), 4, 0);
     options.reduction = "sum";
-    same("sum", cpu, dtype, tn_nll_loss_weighted(in, classes, weights, &options),
+    same("sum", cpu, dtype,
+         tn_nll_loss_weighted(in, classes, weights, options.reduction, options.ignore_index),
          NUMBERS(stored(sum, dtype)), 4, 0);
     options.reduction = "none";
-    same("none", cpu, dtype, tn_nll_loss_weighted(in, classes, weights, &options), each, 1, 0);
+    same("none", cpu, dtype,
+         tn_nll_loss_weighted(in, classes, weights, options.reduction, options.ignore_index), each,
+         1, 0);
 }
 
 static void diagonals_agree(tn_dtype dtype)
@@ -229,11 +229,15 @@ static void diagonals_agree(tn_dtype dtype)
             turned[(i + 2) * 10 + b * 5 + i] = x[b * 3 + i];
         }
     same("diag_embed", cpu, dtype,
-         tn_diag_embed(put(cpu, dtype, TN_SHAPE(2, 3), x, DENSE), &options), y, 0, 0);
+         tn_diag_embed(put(cpu, dtype, TN_SHAPE(2, 3), x, DENSE), options.offset, options.dim1,
+                       options.dim2),
+         y, 0, 0);
     options.dim1 = 0;
     options.dim2 = 2;
     same("diag_embed", cpu, dtype,
-         tn_diag_embed(put(cpu, dtype, TN_SHAPE(2, 3), x, DENSE), &options), turned, 0, 0);
+         tn_diag_embed(put(cpu, dtype, TN_SHAPE(2, 3), x, DENSE), options.offset, options.dim1,
+                       options.dim2),
+         turned, 0, 0);
 }
 
 START_TEST(rows_and_elements_are_right_in_every_float_dtype)

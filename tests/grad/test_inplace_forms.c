@@ -133,7 +133,7 @@ static tn_tensor *scatter_add_form(tn_tensor *y, tn_tensor *b)
 
 static tn_tensor *index_add_form(tn_tensor *y, tn_tensor *b)
 {
-    return tn_index_add_(y, INTS(1, 0), b, 0, 0, -2);
+    return tn_index_add_(y, INTS(1, 0), b, 0, -2);
 }
 
 static tn_tensor *index_put_form(tn_tensor *y, tn_tensor *b)
@@ -237,18 +237,11 @@ static tn_tensor *activated(int which, tn_tensor *x, bool inplace)
 {
     switch (which) {
     case RELU6: return inplace ? tn_relu6_(x) : tn_relu6(x);
-    case HARDTANH:
-        return inplace ? tn_hardtanh_(x, WITH(hardtanh, -0.5, 2))
-                       : tn_hardtanh(x, WITH(hardtanh, -0.5, 2));
+    case HARDTANH: return inplace ? tn_hardtanh_(x, -0.5, 2) : tn_hardtanh(x, -0.5, 2);
     case HARDTANH_ROUNDED: /* bfloat16 has no 0.1 */
-        return inplace ? tn_hardtanh_(x, WITH(hardtanh, -0.1, 0.1))
-                       : tn_hardtanh(x, WITH(hardtanh, -0.1, 0.1));
-    case LEAKY:
-        return inplace ? tn_leaky_relu_(x, WITH(leaky_relu, 0.25))
-                       : tn_leaky_relu(x, WITH(leaky_relu, 0.25));
-    default:
-        return inplace ? tn_leaky_relu_(x, WITH(leaky_relu, -2))
-                       : tn_leaky_relu(x, WITH(leaky_relu, -2));
+        return inplace ? tn_hardtanh_(x, -0.1, 0.1) : tn_hardtanh(x, -0.1, 0.1);
+    case LEAKY: return inplace ? tn_leaky_relu_(x, 0.25) : tn_leaky_relu(x, 0.25);
+    default: return inplace ? tn_leaky_relu_(x, -2) : tn_leaky_relu(x, -2);
     }
 }
 
@@ -274,7 +267,7 @@ static void gradient_of(int which, tn_dtype dtype, bool inplace, double *gradien
 
     y = activated(which, y, inplace);
     *taken = requests() - before;
-    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(y, 3), NULL)), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul_scalar(y, 3))), TN_OK);
     for (int i = 0; i < POINTS; i++)
         gradient[i] = at(tn_tensor_grad(x), i);
     FINE();
@@ -307,18 +300,18 @@ START_TEST(gradients_of_activations_in_place_are_those_of_pytorch_at_the_bounds)
     tn_tensor *x = LEAF(-1, 0, 3, 6, 7, NAN), *y = tn_mul_scalar(x, 1), *view;
 
     tn_relu6_(y);
-    tn_backward(tn_sum(y, NULL));
+    tn_backward(tn_sum(y));
     HAS(tn_tensor_grad(x), 0, 0, 1, 0, 0, 1);
     tn_tensor_set_grad(x, TN_NONE);
     y = tn_mul_scalar(x, 1);
     view = tn_narrow(y, 0, 2, 3); /* the rest of y keeps its gradient */
     tn_relu6_(view);
-    tn_backward(tn_sum(y, NULL));
+    tn_backward(tn_sum(y));
     HAS(tn_tensor_grad(x), 1, 1, 1, 0, 0, 1);
     y = tn_mul_scalar(x, 1);
     tn_relu6_(y);
     tn_add_scalar_(y, 1);
-    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "which is output \"y\" of relu6, is at version 2; expected version 1");
     FINE();
 }
