@@ -181,7 +181,13 @@ static tn_status run_call(const tn__run *run, const tn_node *node, tn_tensor *co
     tn_status status = TN_ERR_MEMORY;
 
     tn__autocast_resume(run->autocast); /* as if the program called the module */
-    if (run->self != NULL && (module = tn_module_find(run->self, node->target)) == NULL)
+    if (run->calls != NULL) {
+        int64_t i = 0;
+
+        while (run->calls[i] != node)
+            i++;
+        module = run->called[i];
+    } else if (run->self != NULL && (module = tn_module_find(run->self, node->target)) == NULL)
         return tn_error_last_code();
     if (node->callee->in == NULL && node->callee->out == NULL) {
         out[0] = tn_module_call(module, in[0]);

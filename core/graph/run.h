@@ -16,6 +16,9 @@ typedef struct tn__run {
     tn_graph *graph;
     tn_module
         *self; /* where slots and modules are found by their paths; NULL: those of the graph */
+    /* Of a part: its calls of modules, and the modules; NULL: they are found by their paths. */
+    tn_node *const *calls;
+    tn_module *const *called;
     tn_node_handler handler;
     bool autocast; /* whether autocast was on when the run began */
     void *user;

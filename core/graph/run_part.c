@@ -8,7 +8,10 @@
 struct part {
     _Atomic int32_t refs; /* of the run, and of the checkpoint */
     tn_graph *graph;      /* owned */
-    tn_module *self;      /* owned; may be NULL */
+    /* Its calls of modules. Not the module of the graph: its plan may own this history. */
+    tn_node **calls;
+    tn_module **called; /* owned */
+    int64_t n_calls;
     tn_node *first, *last;
     tn_node **in, **out; /* nodes whose values come from before, and are used afterwards */
     int64_t n_in, n_out;
@@ -23,8 +26,10 @@ static void release(void *user)
     if (atomic_fetch_sub_explicit(&part->refs, 1, memory_order_acq_rel) != 1)
         return;
     tn_graph_drop(part->graph);
-    if (part->self != NULL)
-        tn_module_drop(part->self);
+    for (int64_t i = 0; i < part->n_calls; i++)
+        tn_module_drop(part->called[i]);
+    tn_free(part->calls);
+    tn_free(part->called);
     tn_free(part->in);
     tn_free(part->out);
     tn_free(part);
@@ -74,7 +79,19 @@ static bool has_value(const tn_node *node)
     return node->kind == TN_NODE_ITEM || (node->items == NULL && node->n_out == 1);
 }
 
-static tn_status list_values(struct part *part)
+static tn_status add_call(const tn__run *run, struct part *part, tn_node *node)
+{
+    tn_module *module = run->self != NULL ? tn_module_find(run->self, node->target)
+                                          : node->callee->module;
+
+    if (module == NULL)
+        return tn_error_last_code();
+    part->calls[part->n_calls] = node;
+    part->called[part->n_calls++] = tn_module_keep(module);
+    return TN_OK;
+}
+
+static tn_status list_values(const tn__run *run, struct part *part)
 {
     int64_t n_in = 0, n_nodes = 0;
 
@@ -86,10 +103,14 @@ static tn_status list_values(struct part *part)
     }
     part->in = tn_malloc((size_t)(n_in + 1) * sizeof(tn_node *));
     part->out = tn_malloc((size_t)(n_nodes + 1) * sizeof(tn_node *));
-    if (part->in == NULL || part->out == NULL)
+    part->calls = tn_malloc((size_t)(n_nodes + 1) * sizeof(tn_node *));
+    part->called = tn_malloc((size_t)(n_nodes + 1) * sizeof(tn_module *));
+    if (part->in == NULL || part->out == NULL || part->calls == NULL || part->called == NULL)
         return TN_ERR_MEMORY;
     for (tn_node *node = part->first;; node = node->next) {
         add_inputs(part, node);
+        if (node->kind == TN_NODE_CALL && add_call(run, part, node) != TN_OK)
+            return tn_error_last_code();
         if (has_value(node) && uses_outside(part, node) > 0)
             part->out[part->n_out++] = node;
         if (node == part->last)
@@ -101,9 +122,11 @@ static tn_status list_values(struct part *part)
 static tn_status call(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     const struct part *part = user;
-    tn__run run = {
-        .graph = part->graph, .self = part->self, .autocast = part->autocast, .bound = part->bound
-    };
+    tn__run run = { .graph = part->graph,
+                    .calls = part->calls,
+                    .called = part->called,
+                    .autocast = part->autocast,
+                    .bound = part->bound };
     bool autocast = tn__autocast_pause();
     tn_status status = tn__run_begin(&run);
 
@@ -134,7 +157,6 @@ static struct part *part_new(const tn__run *run, tn_node *first)
         return NULL;
     atomic_store_explicit(&part->refs, 1, memory_order_relaxed);
     part->graph = tn_graph_keep(run->graph);
-    part->self = run->self != NULL ? tn_module_keep(run->self) : NULL;
     part->first = part->last = first;
     while (part->last->next != NULL &&
            (part->last->next->part == first->part || part->last->next->kind == TN_NODE_ITEM))
@@ -142,7 +164,7 @@ static struct part *part_new(const tn__run *run, tn_node *first)
     part->bound = run->bound;
     part->autocast = run->autocast;
     memcpy(part->symbols, run->symbols, sizeof part->symbols);
-    if (list_values(part) == TN_OK)
+    if (list_values(run, part) == TN_OK)
         return part;
     release(part);
     return NULL;
