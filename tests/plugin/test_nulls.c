@@ -40,6 +40,7 @@ static tn_op_ref given_ref = { "relu", 0, NULL };
 static const tn_backward_options given_backward = { .size = sizeof given_backward };
 static const tn_tracing_options given_trace = { .size = sizeof given_trace };
 static const tn_plan_options given_plan = { .size = sizeof given_plan };
+static const tn_step_options given_step = TN_STEP_OPTIONS;
 static const tn_walk_options given_walk = { .size = sizeof given_walk };
 static const tn_average_options given_average = TN_AVERAGE_OPTIONS;
 

@@ -44,10 +44,11 @@ BINARY(nextafter, tn__of_bits_f64(next_f64(tn__bits_f64(a), tn__bits_f64(b))))
 
 /* ---- exponentials and logarithms ------------------------------------------------------------- */
 
-/* ln(x / (1 - x)) of x limited to [p, q]; a NaN limit has no effect. */
+/* ln(x / (1 - x)) of x limited to [p, q]; a NaN limit has no effect. If p > q, a number below p
+ * becomes p, as in PyTorch. */
 TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
 {
-    float low = x < p ? p : x, in = low > q ? q : low;
+    float high = x > q ? q : x, in = x < p ? p : high;
     float odds = in / (1 - in);
     int tiny = odds < 0x1p-126f;
     float y = tn__near_log_f32(tiny ? odds * 0x1p25f : odds) - (tiny ? 17.328679514f : 0);
@@ -57,7 +58,7 @@ TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
 }
 TN__INTO_LOOPS double log_odds_f64(double x, double p, double q)
 {
-    double low = x < p ? p : x, in = low > q ? q : low;
+    double high = x > q ? q : x, in = x < p ? p : high;
     return tn__log64(in / (1 - in));
 }
 
