@@ -42,7 +42,8 @@ static tn_status with_steps(const tn__prune_steps *steps, tn_prune_net *args)
                        (long long)steps->count);
     if (def->type != TN_PRUNE_NETWORK)
         return tn_fail(TN_ERR_TYPE,
-                       "%s: wrong type of method, got one for tensors; expected one for networks",
+                       "%s: wrong type of pruning method, got one that computes a mask for a "
+                       "tensor; expected one for whole networks",
                        def->name);
     return tn__prune_step_net(&steps->at[0], args);
 }

@@ -256,7 +256,7 @@ tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
 {
     if (managed == NULL) {
         tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: tensor: it is NULL; "
-                               "expected a DLPack tensor");
+                              "expected a DLPack tensor");
         return NULL;
     }
     if (managed->version.major != MAJOR) {

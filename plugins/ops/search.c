@@ -125,8 +125,9 @@ static tn_status searchsorted_decompose(const tn_decompose *call)
     tn_dtype wide = wider(tn_tensor_dtype(rows));
 
     if (wide != TN_DTYPE_AUTO)
-        return tn__common_given(
-            call->out, tn_searchsorted(tn_cast(rows, wide), tn_cast(values, wide), call->in[2], o));
+        return tn__common_given(call->out,
+                                tn_searchsorted(tn_cast(rows, wide), tn_cast(values, wide),
+                                                call->in[2], o->out_int32, o->right, o->side));
     if (call->in[2] != TN_NONE)
         rows = tn_gather(rows, call->in[2], -1);
     if (rows == NULL)

@@ -180,6 +180,12 @@ static tn_tensor *make_view_as_real(tn_tensor *x, uint64_t *state)
     return tn_view_as_real(x);
 }
 
+static tn_tensor *make_view_as_complex(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_view_as_complex(tn_tensor_dtype(x) == TN_C128 ? tn_view_as_real(x) : x);
+}
+
 typedef struct row {
     const char *name;
     tn_tensor *(*make)(tn_tensor *x, uint64_t *state);
@@ -201,7 +207,8 @@ static const row views[] = { { "view", make_view },
                              { "unfold", make_unfold },
                              { "real", make_real },
                              { "imag", make_imag },
-                             { "view_as_real", make_view_as_real } };
+                             { "view_as_real", make_view_as_real },
+                             { "view_as_complex", make_view_as_complex } };
 
 /* ---- new tensors ---- */
 

@@ -241,8 +241,8 @@ START_TEST(failures_name_the_function_and_the_parameter_once)
           "NOfM: tensor: dimension 0 has no whole groups, got the size 2; expected a "
           "multiple of 4" },
         { "ChannelGroups",
-          "ChannelGroups: wrong type of method, got one for networks; expected one "
-          "that computes a mask" },
+          "ChannelGroups: wrong type of pruning method, got one for whole networks; expected "
+          "one that computes a mask for a tensor" },
     };
     TN_SCOPE;
     tn_module *m = parsed("Sequential(Linear(3, 2))");

@@ -451,9 +451,11 @@ START_TEST(wrong_arguments_are_refused)
     expect_failure(TN_ERR_VALUE, "it masks parts of channels; expected a structured method with "
                                  "dim=0");
     ck_assert_int_eq(tn_prune_channels(net, &x, 1, "ChannelGroups", NULL), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "ChannelGroups: wrong type of method, got one for networks");
+    expect_failure(TN_ERR_TYPE,
+                   "ChannelGroups: wrong type of pruning method, got one for whole networks");
     ck_assert_int_eq(tn_prune_compact(net, &x, 1, "Identity", NULL), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "Identity: wrong type of method, got one for tensors");
+    expect_failure(TN_ERR_TYPE,
+                   "Identity: wrong type of pruning method, got one that computes a mask");
     ck_assert_int_eq(tn_prune(net, "0.weight", "ChannelGroups"), TN_ERR_TYPE);
     tn_error_clear();
     ck_assert_int_ne(tn_prune_compact(net, &wrong, 1, NULL, NULL), TN_OK);

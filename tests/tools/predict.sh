@@ -107,7 +107,7 @@ check 1 'none\.png: cannot be opened: No such file' predict "$model" none.png
 head -c 100 digits.npy >cut.npy
 check 1 'cut\.npy: cannot be read as an input: .*truncated' predict "$model" cut.npy
 check 1 '--format: unknown, got "gif"' predict "$model" digits.npy --format gif
-check 1 '--output is missing' predict "$model" digits.npy --format npy
+check 1 'it needs --output, which is missing' predict "$model" digits.npy --format npy
 check 1 'wrong extension; expected \.npy' predict "$model" digits.npy --format npy --output a.pt
 check 1 'a\.foo: no format has this extension' predict "$model" digits.npy --output a.foo
 check 1 'none/a\.csv: cannot be written: No such' predict "$model" digits.npy --output none/a.csv

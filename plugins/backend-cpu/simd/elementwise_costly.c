@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops of mathematical functions, such as exp, and of gradients through them. Many functions exist twice: a
- * fast one for ordinary numbers (`near`, as in math/float32.h), and a slower one for all others
- * (`far`). A check tells for each element whether the fast one may be used. */
+ * Loops of mathematical functions, such as exp, and of gradients through them. Many functions exist
+ * twice: a fast one for ordinary numbers (`near`, as in math/float32.h), and a slower one for all
+ * others (`far`). A check tells for each element whether the fast one may be used. */
 #include <math.h>
 #include <string.h>
 
