@@ -58,6 +58,8 @@ static const char *const known[] = {
     "too few dimensions",
     "diagonal",
     "maximum size for tensor",
+    "Tensor must have a",
+    "wrong layout, got strides",
     "window",
     "in-place form for",
     "at most",
