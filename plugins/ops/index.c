@@ -194,6 +194,11 @@ tn_status index_slices_infer(tn_infer *infer, int64_t along)
             "index along dim %d",
             tn__common_text(text_s, tn__common_shape(src)),
             tn__common_text(text_x, tn__common_shape(x)), (int)dim);
+    if (x->ndim == 0 && tn__common_count(tn__common_shape(index)) != 1)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "index: wrong number of elements, got %lld; expected 1, as x has no "
+                       "dimensions",
+                       (long long)tn__common_count(tn__common_shape(index)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     return x->ndim > 0 ? tn__common_index_into(x, dim, index) : TN_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "tests/op/suite.h"
 
-enum { MOST_SIZE = 64 }; /* elements of a tensor */
+enum { MOST_SIZE = 128 }; /* elements of a tensor */
 
 /* ---- numbers ---- */
 

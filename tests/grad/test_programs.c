@@ -60,6 +60,7 @@ static const char *const known[] = {
     "maximum size for tensor",
     "Tensor must have a",
     "wrong layout, got strides",
+    "as x has no dimensions",
     "window",
     "in-place form for",
     "at most",
