@@ -52,7 +52,7 @@ TN_HIDDEN tn_status layers_weight_add(tn_module *self, const char *name, tn_valu
 #define LAYERS_GAIN_HELP "factor, or the nonlinearity that follows: relu, tanh, ('leaky_relu', 0.2)"
 TN_HIDDEN tn_status layers_gain(const tn_value *value, double *gain);
 
-/* arguments.c: returns "True" or "False", the words of specs. */
+/* call_children.c: returns "True" or "False", the words of specs. */
 TN_HIDDEN const char *layers_truth(bool value);
 /* Add a child: from a spec with printf formatting, or from an option that has a spec or a
  * module. */

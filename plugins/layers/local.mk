@@ -3,8 +3,8 @@
 TN_PLUGINS += plugins/layers.la
 plugins_layers_la_SOURCES = \
 	%D%/activation_with_options.c \
-	%D%/arguments.c \
 	%D%/attention.c \
+	%D%/call_children.c \
 	%D%/container.c \
 	%D%/conv.c \
 	%D%/distance.c \

@@ -2,7 +2,8 @@
  *
  * exp, log and related functions for float32 and float64, written so that compilers vectorize loops
  * that call them: without branches, tables and calls. The methods of exp and log are those of
- * FreeBSD's msun (Sun Microsystems, 1993); errors are below one unit in the last place. */
+ * FreeBSD's msun (Sun Microsystems, 1993); errors are below one unit in the last place. float32.h
+ * and float64.h have the faster ones for ordinary numbers. */
 #ifndef TN_BACKEND_CPU_MATH_EXP_LOG_H
 #define TN_BACKEND_CPU_MATH_EXP_LOG_H
 

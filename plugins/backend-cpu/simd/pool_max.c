@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maxima and their indices, for max_pool. */
+ * Maxima and their indices, for max_pool, forward only: the gradients are in
+ * nn/pool_grad_template.h. */
 #include "simd/elementwise.h"
 #include "simd/simd.h"
 

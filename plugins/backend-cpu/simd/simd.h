@@ -76,7 +76,7 @@ static inline int tn__copy_index(int64_t item)
     return item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : item == 8 ? 3 : -1;
 }
 
-/* ---- elementwise.c, functions.c -------------------------------------------------------------- */
+/* ---- elementwise.c, elementwise_costly.c ----------------------------------------------------- */
 
 /* Operations on three operands a, b, c and a number p that is passed with the call. The formulas
  * are in elementwise_template.h and float16_vector_template.h. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Containers: modules whose entries form a list (Sequential, ModuleList, ParameterList) or have
- * keys (ModuleDict, ParameterDict). The entries are modules or parameters. A layer declares what it
- * is with the flags TN_LAYER_LIST, TN_LAYER_DICT and TN_LAYER_PARAMETERS.
+ * keys (ModuleDict, ParameterDict). The entries are modules or parameters. A layer says which
+ * kind of container it is with the flags TN_LAYER_LIST, TN_LAYER_DICT and TN_LAYER_PARAMETERS.
  * tenon-interface: tenon.container 0
  *
  * Every entry is a child or a parameter of the container, so the functions for children and

@@ -166,8 +166,8 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
     struct tn_plugin_export_ends_here
 
 /* Defines a simple plugin with its contributions: TN_PLUGIN("org.example.swish", "1.0.0", &swish,
- * &another); A macro, because it defines static objects and an exported function. All members are
- * initialized, so that no compiler warns about missing ones. */
+ * &another). It is a macro because it defines static objects and an exported function. All members
+ * are initialized, so that no compiler warns about missing ones. */
 #define TN_PLUGIN(id_, version_, ...)                                                              \
     static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
     static const tn_plugin tn_plugin_self_ = {                                                     \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers for layers with children: children from specs, call arguments by position or name. */
+ * Helpers for layers that make and call children: children from specs, the arguments of a call by
+ * position or name. The options of a layer are a table in its own file. */
 #include "layers.h"
 
 #include <string.h>
