@@ -289,6 +289,24 @@ static tn_status give(tn_tensor **out, int64_t n_out, tn_status status)
     return status;
 }
 
+/* Parameters are updated before the last kernel of backward has run, so the inputs of a run must be
+ * other memory. */
+static tn_status check_inputs(const tn_step *step, tn_tensor *const *in, int64_t n_in)
+{
+    for (int64_t i = 0; i < n_in; i++) {
+        int64_t writer = tn__tensor_ok(in[i]) ? tn__step_writer(step->optimizer, in[i]->storage)
+                                              : -1;
+
+        if (writer >= 0)
+            return tn_fail(TN_ERR_VALUE,
+                           "in: input %lld: it shares memory with parameter %lld of the optimizer, "
+                           "or with a state of it, which the step writes; expected memory of its "
+                           "own (tn_copy)",
+                           (long long)i, (long long)writer);
+    }
+    return TN_OK;
+}
+
 static tn_status run_pack(tn_step *step, const tn_pack *input, tn_tensor **out)
 {
     int64_t n_in = tn__values_count(input, "tn_step_run");
@@ -298,6 +316,8 @@ static tn_status run_pack(tn_step *step, const tn_pack *input, tn_tensor **out)
 
     if (in != NULL) {
         tn__values_list(input, in);
+        if (status == TN_OK)
+            status = check_inputs(step, in, n_in);
         plan = status == TN_OK ? take(step, input, in, n_in) : NULL;
         tn_grad_end();
         status = plan != NULL ? run(plan, in, out) : tn_error_last_code();

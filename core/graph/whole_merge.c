@@ -189,10 +189,24 @@ static uint64_t ready_bytes(const struct merge *m, int64_t after)
     return bytes;
 }
 
+/* Whether two parameters share memory: they are updated in one call then, which refuses those that
+ * overlap. */
+static bool share_memory(tn_optimizer *optimizer)
+{
+    int64_t count = tn_optimizer_count(optimizer);
+
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < i; k++)
+            if (tn_optimizer_parameter(optimizer, i)->storage ==
+                tn_optimizer_parameter(optimizer, k)->storage)
+                return true;
+    return false;
+}
+
 static tn_status add_steps(struct merge *m)
 {
     const tn__plan_binding *forward = m->plan->train->forward, *backward = m->plan->backward;
-    bool early = tn__step_is_elementwise(m->optimizer);
+    bool early = tn__step_is_elementwise(m->optimizer) && !share_memory(m->optimizer);
     int64_t draw = 0;
     tn_status status = TN_OK;
 

@@ -17,6 +17,9 @@ tn_status tn__step_takes_gradients(const tn_optimizer *optimizer);
 /* Whether each element is updated independently of the others, so that the rule may be called for
  * some parameters after the other. */
 bool tn__step_is_elementwise(const tn_optimizer *optimizer);
+/* Returns the number of the parameter whose update may write into the storage, as the parameter
+ * itself or as a state; -1: no update does. */
+int64_t tn__step_writer(tn_optimizer *optimizer, const tn__storage *storage);
 /* Updates `count` parameters, whose numbers in the optimizer are in ascending order, with these
  * gradients; their .grad is not looked at. */
 tn_status tn__step_update(tn_optimizer *optimizer, const int64_t *index,

@@ -315,6 +315,23 @@ bool tn__step_is_elementwise(const tn_optimizer *optimizer)
     return (optimizer->def->flags & TN_OPTIMIZER_ELEMENTWISE) != 0;
 }
 
+int64_t tn__step_writer(tn_optimizer *optimizer, const tn__storage *storage)
+{
+    int64_t count = tn_optimizer_count(optimizer);
+
+    for (int64_t i = 0; i < count; i++) {
+        const tn__param *param = tn__optimizer_param(optimizer, i);
+
+        if (tn_optimizer_parameter(optimizer, i)->storage == storage)
+            return i;
+        for (int64_t k = 0; k < param->count; k++)
+            if (tn__tensor_ok(param->states[k].tensor) &&
+                param->states[k].tensor->storage == storage)
+                return i;
+    }
+    return -1;
+}
+
 tn_status tn__step_update(tn_optimizer *optimizer, const int64_t *index,
                           tn_tensor *const *gradients, int64_t count)
 {

@@ -26,12 +26,21 @@ static tn_tensor *divisor(tn_tensor *a, tn_tensor *b)
     return a != NULL && b != NULL ? tn_abs(a) : NULL;
 }
 
+/* Integers of 8 and 16 bits are computed in int32, as PyTorch does; the result wraps around. */
 static tn_tensor *multiple(tn_tensor *a, tn_tensor *b)
 {
-    tn_tensor *common = tn_gcd(a, b), *zero = number(common, 0);
+    tn_tensor *common = tn_gcd(a, b), *zero;
+    tn_dtype dtype = common != NULL ? tn_tensor_dtype(common) : TN_I64;
 
+    if (tn_dtype_size(dtype) < 4) {
+        a = tn_cast(a, TN_I32);
+        b = tn_cast(b, TN_I32);
+        common = tn_cast(common, TN_I32);
+    }
+    zero = number(common, 0);
     common = tn_where(tn_eq(common, zero), number(common, 1), common);
-    return tn_abs(tn_mul(tn_div(a, common, "trunc"), b));
+    a = tn_abs(tn_mul(tn_div(a, common, "trunc"), b));
+    return tn_dtype_size(dtype) < 4 ? tn_cast(a, dtype) : a;
 }
 
 /* Returns 2^b. Powers out of range wrap around to 0; those with a negative exponent are 0. */

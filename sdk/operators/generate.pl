@@ -411,7 +411,7 @@ sub parameters
     @outs = map { { text => "tn_tensor **$_->{name}", name => $_->{name} } } @{ $op->{out} }
         if @{ $op->{out} } > 1;
     my @options = map { { text => declare($_->{type}, $_->{name}), name => $_->{name},
-                          scalar => $_->{type} eq 'scalar',
+                          scalar => $_->{type} eq 'scalar', whole => ($_->{type} =~ /^(bool|int)$/ ? 1 : 0),
                           def => $_->{arg} ? undef : default_argument($_) } }
         @{ $op->{options} };
     push @all, (grep { !defined $_->{def} } @options), @outs, grep { defined $_->{def} } @options;
@@ -421,7 +421,7 @@ sub parameters
 }
 
 # Returns the macros of C for a wrapper. They add the arguments that are left out, and convert plain
-# numbers to tn_scalar.
+# numbers to tn_scalar. The unary plus refuses pointers, which C would convert to bool.
 sub macros
 {
     my ($op, $inplace) = @_;
@@ -431,7 +431,9 @@ sub macros
     my $least = grep { !defined $_->{def} } @all;
     my $call = sub {
         my ($n) = @_;
-        my @given = map { $_->{scalar} ? "TN_SCALAR($_->{name})" : $_->{name} } @all[0 .. $n - 1];
+        my @given = map { $_->{scalar} ? "TN_SCALAR($_->{name})" : $_->{whole} ? "+($_->{name})"
+                                                                               : $_->{name} }
+            @all[0 .. $n - 1];
         return "($name)(" . join(', ', @given, map { $_->{def} } @all[$n .. $most - 1]) . ')';
     };
     my $taken = sub { join ', ', map { $_->{name} } @all[0 .. $_[0] - 1] };
@@ -440,13 +442,12 @@ sub macros
         return macro("$name(" . $taken->($most) . ')', $call->($most));
     }
     my $text = macro("$name(...)", "TN_OPS_CALL(${name}__, __VA_ARGS__)");
-    for my $n ($least - 1 .. $most + 1) {
-        next if $n < 1;
+    for my $n (1 .. $most + 4) {
         $text .= $n < $least || $n > $most     # an error of the compiler that names the function
             ? macro("${name}__$n(...)", "($name)(__VA_ARGS__)")
             : macro("${name}__$n(" . $taken->($n) . ')', $call->($n));
     }
-    $most_arguments = $most + 1 if $most_arguments < $most + 1;
+    $most_arguments = $most + 4 if $most_arguments < $most + 4;
     return $text;
 }
 

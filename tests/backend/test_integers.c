@@ -121,7 +121,7 @@ static void quotients_agree(bool wide)
             trunc[n] = (double)(p / q);
             down[n] = (double)quotient;
             rest[n] = (double)(p % q);
-            modulo[n++] = (double)(p - quotient * q);
+            modulo[n++] = p % q != 0 && (p < 0) != (q < 0) ? (double)(p % q + q) : (double)(p % q);
         }
     x = put(tn_default_device(), TN_I64, TN_SHAPE(n), a, DENSE);
     y = put(tn_default_device(), TN_I64, TN_SHAPE(n), b, EVERY_SECOND);

@@ -373,6 +373,9 @@ START_TEST(what_cannot_be_a_plan_is_refused_with_the_reason)
     tn_error_clear();
     tn_optimizer_drop(rule);
 
+    refused(&s, tn_reshape(tn_detach(tn_optimizer_parameter(s.rules[1], 0)), TN_SHAPE(-1, 6)),
+            target, "in: input 0: it shares memory with parameter 0 of the optimizer");
+
     hook = tn_optimizer_hook_step_pre(s.rules[1], count_step, 0, &count, NULL);
     refused(&s, x, target, "optimizer SGD: hooks run before its step");
     ck_assert(tn_hook_remove(hook));

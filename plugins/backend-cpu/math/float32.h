@@ -87,7 +87,8 @@ TN__INTO_LOOPS float tn__near_expm1_f32(float x)
     float p = TN__MA(z, TN__MA(z, 1.388239582e-03f, TN__MA(r, 8.367180857e-03f, 4.166722127e-02f)),
                      TN__MA(r, 1.666653868e-01f, 4.999999804e-01f));
     float e = TN__MA(z, p, r), power = tn__of_bits_f32((tn__bits_f32(shifted) + 127) << 23);
-    return TN__MA(e, power, power - 1);
+    float y = TN__MA(e, power, power - 1);
+    return x == 0 ? x : y; /* -0 too */
 }
 
 /* e^x - 1 for x <= 0; below -30 it is -1 after rounding. */

@@ -240,7 +240,8 @@ static void digamma_group(const double *x, double *y)
     }
     for (int k = 0; k < STEPS; k += 2)
         for (int j = 0; j < GROUP; j++) {
-            double a = t[j] + k, b = t[j] + (k + 1);
+            double large = t[j] < 1e150 ? t[j] : 1e150; /* the product must not overflow */
+            double a = large + k, b = large + (k + 1);
             steps[j] += (a + b) / (a * b);
         }
     for (int i = BERNOULLI; i >= 1; i--) {

@@ -146,7 +146,7 @@ TN_ATTR(unused) static inline uint64_t tn_random_bits(tn_random_key *key)
 TN_ATTR(unused)
 static inline double tn_random_between(tn_random_key *key, double low, double high)
 {
-    return low + (high - low) * ((double)(tn_random_bits(key) >> 11) * 0x1p-53);
+    return low + (high - low) * ((double)(tn_random_bits(key) >> 11) / 9007199254740992.0);
 }
 /* Returns a random integer in [0, count). */
 TN_ATTR(unused) static inline int64_t tn_random_below(tn_random_key *key, int64_t count)

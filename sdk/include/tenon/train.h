@@ -310,7 +310,8 @@ typedef struct tn_step_options {
     uint32_t bindings; /* most plans that are kept, for other inputs; 0: 8 */
     /* Called when a plan is made, between backward and the update: .grad of the parameters are
      * tensors without values then, and what changes them is recorded, as tn_clip_grad_norm without
-     * `norm`. Failing makes the run fail. May be NULL. */
+     * `norm`. All parameters of the module have the gradients of this step alone, as after
+     * tn_module_zero_grad. Failing makes the run fail. May be NULL. */
     tn_status (*gradients)(void *user);
     void *user; /* must live as long as the step */
 } tn_step_options;
