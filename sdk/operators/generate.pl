@@ -411,7 +411,8 @@ sub parameters
     @outs = map { { text => "tn_tensor **$_->{name}", name => $_->{name} } } @{ $op->{out} }
         if @{ $op->{out} } > 1;
     my @options = map { { text => declare($_->{type}, $_->{name}), name => $_->{name},
-                          scalar => $_->{type} eq 'scalar', whole => ($_->{type} =~ /^(bool|int)$/ ? 1 : 0),
+                          scalar => $_->{type} eq 'scalar',
+                          whole => ($_->{type} =~ /^(bool|int)$/ ? 1 : 0),
                           def => $_->{arg} ? undef : default_argument($_) } }
         @{ $op->{options} };
     push @all, (grep { !defined $_->{def} } @options), @outs, grep { defined $_->{def} } @options;
