@@ -16,15 +16,12 @@ libcore_la_SOURCES += \
 	%D%/plan.c \
 	%D%/plan.h \
 	%D%/plan_binding.c \
+	%D%/plan_device_graph.c \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
 	%D%/plan_print.c \
-	%D%/plan_launch.c \
-	%D%/plan_other.c \
 	%D%/plan_run.c \
-	%D%/whole.c \
-	%D%/whole.h \
-	%D%/whole_merge.c \
+	%D%/plan_run_no_kernel.c \
 	%D%/plan_check.c \
 	%D%/plan_steps.c \
 	%D%/plan_parts.c \
@@ -35,6 +32,9 @@ libcore_la_SOURCES += \
 	%D%/plan_train_saved.c \
 	%D%/plan_backward.c \
 	%D%/plan_module.c \
+	%D%/plan_whole_step.c \
+	%D%/plan_whole_step.h \
+	%D%/plan_whole_step_merge.c \
 	%D%/query.c \
 	%D%/region.c \
 	%D%/region_replace.c \

@@ -282,7 +282,7 @@ tn_status tn__plan_run_steps(const tn__plan_binding *binding, tn__plan_state *st
 tn_status tn__plan_make_results(const tn__plan_binding *binding, const tn__plan_state *state,
                                 tn_tensor *const *in, tn_tensor **out);
 
-/* ---- plan_launch.c ---- */
+/* ---- plan_device_graph.c ---- */
 /* Returns a state for recorded runs on this stream; NULL and an error, with the kernel, if the
  * device cannot record the steps. */
 tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *binding, tn_stream *stream);
@@ -290,7 +290,7 @@ tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *binding, tn_stre
 tn_status tn__plan_launch(const tn__plan_binding *binding, tn__plan_state *state,
                           tn_tensor *const *in, tn_tensor **out);
 
-/* ---- plan_other.c ---- */
+/* ---- plan_run_no_kernel.c ---- */
 /* Runs a step that is no kernel, or any step for observers, which get tensors. */
 tn_status tn__plan_run_other(const tn__plan_binding *binding, const tn__plan_state *state,
                              int64_t step, tn_tensor *const *in, bool observed);

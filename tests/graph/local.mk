@@ -7,7 +7,7 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
-	%D%/test_plan_train_memory %D%/test_plan_whole %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
+	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs \
 	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse
 if HAVE_JANSSON
@@ -52,8 +52,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_plan_train_state_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_checkpoint_pass_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_checkpoint_pass_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_plan_whole_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_plan_whole_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_plan_whole_step_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_whole_step_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_train_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_train_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_train_cases_CPPFLAGS = $(TN_TEST_CPPFLAGS)

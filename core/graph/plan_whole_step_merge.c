@@ -3,7 +3,7 @@
  * Joins the recordings of forward and backward to one binding, and adds the updates of parameters.
  * Values that forward keeps for backward are values of the arena like all others, and a gradient
  * ends with the update that uses it. */
-#include "core/graph/whole.h"
+#include "core/graph/plan_whole_step.h"
 
 #include "core/base/vector.h"
 
@@ -351,7 +351,7 @@ static tn_status merge(struct merge *m)
     return status == TN_OK ? tn__plan_lay_out(m->to) : status;
 }
 
-tn_status tn__whole_merge(tn__whole *plan, tn_optimizer *optimizer)
+tn_status tn__plan_whole_step_merge(tn__whole *plan, tn_optimizer *optimizer)
 {
     struct merge m = { .plan = plan, .optimizer = optimizer };
     tn_status status;

@@ -3,7 +3,7 @@
  * Whole steps of training (tn_step_new): a module of the core calls the network and the loss. Its
  * call is recorded with the gradients, as for plans of training, and the updates of the optimizer
  * are added. */
-#include "core/graph/whole.h"
+#include "core/graph/plan_whole_step.h"
 
 #include "core/grad/internal.h"
 #include "core/module/hooks.h"
@@ -77,9 +77,9 @@ static tn_status add_results(const tn_step *step, tn_tensor *loss, tn_tensor *co
     tn_status status = TN_OK;
 
     if (!tn__tensor_ok(loss))
-        return tn__tensor_bad(loss, "tn_step_run: loss");
+        return tn__tensor_bad(loss, "loss");
     if (step->n_out - 1 > count)
-        return tn_fail(TN_ERR_VALUE, "tn_step_run: out: too many, got %lld; expected at most %lld",
+        return tn_fail(TN_ERR_VALUE, "out: too many, got %lld; expected at most %lld",
                        (long long)step->n_out, (long long)count + 1);
     status = tn_pack_add(output, NULL, tn_value_tensor(loss));
     for (int64_t i = 0; i < step->n_out - 1 && status == TN_OK; i++) {
@@ -152,7 +152,8 @@ static tn_status record(tn_step *step, tn__whole *plan, const tn_pack *input, tn
         gradients[i] = i == 0 ? plan->one : TN_NONE;
     plan->backward = tn__plan_backward(t, gradients);
     tn_free(gradients);
-    return plan->backward != NULL ? tn__whole_merge(plan, step->optimizer) : tn_error_last_code();
+    return plan->backward != NULL ? tn__plan_whole_step_merge(plan, step->optimizer)
+                                  : tn_error_last_code();
 }
 
 static tn__whole *make(tn_step *step, const tn_pack *input, tn_tensor *const *in, int64_t n_in)
@@ -312,13 +313,14 @@ static tn_status run_pack(tn_step *step, const tn_pack *input, tn_tensor **out)
     int64_t n_in = tn__values_count(input, "tn_step_run");
     tn_tensor **in = tn_calloc((size_t)n_in + 2, sizeof(tn_tensor *));
     tn__whole *plan = NULL;
-    tn_status status = in != NULL ? tn_grad_begin(true) : TN_ERR_MEMORY;
+    tn_status status = TN_ERR_MEMORY;
 
     if (in != NULL) {
         tn__values_list(input, in);
-        if (status == TN_OK)
-            status = check_inputs(step, in, n_in);
-        plan = status == TN_OK ? take(step, input, in, n_in) : NULL;
+        status = check_inputs(step, in, n_in);
+    }
+    if (status == TN_OK && (status = tn_grad_begin(true)) == TN_OK) {
+        plan = take(step, input, in, n_in);
         tn_grad_end();
         status = plan != NULL ? run(plan, in, out) : tn_error_last_code();
         status = give(out, step->n_out, status);
@@ -352,7 +354,7 @@ tn_status tn_step_run(tn_step *step, tn_tensor *const *in, int64_t n_in, tn_tens
         status = TN_ERR_MEMORY;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         if (in[i] == NULL)
-            status = tn__error_null_input("tn_step_run: in");
+            status = tn__error_null_input("in");
         else
             status = tn_pack_add(input, NULL,
                                  tn__is_none(in[i]) ? tn_value_none() : tn_value_tensor(in[i]));

@@ -423,6 +423,38 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Weights of over 1 MiB each, which would be updated one by one. */
+START_TEST(parameters_that_overlap_are_refused_as_by_an_eager_step)
+{
+    TN_SCOPE;
+    enum { SIDE = 600 };
+    tn_module *net = tn_module_new("Sequential(Linear(600, 600), Tanh(), Linear(600, 600))");
+    tn_tensor *flat = numbered(TN_SHAPE(SIDE * SIDE + SIDE), 1), *out;
+    tn_tensor *in[2] = { numbered(TN_SHAPE(2, SIDE), 1), numbered(TN_SHAPE(2, SIDE), 2) };
+    tn_module *loss = tn_module_new("MSELoss()");
+    tn_optimizer *rule;
+    tn_step *step;
+
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *weight = tn_narrow(flat, 0, i * SIDE, SIDE * SIDE);
+
+        weight = tn_parameter(tn_reshape(weight, TN_SHAPE(SIDE, SIDE)), true);
+        ck_ok(tn_module_set(tn_module_find(net, i == 0 ? "0" : "2"), "weight", weight));
+    }
+    rule = tn_optimizer_new(net, "SGD(lr=0.1)");
+    step = tn_step_new(net, loss, rule, NULL);
+    ck_made(step);
+    ck_assert_int_ne(tn_step_run(step, in, 2, &out, 1), TN_OK);
+    ck_assert_msg(strstr(tn_error_text(), "share memory, and one is written") != NULL, "%s",
+                  tn_error_text());
+    tn_error_clear();
+    tn_step_drop(step);
+    tn_optimizer_drop(rule);
+    tn_module_drop(loss);
+    tn_module_drop(net);
+}
+END_TEST
+
 START_TEST(a_step_needs_less_memory_than_an_eager_one)
 {
     TN_SCOPE;
@@ -513,6 +545,7 @@ int main(void)
                                    groups_and_parameters_of_the_optimizer,
                                    a_module_that_returns_the_loss,
                                    what_cannot_be_a_plan_is_refused_with_the_reason,
+                                   parameters_that_overlap_are_refused_as_by_an_eager_step,
                                    a_step_needs_less_memory_than_an_eager_one,
                                    each_allocation_that_fails_is_an_error,
                                    NULL };

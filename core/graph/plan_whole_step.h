@@ -2,8 +2,8 @@
  *
  * Plans of whole steps: forward, loss, backward and the updates of an optimizer in one binding with
  * one arena. */
-#ifndef TN_CORE_GRAPH_WHOLE_H
-#define TN_CORE_GRAPH_WHOLE_H
+#ifndef TN_CORE_GRAPH_PLAN_WHOLE_STEP_H
+#define TN_CORE_GRAPH_PLAN_WHOLE_STEP_H
 
 #include "core/graph/plan_train.h"
 
@@ -19,8 +19,8 @@ typedef struct tn__whole {
     int64_t n_parameters;
 } tn__whole;
 
-/* ---- whole_merge.c ---- */
+/* ---- plan_whole_step_merge.c ---- */
 /* Makes plan->steps from the two recordings. */
-tn_status tn__whole_merge(tn__whole *plan, tn_optimizer *optimizer);
+tn_status tn__plan_whole_step_merge(tn__whole *plan, tn_optimizer *optimizer);
 
 #endif
