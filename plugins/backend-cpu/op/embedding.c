@@ -7,6 +7,7 @@
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
+#include "op/index_span.h"
 #include "simd/simd.h"
 
 enum { TOGETHER = 32, GRAIN = 16384 }; /* rows added in the type itself; elements for a thread */
@@ -38,11 +39,7 @@ static tn_status add_rows(const struct job *job, int64_t bag, int64_t begin, int
         int64_t at;
         rows[i - begin] = row_at(job, bag, i, &at);
         if ((uint64_t)at >= (uint64_t)job->rows)
-            return tn_fail(TN_ERR_INDEX,
-                           "%s: index %lld is out of bounds for dimension 0 with size %lld: 0 to "
-                           "%lld",
-                           job->call->op, (long long)at, (long long)job->rows,
-                           (long long)job->rows - 1);
+            return tn__index_fail(job->call->op, at, 0, 0, job->rows);
         if (job->load) {
             job->load(job->wide, rows[i - begin], item, room + (i - begin) * line);
             rows[i - begin] = room + (i - begin) * line;

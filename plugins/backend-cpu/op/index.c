@@ -336,10 +336,7 @@ static tn_status flat_part(void *user, int64_t begin, int64_t end)
                                   f->other ? f->other + begin * f->item : NULL);
     if (done == end)
         return TN_OK;
-    int64_t at = f->index[done] + (f->index[done] < 0 ? f->size : 0);
-    return tn_fail(TN_ERR_INDEX,
-                   "%s: index %lld is out of bounds for dimension 0 with size %lld: 0 to %lld",
-                   f->call->op, (long long)at, (long long)f->size, (long long)f->size - 1);
+    return tn__index_fail(f->call->op, f->index[done], 0, -f->size, f->size);
 }
 
 /* As put, but only checks the indices. */
@@ -441,13 +438,9 @@ static tn_status run_index_fill(const tn_call *call)
     slice.strides = strides;
     for (int pass = 0; pass < 2; pass++) /* nothing is written before an error */
         for (int64_t i = 0; status == TN_OK && i < index->shape[0]; i++) {
-            int64_t at = tn__kernel_int(index, i);
-            at += at < 0 ? size : 0;
+            int64_t given = tn__kernel_int(index, i), at = given + (given < 0 ? size : 0);
             if ((uint64_t)at >= (uint64_t)size)
-                return tn_fail(TN_ERR_INDEX,
-                               "%s: index %lld is out of bounds for dimension %d with size %lld: 0 "
-                               "to %lld",
-                               call->op, (long long)at, dim, (long long)size, (long long)size - 1);
+                return tn__index_fail(call->op, given, dim, -size, size);
             slice.byte_offset = y->byte_offset +
                                 (uint64_t)(at * y->strides[dim] * tn__view_item(y));
             if (pass == 1)

@@ -59,10 +59,16 @@ int64_t tn__index_span_check(const struct tn__index_run *run)
     return tn__index_run_each(run, nothing, NULL);
 }
 
-tn_status tn__index_span_fail(const struct tn__index_span *s, const char *op, int64_t at)
+tn_status tn__index_fail(const char *op, int64_t at, int64_t dim, int64_t least, int64_t size)
 {
     return tn_fail(TN_ERR_INDEX,
-                   "%s: index %lld is out of bounds for dimension %lld with size %lld: 0 to %lld",
-                   op, (long long)at, (long long)s->dim, (long long)s->size,
-                   (long long)s->size - 1);
+                   "%s: index %lld is out of bounds for dimension %lld with size %lld: %lld to "
+                   "%lld",
+                   op, (long long)at, (long long)dim, (long long)size, (long long)least,
+                   (long long)size - 1);
+}
+
+tn_status tn__index_span_fail(const struct tn__index_span *s, const char *op, int64_t at)
+{
+    return tn__index_fail(op, at, s->dim, 0, s->size);
 }

@@ -40,7 +40,10 @@ static inline struct tn__index_run tn__index_span_run(const struct tn__index_spa
 }
 /* Returns the number of indices of a run that are in bounds before the first that is not. */
 int64_t tn__index_span_check(const struct tn__index_run *run);
-/* Sets the error for index `at`, which is out of bounds. `op` is the operator's name. */
+/* Sets the error for an index that is out of bounds: least to size - 1 in dimension `dim`. `op` is
+ * the name of the operator. */
+tn_status tn__index_fail(const char *op, int64_t at, int64_t dim, int64_t least, int64_t size);
+/* The same for index `at` of a span. */
 tn_status tn__index_span_fail(const struct tn__index_span *s, const char *op, int64_t at);
 
 #endif

@@ -5,16 +5,6 @@
 #include "math/sqrt.h"
 #include "simd/elementwise.h"
 
-#define COMPARE(name, expr)                                                                        \
-    TN__INTO_LOOPS uint8_t NAME(name##_formula)(T a, T b)                                          \
-    {                                                                                              \
-        return (uint8_t)(expr);                                                                    \
-    }                                                                                              \
-    static void NAME(name)(TN__LOOP_PARAMETERS)                                                    \
-    {                                                                                              \
-        (void)param;                                                                               \
-        NAME(compare_loop)(n, y, sy, a, sa, b, sb, NAME(name##_formula));                          \
-    }
 #define TERNARY(name, expr)                                                                        \
     TN__INTO_LOOPS T NAME(name##_formula)(T a, T b, T c, T p)                                      \
     {                                                                                              \
@@ -96,12 +86,7 @@ BINARY(bitwise_or, a | b)
 BINARY(bitwise_xor, a ^ b)
 UNARY(bitwise_not, ~a)
 UNARY(bitwise_not_bool, a == 0)
-COMPARE(eq, a == b)
-COMPARE(ne, a != b)
-COMPARE(lt, a < b)
-COMPARE(le, a <= b)
-COMPARE(gt, a > b)
-COMPARE(ge, a >= b)
+COMPARISONS
 /* clang-format on */
 #undef U
 #undef T

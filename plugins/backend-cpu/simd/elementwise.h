@@ -60,5 +60,23 @@ static inline double number_f64(double p)
     {                                                                                              \
         NAME(binary_loop)(n, y, sy, a, sa, b, sb, param, NAME(name##_formula));                    \
     }
+#define COMPARE(name, expr)                                                                        \
+    TN__INTO_LOOPS uint8_t NAME(name##_formula)(T a, T b)                                          \
+    {                                                                                              \
+        return (uint8_t)(expr);                                                                    \
+    }                                                                                              \
+    static void NAME(name)(TN__LOOP_PARAMETERS)                                                    \
+    {                                                                                              \
+        (void)param;                                                                               \
+        NAME(compare_loop)(n, y, sy, a, sa, b, sb, NAME(name##_formula));                          \
+    }
+/* The comparisons of one type; a template has the line COMPARISONS. */
+#define COMPARISONS                                                                                \
+    COMPARE(eq, a == b)                                                                            \
+    COMPARE(ne, a != b)                                                                            \
+    COMPARE(lt, a < b)                                                                             \
+    COMPARE(le, a <= b)                                                                            \
+    COMPARE(gt, a > b)                                                                             \
+    COMPARE(ge, a >= b)
 
 #endif

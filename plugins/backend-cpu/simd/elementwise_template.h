@@ -11,12 +11,7 @@ TN__INTO_LOOPS T NAME(bounded)(T x, T low, T high)
 }
 
 /* clang-format off */
-COMPARE(eq, a == b)
-COMPARE(ne, a != b)
-COMPARE(lt, a < b)
-COMPARE(le, a <= b)
-COMPARE(gt, a > b)
-COMPARE(ge, a >= b)
+COMPARISONS
 /* clang-format on */
 
 /* clang-format off */

@@ -10,16 +10,6 @@
     {                                                                                              \
         return (type)number_i64(p);                                                                \
     }
-#define COMPARE(name, expr)                                                                        \
-    TN__INTO_LOOPS uint8_t NAME(name##_formula)(T a, T b)                                          \
-    {                                                                                              \
-        return (uint8_t)(expr);                                                                    \
-    }                                                                                              \
-    static void NAME(name)(TN__LOOP_PARAMETERS)                                                    \
-    {                                                                                              \
-        (void)param;                                                                               \
-        NAME(compare_loop)(n, y, sy, a, sa, b, sb, NAME(name##_formula));                          \
-    }
 
 NUMBER(u8, uint8_t)
 NUMBER(i8, int8_t)

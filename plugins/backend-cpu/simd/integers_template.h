@@ -14,10 +14,5 @@ UNARY(add_scalar, U(a) + U(p))
 UNARY(mul_scalar, U(a) * U(p))
 UNARY(neg, 0 - U(a))
 UNARY(square, U(a) * U(a))
-COMPARE(eq, a == b)
-COMPARE(ne, a != b)
-COMPARE(lt, a < b)
-COMPARE(le, a <= b)
-COMPARE(gt, a > b)
-COMPARE(ge, a >= b)
+COMPARISONS
 /* clang-format on */
