@@ -140,14 +140,15 @@ static tn_tensor *step(tn_tensor *x, tn_tensor *values)
 DECOMPOSE(heaviside, step(in[0], in[1]))
 
 /* Multiplies by 2 to half of the exponent twice, so that a power that is out of range does not make
- * the product 0 or infinite. The halves are whole if the exponent is. */
+ * the product 0 or infinite. The halves are whole if the exponent is; the first is finite, so that
+ * the second of an infinite exponent is infinite. */
 static tn_tensor *scaled(tn_tensor *x, tn_tensor *exponent)
 {
     tn_tensor *half;
 
     if (exponent == NULL || tn__is_complex(tn_tensor_dtype(exponent)))
         return tn_mul(x, tn_exp2(exponent));
-    half = tn_floor(times(exponent, 0.5));
+    half = tn_clamp(tn_floor(times(exponent, 0.5)), -1100, 1100);
     return tn_mul(tn_mul(x, tn_exp2(half)), tn_exp2(minus(exponent, half)));
 }
 

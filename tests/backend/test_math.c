@@ -94,6 +94,37 @@ START_TEST(ends_of_the_range_are_what_c_says_they_are)
 }
 END_TEST
 
+/* Those for which f(x) / x is positive next to 0. */
+START_TEST(minus_zero_stays_minus_zero)
+{
+    static const char *const odd[] = {
+        "sin",    "tan",   "asin",     "atan", "sinh",  "tanh",       "asinh",    "atanh", "erf",
+        "erfinv", "expm1", "log1p",    "sqrt", "trunc", "round",      "ceil",     "floor", "elu",
+        "selu",   "celu",  "softsign", "silu", "gelu",  "leaky_relu", "hardtanh", "relu6",
+    };
+    double x[20], *y;
+
+    for (int i = 0; i < 20; i++)
+        x[i] = -0.0;
+    EACH_DEVICE(device)
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++)
+        for (int t = 0; t < FLOATS; t++) {
+            TN_SCOPE;
+            tn_tensor *out;
+
+            if (!device_has(device, odd[k], floats[t]) ||
+                strcmp(tn_device_type(device), "strict") == 0) /* lacks what they decompose to */
+                continue;
+            out = call(odd[k], put(device, floats[t], TN_SHAPE(20), x, DENSE), NULL);
+            there(out);
+            y = get(out);
+            for (int i = 0; i < 20; i++)
+                ck_assert_msg(y[i] == 0 && signbit(y[i]), "%s(-0) on %s in %s: %g", odd[k],
+                              tn_device_name(device), tn_dtype_name(floats[t]), y[i]);
+        }
+}
+END_TEST
+
 /* ---- two numbers ----------------------------------------------------------------------------- */
 
 static double ref_remainder(double a, double b)
@@ -340,7 +371,7 @@ START_TEST(clamp_keeps_bounds_and_NaN)
 END_TEST
 
 RUN_SUITE("math", functions_of_one_number_agree_with_float64_in_every_layout_and_in_place,
-          ends_of_the_range_are_what_c_says_they_are,
+          ends_of_the_range_are_what_c_says_they_are, minus_zero_stays_minus_zero,
           functions_of_two_numbers_agree_with_float64_and_broadcast,
           quotients_of_floats_are_rounded_as_asked, whole_numbers_are_exact,
           a_whole_number_divided_by_zero_is_an_error_at_the_latest_at_the_next_copy,

@@ -323,6 +323,21 @@ static void check_whole_logarithms(const tn_device *device)
          0, 0);
 }
 
+/* Even numbers next to 1 seldom fall where the inverse grows without bound. */
+static void check_erfinv_next_to_one(const tn_device *device)
+{
+    TN_SCOPE;
+    enum { COUNT = 2 * 47 };
+    double x[COUNT], *y;
+
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (i % 2 != 0 ? -1 : 1) * (1 - ldexp(1 + i % 4 * 0.25, -7 - i / 2));
+    y = get(of("erfinv", put(device, TN_F64, TN_SHAPE(COUNT), x, DENSE), NULL));
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(ulps_between(y[i], ref_erfinv(x[i])) <= 4.5, "erfinv(%a): %a, expected %a",
+                      x[i], y[i], (double)ref_erfinv(x[i]));
+}
+
 static void check_all(void)
 {
     const tn_device *device = tn_device_find("cpu");
@@ -333,6 +348,7 @@ static void check_all(void)
     for (int k = 0; k < ROWS; k++)
         check_row(device, k);
     check_ends(device);
+    check_erfinv_next_to_one(device);
     ck_assert_int_gt(checks_made, 400000);
 #else
     fprintf(stderr, "SKIP: long double tells no more than double here\n");

@@ -239,6 +239,26 @@ static void least_numbers_agree(void)
          NUMBERS(0x1p-149, -0x1p-149, INFINITY, 0x1.fffffep127), 0, 0);
 }
 
+/* Where a product of the recurrence overflows, and where exponents are infinite. */
+static void largest_numbers_agree(void)
+{
+    TN_SCOPE;
+    const tn_device *cpu = tn_default_device();
+
+    same("digamma", cpu, TN_F64,
+         tn_digamma(put(cpu, TN_F64, TN_SHAPE(3), NUMBERS(1e150, 1e308, INFINITY), DENSE)),
+         NUMBERS(log(1e150), log(1e308), INFINITY), 2, 0);
+    same("ldexp", cpu, TN_F64,
+         tn_ldexp(
+             put(cpu, TN_F64, TN_SHAPE(4), NUMBERS(0, 1, 3, 1), DENSE),
+             put(cpu, TN_F64, TN_SHAPE(4), NUMBERS(-INFINITY, -INFINITY, INFINITY, 1023), DENSE)),
+         NUMBERS(0, 0, INFINITY, 0x1p1023), 0, 0);
+    same("lcm", cpu, TN_I8,
+         tn_lcm(put(cpu, TN_I8, TN_SHAPE(4), NUMBERS(64, 12, 0, 127), DENSE),
+                put(cpu, TN_I8, TN_SHAPE(4), NUMBERS(3, -18, 5, 126), DENSE)),
+         NUMBERS(-64, 36, 0, -126), 0, 0);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static void special_functions_are_right(void)
@@ -266,6 +286,7 @@ static void special_functions_are_right(void)
         }
     }
     least_numbers_agree();
+    largest_numbers_agree();
 }
 
 START_TEST(special_functions_are_right_with_what_the_processor_has)

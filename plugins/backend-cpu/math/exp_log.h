@@ -134,6 +134,7 @@ static inline float tn__expm1_f32(float x)
     float first = tn__of_bits_f32((half - 256 + 127) << 23),
           second = tn__of_bits_f32((n - half - 256 + 127) << 23);
     float small = e * first * second + (first * second - 1);
+    small = x == 0 ? x : small; /* -0 too */
     return x > 40 ? (1 + e) * first * second : small;
 }
 
@@ -160,7 +161,8 @@ static inline double tn__expm1_f64(double x)
 static inline float tn__log1p_f32(float x)
 {
     float w = 1 + x, y = tn__log_f32(w) + (x - (w - 1)) / w;
-    return w > 0 && w <= 3.4028234664e+38f ? y : tn__log_f32(w);
+    y = w > 0 && w <= 3.4028234664e+38f ? y : tn__log_f32(w);
+    return x == 0 ? x : y; /* -0 too */
 }
 
 /* x tanh(ln(1 + e^x)) = x n / (n + 2) with n = e (e + 2), e = e^x. Returns x for x > 20. */

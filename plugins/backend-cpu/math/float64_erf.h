@@ -183,8 +183,9 @@ TN__INTO_LOOPS double tn__erfinv64(double x)
     return x * TN__MA64(u8, TN__MA64(u8, s, q), p);
 }
 
-/* erfinv x for |x| near 1: the polynomial of tn__near_erfinv_f32, then three steps of Halley's
- * method with erfc. The polynomial is off by up to a tenth next to 1. */
+/* erfinv x for |x| near 1: the polynomial of tn__near_erfinv_f32, which is off by up to a tenth next
+ * to 1, then four of Newton's steps for the logarithm of erfc. The logarithm is close to a parabola,
+ * so they converge from there; steps for erfc itself do not. */
 static inline double tn__erfinv64_far(double x)
 {
     double size = __builtin_fabs(x), rest = 1 - size;
@@ -198,9 +199,9 @@ static inline double tn__erfinv64_far(double x)
     for (int i = 0; i < 9; i++)
         y = y * v + series[i];
     y *= size;
-    for (int i = 0; i < 3; i++) {
-        double step = (__builtin_erfc(y) - rest) * 0x1.c5bf891b4ef6bp-1 * __builtin_exp(y * y);
-        y += step / (1 - y * step);
+    for (int i = 0; i < 4; i++) {
+        double left = __builtin_erfc(y);
+        y += __builtin_log(left / rest) * left * 0x1.c5bf891b4ef6bp-1 * __builtin_exp(y * y);
     }
     return __builtin_copysign(y, x);
 }
