@@ -69,15 +69,9 @@ static void check_case(void)
 
 START_TEST(a_result_over_an_input_has_the_same_bits)
 {
-    static const char *const files[] = {
-        "basic.txt",     "elementwise.txt", "elementwise_special.txt",  "loss.txt",
-        "opinfo.txt",    "primitives.txt",  "conv_pool_norm.txt",       "fused.txt",
-        "optimizer.txt", "index.txt",       "reduction_shape_index.txt"
-    };
-
     ck_assert_int_eq(tn_grad_begin(false), TN_OK);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        FILE *file = open_cases(files[i]);
+    for (int i = 0; i < CASE_FILES; i++) {
+        FILE *file = open_cases(case_files[i]);
         uint64_t scope = tn_scope_begin();
 
         while (fgets(r.line, LINE, file) != NULL) {

@@ -249,30 +249,15 @@ static void replay(const char *name, const char *device)
 
 START_TEST(operators_and_gradients_agree_with_pytorch)
 {
-    static const char *const files[] = { "basic.txt",
-                                         "elementwise.txt",
-                                         "reduction_shape_index.txt",
-                                         "conv_pool_norm.txt",
-                                         "loss.txt",
-                                         "opinfo.txt",
-                                         "primitives.txt",
-                                         "optimizer.txt",
-                                         "fused.txt",
-                                         "reduction_order.txt",
-                                         "elementwise_special.txt",
-                                         "linalg.txt",
-                                         "index.txt",
-                                         "fft.txt",
-                                         "refused.txt" };
     int64_t count;
 
     ck_assert_msg(conform_reference(TN_OP_PRIMITIVE) == TN_OK, "%s", tn_error_text());
     count = tn_device_count();
     ck_assert_int_gt(count, 0);
-    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++)
+    for (int k = 0; k < CASE_FILES; k++)
         for (int64_t i = 0; i < count; i++)
             if (tn_device_has_memory(tn_device_at(i)))
-                replay(files[k], tn_device_name(tn_device_at(i)));
+                replay(case_files[k], tn_device_name(tn_device_at(i)));
 }
 END_TEST
 
