@@ -183,9 +183,9 @@ TN__INTO_LOOPS double tn__erfinv64(double x)
     return x * TN__MA64(u8, TN__MA64(u8, s, q), p);
 }
 
-/* erfinv x for |x| near 1: the polynomial of tn__near_erfinv_f32, which is off by up to a tenth next
- * to 1, then four of Newton's steps for the logarithm of erfc. The logarithm is close to a parabola,
- * so they converge from there; steps for erfc itself do not. */
+/* erfinv x for |x| near 1: the polynomial of tn__near_erfinv_f32, which is off by up to a tenth
+ * next to 1, then four of Newton's steps for the logarithm of erfc. The logarithm is close to a
+ * parabola, so they converge from there; steps for erfc itself do not. */
 static inline double tn__erfinv64_far(double x)
 {
     double size = __builtin_fabs(x), rest = 1 - size;
