@@ -414,8 +414,11 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
                 "values",
                 function);
     else
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: a plan would repeat the same; expected kernels only",
-                function);
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "%s: a plan would repeat the same; expected kernels only, no compiled regions, and no "
+            "random numbers of the host",
+            function);
     return keep_failure(r);
 }
 
