@@ -4,6 +4,7 @@
  * values backward computes again in place of keeping them. */
 #include "passes.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 struct options {
@@ -19,35 +20,48 @@ static const tn_option table[] = {
     TN_OPTION_END,
 };
 
-/* Whether a name, which ends at `end`, fits a pattern that ends with it or with a dot. */
-static bool name_fits(const char *pattern, const char *name, const char *end)
+/* Returns the text with `/` between names, so that `*` of fnmatch does not stand for several. */
+static char *with_slashes(const char *text, size_t length)
 {
-    if (*pattern == '\0' || *pattern == '.')
-        return name == end;
-    if (*pattern == '*')
-        return name_fits(pattern + 1, name, end) ||
-               (name < end && name_fits(pattern, name + 1, end));
-    return name < end && *name == *pattern && name_fits(pattern + 1, name + 1, end);
+    char *copy = tn_malloc(length + 1);
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    for (char *at = copy; (at = strchr(at, '.')) != NULL;)
+        *at = '/';
+    return copy;
 }
 
-/* Returns how long the beginning of a path is that fits the pattern, name by name; 0: none. */
-static size_t fitting(const char *pattern, const char *path)
+/* Returns how long the beginning of a path is that has `names` names; 0: it has fewer. */
+static size_t length_of(const char *path, int64_t names)
 {
     const char *at = path;
 
-    for (;;) {
-        const char *end = at + strcspn(at, ".");
+    for (; names > 0 && *at != '\0'; names--)
+        at += (at != path) + strcspn(at + (at != path), ".");
+    return names == 0 ? (size_t)(at - path) : 0;
+}
 
-        if (*at == '\0' || !name_fits(pattern, at, end))
-            return 0;
-        pattern += strcspn(pattern, ".");
-        if (*pattern == '\0')
-            return (size_t)(end - path);
-        if (*end == '\0')
-            return 0;
-        pattern++;
-        at = end + 1;
-    }
+/* Stores how long the beginning of a path is that fits the pattern, name by name; 0: none. */
+static tn_status fitting(const char *pattern, const char *path, size_t *length)
+{
+    int64_t names = 1;
+    char *beginning;
+
+    for (const char *at = pattern; (at = strchr(at, '/')) != NULL; at++)
+        names++;
+    *length = path != NULL ? length_of(path, names) : 0;
+    if (*length == 0)
+        return TN_OK;
+    beginning = with_slashes(path, *length);
+    if (beginning == NULL)
+        return TN_ERR_MEMORY;
+    if (fnmatch(pattern, beginning, FNM_PATHNAME | FNM_NOESCAPE) != 0)
+        *length = 0;
+    tn_free(beginning);
+    return TN_OK;
 }
 
 /* Modules that change when they are called must be called once. */
@@ -64,36 +78,50 @@ static bool is_plain(const tn_node *node)
     return plain;
 }
 
-static tn_status checkpoint(const tn_pass_def *self, const tn_pass_args *args)
+static tn_status mark(const tn_pass_args *args, const char *pattern, int64_t every)
 {
-    const struct options *o = args->data;
     const char *last = "";
     size_t last_length = 0;
     int64_t modules = 0, marked = 0;
+
+    for (tn_node *node = tn_graph_first(args->graph); node != NULL; node = tn_node_next(node)) {
+        const char *path;
+        size_t length;
+        tn_status status;
+
+        if (!is_plain(node))
+            continue;
+        path = tn_node_kind_of(node) == TN_NODE_CALL ? tn_node_target(node) : tn_node_path(node);
+        status = fitting(pattern, path, &length);
+        if (status == TN_OK && length == 0)
+            continue;
+        if (status == TN_OK && (length != last_length || strncmp(path, last, length) != 0))
+            modules++;
+        last = path;
+        last_length = length;
+        if (status == TN_OK)
+            status = tn_node_set_part(node, (modules - 1) / every + 1);
+        if (status != TN_OK)
+            return status;
+        marked++;
+    }
+    return passes_report(args, marked, "nodes are computed again by backward");
+}
+
+static tn_status checkpoint(const tn_pass_def *self, const tn_pass_args *args)
+{
+    const struct options *o = args->data;
+    char *pattern;
+    tn_status status;
 
     (void)self;
     if (o->every < 1)
         return tn_fail(TN_ERR_VALUE, "checkpoint: every: too small, got %lld; expected 1 or more",
                        (long long)o->every);
-    for (tn_node *node = tn_graph_first(args->graph); node != NULL; node = tn_node_next(node)) {
-        const char *path;
-        size_t length;
-
-        if (!is_plain(node))
-            continue;
-        path = tn_node_kind_of(node) == TN_NODE_CALL ? tn_node_target(node) : tn_node_path(node);
-        length = path != NULL ? fitting(o->modules, path) : 0;
-        if (length == 0)
-            continue;
-        if (length != last_length || strncmp(path, last, length) != 0)
-            modules++;
-        last = path;
-        last_length = length;
-        if (tn_node_set_part(node, (modules - 1) / o->every + 1) != TN_OK)
-            return tn_error_last_code();
-        marked++;
-    }
-    return passes_report(args, marked, "nodes are computed again by backward");
+    pattern = with_slashes(o->modules, strlen(o->modules));
+    status = pattern != NULL ? mark(args, pattern, o->every) : TN_ERR_MEMORY;
+    tn_free(pattern);
+    return status;
 }
 
 const tn_pass_def pass_checkpoint = {
