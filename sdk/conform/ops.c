@@ -246,8 +246,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
         for (int64_t i = 0; i < one->n_in; i++)
             before[i] = one->in[i].there ? conform_bytes(a.whole[i], &sizes[i]) : NULL;
         if (conform_call(one, s->device, 7, &a) != TN_OK) {
-            if (layout == CONFORM_BACKWARD && (one->def->flags & TN_OP_VIEW) && s->called > 0)
-                tn_error_clear(); /* not a failure: a view cannot have this order of memory */
+            if (layout > 0 && (one->def->flags & TN_OP_VIEW) && s->called > 0)
+                tn_error_clear(); /* not a failure: a view of this memory may be impossible */
             else if (layout > 0 && !(tn_error_code() == TN_ERR_NOT_IMPLEMENTED &&
                                      strncmp(s->row[dtype].route, "decomposition", 13) == 0))
                 /* a device must support an operator for all strides or for none */

@@ -3,7 +3,8 @@
 #
 # macros.pl SRCDIR: the body of a macro has at most 10 lines, so that code can be stepped through and
 # found by its name; longer pieces are functions, templates or data. Rows that several option tables
-# share may be longer. So may TN_PLUGIN, which defines the descriptor of a plugin.
+# share may be longer. So may TN_PLUGIN, which defines the descriptor of a plugin. What a script wrote,
+# which a distribution has in its folders, is not looked at.
 use strict;
 use warnings;
 
@@ -15,6 +16,7 @@ my @files = map { glob "$srcdir/$_" } map { ("$_/*.c", "$_/*.h", "$_/*.cl", "$_/
 for my $path (@files) {
     open my $in, '<', $path or die "$path: $!\n";
     my $text = do { local $/; <$in> };
+    next if $text =~ m{Generated .*by sdk/(?:operators|api)/generate\.pl};
     while ($text =~ /^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)/mg) {
         my ($name, $body, $at) = ($1, $2, $-[0]);
         my $lines = $body =~ tr/\n//;
