@@ -127,12 +127,12 @@ static int big_digit(struct big *a, const struct big *b)
     return digit;
 }
 
-/* ---- digits of a double ---------------------------------------------------------------------- */
+/* ---- digits of a number ---------------------------------------------------------------------- */
 
 struct parts {
     uint64_t mantissa;
     int exponent;      /* value = mantissa * 2^exponent */
-    bool narrow_below; /* a power of two: the next lower double is nearer than the next higher */
+    bool narrow_below; /* a power of two: the next lower number of the type is nearer */
 };
 
 static struct parts take_apart(double value, tn__precision type)

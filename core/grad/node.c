@@ -172,11 +172,15 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     saved->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
     if (stale)
         return TN_OK;
-    if (tn__unlikely(tensor->storage->flags & TN__STORAGE_INFERENCE))
-        return tn_fail(
+    if (tn__unlikely(tensor->storage->flags & TN__STORAGE_INFERENCE)) {
+        tn_fail(
             TN_ERR_RUNTIME,
-            "Inference tensors cannot be saved for backward: one was made between "
-            "tn_inference_begin and tn_inference_end; tn_clone makes a normal one of it");
+            "Inference tensors cannot be saved for backward; this one was made between "
+            "tn_inference_begin and tn_inference_end, and tn_clone makes a normal tensor of it");
+        if (operand >= 0)
+            tn_error_prefix("%s %d: ", is_output ? "output" : "input", (int)operand);
+        return tn_error_code();
+    }
     /* A tensor that can still be changed in place may later get this node as its history. If the
      * node kept the tensor, both would then keep each other alive forever. Therefore only leaves
      * are kept. Of other tensors an alias keeps the memory; the edges have their history. */
@@ -292,6 +296,7 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     return node;
 fail:
     tn__node_drop(node);
+    tn_error_prefix("%s: ", def->name);
     return NULL;
 }
 

@@ -190,7 +190,7 @@ typedef struct tn__plan_recorder {
     uint64_t last;   /* the last node of autograd when the recording began */
     uint64_t blocks; /* that were drawn */
     int64_t depth;   /* regions of autocast around the recording */
-    bool uncached;   /* operators have cast tensors that a region would have kept */
+    bool uncached; /* an operator was called with autocast on inside of an outer autocast region */
     struct tn__plan_taken {
         uint64_t first, count;
         bool used;

@@ -184,12 +184,16 @@ static tn_status place_constant(tn_module *script, tn_node *node)
 
 static tn_status place_node(tn_module *script, tn_node *node)
 {
-    if (node->kind == TN_NODE_CALL || node->kind == TN_NODE_REGION)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "script: node %s: wrong kind, got a call of %s; expected operators only%s", node->name,
-            node->kind == TN_NODE_CALL ? node->callee->module->type : node->region->def->name,
-            node->kind == TN_NODE_CALL ? " (tn_graph_inline)" : "");
+    if (node->kind == TN_NODE_CALL)
+        return tn_fail(TN_ERR_VALUE,
+                       "script: node %s: wrong kind, got a call of the module %s; expected "
+                       "operators only: call tn_graph_inline first",
+                       node->name, node->callee->module->type);
+    if (node->kind == TN_NODE_REGION)
+        return tn_fail(TN_ERR_VALUE,
+                       "script: node %s: wrong kind, got a region of the compiler %s; expected "
+                       "operators only: make the script before regions are compiled",
+                       node->name, node->region->def->name);
     if (node->kind == TN_NODE_CONSTANT)
         return place_constant(script, node);
     if (node->kind == TN_NODE_SLOT) {

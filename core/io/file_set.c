@@ -34,8 +34,9 @@ char *tn__file_set_path(const char *path, const char *name)
 }
 
 /* Splits the name of an index, such as "model.x.index.json", into the stem "model" and the
- * extension ".x". If the stem is too long for numbers after it, only its beginning is used, up to
- * the end of a character. Returns false if the name is not that of an index. */
+ * extension ".x". If the stem is too long for the numbers after it, it is cut, but never within a
+ * UTF-8 character. Returns false if the name is not that of an index, or if the extension is too
+ * long for the numbers. */
 bool tn__file_set_scheme(const char *name, tn__scheme *scheme)
 {
     size_t length = strlen(name), end = sizeof index_ending - 1;

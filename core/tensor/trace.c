@@ -36,7 +36,8 @@ tn_status tn__trace_need_slow(tn_tensor *tensor, const char *function)
         if (tn__tracer_here != NULL)
             return tn__tracer_here->refuse(tn__tracer_here, tensor, function);
         return tn_fail(TN_ERR_RUNTIME,
-                       "%s: the tensor was made while a module was traced, and has no values",
+                       "%s: the tensor has no values, because it was made while a module was "
+                       "traced; expected a tensor that was computed outside of the trace",
                        function);
     }
     tn__making.is.traced = false;

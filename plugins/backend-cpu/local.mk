@@ -10,7 +10,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/norm_running_template.h %D%/nn/pool_avg_template.h %D%/nn/pool_grad_template.h %D%/nn/pool_max_template.h \
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/fuse.h \
-	%D%/op/index_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
+	%D%/op/scatter_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \

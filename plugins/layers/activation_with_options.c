@@ -2,7 +2,7 @@
  *
  * Activations with options or parameters. A layer of one operator without options needs no code: a
  * line `layer Name` in the block of the operator in sdk/operators/activation.ops makes it. */
-#include "layers.h"
+#include "helpers.h"
 #include <math.h>
 
 /* ---- ReLU ------------------------------------------------------------------------------------ */

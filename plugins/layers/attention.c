@@ -2,7 +2,7 @@
  *
  * MultiheadAttention. The names, order and initialization of its parameters are PyTorch's. The
  * results are the output and the weights, or only the output if need_weights is False. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

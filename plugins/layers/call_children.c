@@ -2,7 +2,7 @@
  *
  * Helpers for layers that make and call children: children from specs, the arguments of a call by
  * position or name. The options of a layer are a table in its own file. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * Containers: Sequential, ModuleList, ModuleDict and Residual contain modules, ParameterList and
  * ParameterDict contain parameters. <tenon/container.h> has the functions for them. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <string.h>
 

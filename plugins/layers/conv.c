@@ -2,7 +2,7 @@
  *
  * Convolutions in one to three dimensions, also transposed. Names, options, initialization and repr
  * are PyTorch's. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

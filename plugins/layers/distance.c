@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Distances between two tensors. */
-#include "layers.h"
+#include "helpers.h"
 
 struct distance {
     int64_t dim;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Dropout layers and StochasticDepth. They change their input only in training mode. */
-#include "layers.h"
+#include "helpers.h"
 
 struct dropout {
     double p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Embedding and EmbeddingBag: rows of a table, selected by index. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

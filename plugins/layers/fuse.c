@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Helpers for layers that compute their followers in the same operator (tn_layer_def.fuse). */
-#include "layers.h"
+#include "helpers.h"
 
 int64_t layers_skip(const tn_follower *followers, int64_t count, int64_t at)
 {

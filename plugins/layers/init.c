@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Initializations, with the names and parameters of torch.nn.init. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Initializations of matrices and kernels, and the truncated normal. Names and parameters are those
  * of torch.nn.init. Values that no operator can compute are computed on the host and copied to the
  * tensor. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

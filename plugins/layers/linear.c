@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linear, LazyLinear, Bilinear and Identity. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 

@@ -14,7 +14,7 @@ plugins_layers_la_SOURCES = \
 	%D%/init.c \
 	%D%/init_matrix.c \
 	%D%/layer_list.h \
-	%D%/layers.h \
+	%D%/helpers.h \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss_adaptive.c \

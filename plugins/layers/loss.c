@@ -3,7 +3,7 @@
  * Losses of two or three tensors. PyTorch's deprecated options size_average and reduce do not
  * exist; options that come after them in PyTorch must be given by name. Weights are buffers
  * (loss_weight.c). */
-#include "layers.h"
+#include "helpers.h"
 #include <string.h>
 
 /* The options of all these layers. Each layer uses those that its table lists. */

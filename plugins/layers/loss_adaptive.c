@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * AdaptiveLogSoftmaxWithLoss: frequent classes are in the head, the other classes in clusters. */
-#include "layers.h"
+#include "helpers.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * Classification losses: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options after
  * the weight must be given by name, because PyTorch has other options between them. */
-#include "layers.h"
+#include "helpers.h"
 
 struct loss {
     int64_t ignore_index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * TripletMarginWithDistanceLoss: triplet loss with a module of two inputs as its distance. */
-#include "layers.h"
+#include "helpers.h"
 #include <string.h>
 
 struct triplet {

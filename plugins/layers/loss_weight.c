@@ -2,7 +2,7 @@
  *
  * Tensor options of losses, such as the weight of each class: a list of numbers or a tensor, kept
  * as a buffer of the same name. */
-#include "layers.h"
+#include "helpers.h"
 
 /* The numbers of a nested list, collected in row-major order. */
 struct numbers {

@@ -2,7 +2,7 @@
  *
  * Normalization layers: over the batch, single images, or groups of channels. norm_last.c has those
  * over the last dimensions. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalization layers over the last dimensions; LayerNorm2d, over the channels. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 

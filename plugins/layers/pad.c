@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Padding of the last one to three dimensions. */
-#include "layers.h"
+#include "helpers.h"
 #include <string.h>
 
 enum { MOST = 3 };

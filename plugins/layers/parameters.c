@@ -2,7 +2,7 @@
  *
  * Helpers for parameters: `build` functions add parameters without values, `reset` functions fill
  * them. */
-#include "layers.h"
+#include "helpers.h"
 
 tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints shape)
 {

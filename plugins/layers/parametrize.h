@@ -4,7 +4,7 @@
 #ifndef TN_LAYERS_PARAMETRIZE_H
 #define TN_LAYERS_PARAMETRIZE_H
 
-#include "layers.h"
+#include "helpers.h"
 
 /* A name of an older format, of which `name` is the first part: { "_g", "original0" } renames
  * weight_g to parametrizations.weight.original0. A new name that begins with a dot belongs to the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The plugin with the standard layers and initializations. */
-#include "layers.h"
+#include "helpers.h"
 
 #include "from_operators.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Pooling over windows in one to three dimensions. */
-#include "layers.h"
+#include "helpers.h"
 
 /* The options of all these layers. Each layer uses those that its table lists. */
 struct pool {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Max pooling with windows at random positions, which are drawn in every call. */
-#include "layers.h"
+#include "helpers.h"
 
 enum { MOST = 3 };
 

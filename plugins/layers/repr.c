@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Helpers for the repr of layers. */
-#include "layers.h"
+#include "helpers.h"
 
 void layers_put(layers_text *text, const char *format, ...)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Upsample and its two older variants; PixelShuffle, PixelUnshuffle, ChannelShuffle. */
-#include "layers.h"
+#include "helpers.h"
 #include <string.h>
 
 enum { MOST = 3 };

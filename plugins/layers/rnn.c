@@ -5,7 +5,7 @@
  * LSTM output, (h_n, c_n) = module(input, (h_0, c_0)). The states may also be separate arguments,
  * as tn_module_call_many passes them. The named argument `lengths` is a tensor with the length of
  * each sequence of the batch. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Flatten, Unflatten and Permute. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Softmax, LogSoftmax, Softmin and Softmax2d. */
-#include "layers.h"
+#include "helpers.h"
 
 /* ---- Softmax, LogSoftmax --------------------------------------------------------------------- */
 

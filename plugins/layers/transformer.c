@@ -2,7 +2,7 @@
  *
  * TransformerEncoderLayer and TransformerDecoderLayer: attention and two linear layers, each with
  * dropout, a residual sum and a normalization. The children have PyTorch's names and order. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers with an optional
  * normalization at the end. The layers of a stack start as copies of one layer. */
-#include "layers.h"
+#include "helpers.h"
 
 #include <string.h>
 

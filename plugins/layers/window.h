@@ -4,7 +4,7 @@
 #ifndef TN_LAYERS_WINDOW_H
 #define TN_LAYERS_WINDOW_H
 
-#include "layers.h"
+#include "helpers.h"
 
 struct window {
     tn_ints output_size;

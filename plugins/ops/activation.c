@@ -274,8 +274,7 @@ DECOMPOSE_GRAD(gelu_grad, tn_mul(gy, gelu_slope(x, is_tanh(o->approximate))))
 static tn_status check_form(const char *form)
 {
     if (form == NULL || (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0))
-        return tn_fail(TN_ERR_VALUE, "approximate: unknown, got %q; expected none or tanh",
-                       form != NULL ? form : "None");
+        return tn_fail(TN_ERR_VALUE, "approximate: unknown, got %q; expected none or tanh", form);
     return TN_OK;
 }
 

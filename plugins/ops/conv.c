@@ -466,7 +466,7 @@ static tn_status convolution_activation_infer(tn_infer *infer)
     if (!is_activation(o->activation))
         return tn_fail(TN_ERR_VALUE,
                        "activation: unknown, got %q; expected none, relu, relu6, silu or hardswish",
-                       o->activation != NULL ? o->activation : "None");
+                       o->activation);
     part.options = &plain;
     part.n_in = 3;
     status = convolution_infer(&part);

@@ -150,8 +150,10 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
                   dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
         if (size[i] < 1)
             return tn_fail(TN_ERR_RUNTIME,
-                           "result: wrong size, got %lld for x %s; expected at least 1",
-                           (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
+                           "padding: too large for x of shape %s: dimension %d of the result would "
+                           "have size %lld; expected at least 1",
+                           tn__common_text(text, tn_tensor_shape(in[0])), (int)(2 + i),
+                           (long long)size[i]);
         /* With dilation, output_padding may be as large as the stride. The convolution of which
          * this is the gradient then has more windows than x has elements, so x is padded with zeros
          * for them. */

@@ -17,10 +17,12 @@ static tn_status embedding_infer(tn_infer *infer)
                        (int)weight->ndim, weight->ndim == 1 ? "" : "s");
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
-        return tn_fail(
-            TN_ERR_VALUE,
-            /* PyTorch's wording */ "padding_idx %lld must be within num_embeddings, %lld",
-            (long long)o->padding_idx, (long long)weight->shape[0]);
+        return tn_fail(TN_ERR_VALUE,
+                       /* PyTorch's wording */
+                       "padding_idx %lld must be within num_embeddings, %lld; expected "
+                       "%lld to %lld",
+                       (long long)o->padding_idx, (long long)weight->shape[0],
+                       (long long)-weight->shape[0], (long long)weight->shape[0] - 1);
     if (index->ndim == TN_MAX_DIMS)
         return tn_fail(
             TN_ERR_VALUE,

@@ -158,7 +158,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
     if (which == FOLLOWERS)
         return tn_fail(TN_ERR_VALUE,
                        "activation: unknown, got %q; expected none, relu, gelu, gelu_tanh or silu",
-                       o->activation != NULL ? o->activation : "None");
+                       o->activation);
     status = shapes_infer(infer, false);
     if (status == TN_OK && residual != NULL)
         status = tn__matmul_same_dtype(infer->in[0], residual);

@@ -9,7 +9,7 @@ static tn_status nll_loss_infer(tn_infer *infer)
     const tn_nll_loss_options *o = infer->options;
     const tn_view *x = infer->in[0], *target = infer->in[1];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_word(o->reduction);
+    tn_status status = check_reduction(o->reduction);
 
     if (status != TN_OK)
         return status;
@@ -49,7 +49,7 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
     const tn_nll_loss_grad_options *o = infer->options;
     const tn_view *gy = infer->in[0], *target = infer->in[1], *total = infer->in[2];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_word(o->reduction);
+    tn_status status = check_reduction(o->reduction);
     bool none;
 
     if (status != TN_OK)
@@ -87,7 +87,7 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     const tn_cross_entropy_options *o = infer->options;
     const tn_view *x = infer->in[0], *target = infer->in[1];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_word(o->reduction);
+    tn_status status = check_reduction(o->reduction);
     bool fits = x->ndim >= 1 && target->ndim == x->ndim - 1;
 
     if (status != TN_OK)
@@ -293,7 +293,7 @@ static tn_status cross_entropy_weighted_decompose(const tn_decompose *call)
 static tn_status nll_loss_weighted_infer(tn_infer *infer)
 {
     const tn_nll_loss_weighted_options *o = infer->options;
-    tn_status status = check_word(o->reduction);
+    tn_status status = check_reduction(o->reduction);
 
     if (status == TN_OK)
         status = weighted_classes(infer, false);

@@ -25,19 +25,17 @@ static inline tn_tensor *reduced(tn_tensor *y, const char *reduction)
     return is(reduction, "sum") ? tn_sum(y) : y;
 }
 
-static inline tn_status check_word(const char *reduction)
+static inline tn_status check_reduction(const char *reduction)
 {
     if (!is(reduction, "mean") && !is(reduction, "sum") && !is(reduction, "none"))
-        return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's wording */
-                       "%s is not a valid value for reduction; expected none, mean or sum",
-                       reduction != NULL ? reduction : "None");
+        return tn_fail(TN_ERR_VALUE, "reduction: unknown, got %q; expected none, mean or sum",
+                       reduction);
     return TN_OK;
 }
 
 static inline tn_status check(tn_infer *infer, const char *reduction)
 {
-    tn_status status = check_word(reduction);
+    tn_status status = check_reduction(reduction);
 
     return status == TN_OK ? tn__common_open(infer) : status;
 }
@@ -45,7 +43,7 @@ static inline tn_status check(tn_infer *infer, const char *reduction)
 /* Like check(), for losses whose inputs broadcast together. */
 static inline tn_status check_each(tn_infer *infer, const char *reduction)
 {
-    tn_status status = check_word(reduction);
+    tn_status status = check_reduction(reduction);
 
     if (status == TN_OK)
         status = tn__common_broadcast(infer);

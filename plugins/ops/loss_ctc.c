@@ -4,7 +4,7 @@
  * batch at once. The recursion runs over each target with blanks between, before and after its
  * elements. Gradients come from the operators of the decomposition, plus the term that
  * with_scores() adds. */
-#include "formula.h"
+#include "loss.h"
 
 #include <math.h>
 
@@ -46,11 +46,8 @@ static tn_status ctc_loss_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME,
                        "blank: out of range, got %lld; expected one of the %lld classes",
                        (long long)o->blank, (long long)x->shape[x->ndim - 1]);
-    if (!is(o->reduction, "none") && !is(o->reduction, "mean") && !is(o->reduction, "sum"))
-        return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's wording */
-                       "%s is not a valid value for reduction; expected none, mean or sum",
-                       o->reduction != NULL ? o->reduction : "None");
+    if (check_reduction(o->reduction) != TN_OK)
+        return tn_error_code();
     return tn__common_open(infer);
 }
 
@@ -70,7 +67,8 @@ static int64_t *read(tn_tensor *x)
     return to;
 }
 
-static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *label, int64_t blank)
+static tn_status check_targets(const struct ctc *k, tn_ints targets, const int64_t *label,
+                               int64_t blank)
 {
     int64_t all = 0;
 
@@ -313,7 +311,7 @@ static tn_status ctc_loss_decompose(const tn_decompose *call)
     given = read(call->in[1]);
     k.input = given == NULL ? NULL : read(call->in[2]);
     k.target = k.input == NULL ? NULL : read(call->in[3]);
-    if (k.target != NULL && check(&k, targets, given, o->blank) == TN_OK &&
+    if (k.target != NULL && check_targets(&k, targets, given, o->blank) == TN_OK &&
         insert_blanks(&k, targets, given, o->blank) == TN_OK)
         y = loss_of(&k, o, x, batched);
     tn_free(given);

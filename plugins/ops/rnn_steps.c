@@ -31,7 +31,7 @@ static tn_status check_kind(const char *name, enum tn__rnn_kind *kind)
     return *kind != TN__RNN_KINDS
                ? TN_OK
                : tn_fail(TN_ERR_VALUE, "kind: unknown, got %q; expected tanh, relu, lstm or gru",
-                         name != NULL ? name : "None");
+                         name);
 }
 
 /* Fails unless `x` is absent or has the given shape. With `needed`, it must be present. */

@@ -166,7 +166,7 @@ static void add_modules(struct rows *rows, const result *r)
     for (int64_t i = 0; i < r->count && !rows->failed; i++) {
         const result_span *span = &r->spans[i];
         const record_span *s = &span->s;
-        /* The module around a module has its own work without that of the inner one. */
+        /* The `self` columns of a module leave out the calls of modules inside it. */
         tn_profile_row *outer = s->kind == KIND_MODULE && s->module != NULL
                                     ? ancestor(rows, s->module->bytes, s->module->size)
                                     : NULL;

@@ -599,7 +599,7 @@ my $layers_c = <<"END";
  *
  * The layers of the operators that have a line `layer` in their .ops file.
  * $notice */
-#include "layers.h"
+#include "helpers.h"
 
 struct activation {
     bool inplace;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_safetensors_npy.py %D%/make_pytorch_npz.py %D%/make_torchscript.py %D%/memory.h %D%/each_format.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
+EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_safetensors_npy.py %D%/make_pytorch_npz.py %D%/make_torchscript.py %D%/memory.h %D%/registered_formats.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
 
 TESTS += %D%/streams.sh
 

@@ -6,7 +6,7 @@
 #include "core/io/private.h"
 
 #include "tests/io/failing_calls.h"
-#include "tests/io/each_format.h"
+#include "tests/io/registered_formats.h"
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -329,7 +329,7 @@ END_TEST
 START_TEST(wrong_options_and_tensors_are_named)
 {
     static const struct {
-        const char *layer, *name, *before, *spec, *message; /* `before`: a first one, or NULL */
+        const char *layer, *name, *before, *spec, *message; /* before: of the tensor, or NULL */
         tn_status status;
     } rows[] = {
         { "Linear(3, 2)", "weight", NULL, "Symmetric",

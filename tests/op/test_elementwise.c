@@ -49,6 +49,9 @@ START_TEST(options_out_of_range_are_refused)
             "value: not an integer, got 0.5 for int64");
     REFUSED(tn_gelu(x, "sine"), TN_ERR_VALUE,
             "approximate: unknown, got \"sine\"; expected none or tanh");
+    REFUSED(tn_gelu(x, NULL), TN_ERR_VALUE,
+            "approximate: unknown, got None; expected none or tanh");
+    REFUSED(tn_mse_loss(x, x, NULL), TN_ERR_VALUE, "reduction: unknown, got None; expected ");
     REFUSED(tn_celu(x, 0.0), TN_ERR_VALUE, "alpha: out of range, got 0");
     REFUSED(tn_softshrink(x, -1.0), TN_ERR_VALUE,
             "lambd: out of range, got -1.0; expected 0 or more");

@@ -93,16 +93,16 @@ struct pair {
 #include "op/index_template.h"
 #undef T
 #undef NAME
-#define TEMPLATE "op/index_add_template.h"
+#define TEMPLATE "op/scatter_add_template.h"
 #include "base/for_floats.h"
 #define T uint32_t
 #define NAME(x) x##_u32
-#include "op/index_add_template.h"
+#include "op/scatter_add_template.h"
 #undef T
 #undef NAME
 #define T uint64_t
 #define NAME(x) x##_u64
-#include "op/index_add_template.h"
+#include "op/scatter_add_template.h"
 #undef T
 #undef NAME
 

@@ -528,7 +528,8 @@ enum {
 };
 
 /* A part of the work of a thread, as an observer sees it. Ranges of a thread are nested in each
- * other and in calls of operators and modules. */
+ * other and in calls of operators and modules, except those of TN_RANGE_USER: a program may end the
+ * call around such a range first. */
 typedef struct tn_range_event {
     tn_head head;
     uint32_t kind;    /* TN_RANGE_* */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Helpers that several files of this plugin use; plugin.c has the list of layers. */
-#ifndef TN_LAYERS_LAYERS_H
-#define TN_LAYERS_LAYERS_H
+#ifndef TN_LAYERS_HELPERS_H
+#define TN_LAYERS_HELPERS_H
 
 #include <tenon/plugin.h>
 

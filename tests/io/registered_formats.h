@@ -2,8 +2,8 @@
  *
  * Lists the formats that can write, from the registry (a new format needs no change here), and
  * compares the contents of folders. */
-#ifndef TN_TESTS_IO_EACH_FORMAT_H
-#define TN_TESTS_IO_EACH_FORMAT_H
+#ifndef TN_TESTS_IO_REGISTERED_FORMATS_H
+#define TN_TESTS_IO_REGISTERED_FORMATS_H
 
 #include "core/plugin/internal.h"
 #include "tests/io/states.h"
