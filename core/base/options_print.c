@@ -20,10 +20,16 @@ static bool is_list(const tn_option *row, const void *from)
     return (row->flags & TN_OPTION_LISTS) != 0 && ((const tn_ints_given *)from)->list;
 }
 
-static void print_ints(const tn_ints *row, bool list, tn__text *text)
+/* None reads back only in an optional list; elsewhere operators take it for an empty one. */
+static void print_no_list(bool optional, tn__text *text)
+{
+    put(text, optional ? "None" : "()");
+}
+
+static void print_ints(const tn_ints *row, bool list, bool optional, tn__text *text)
 {
     if (row->count < 0) {
-        put(text, "None");
+        print_no_list(optional, text);
         return;
     }
     put(text, list ? "[" : "(");
@@ -36,7 +42,7 @@ static void print_ints(const tn_ints *row, bool list, tn__text *text)
 static void print_floats(const tn_floats *row, bool optional, tn__text *text)
 {
     if (row->count < 0) {
-        put(text, "None");
+        print_no_list(optional, text);
         return;
     }
     put(text, "(");
@@ -91,7 +97,7 @@ static void print_option(const tn_option *row, const char *data, tn__text *text)
         print_value(text, string ? tn_value_string(string) : none);
         break;
     }
-    case TN_OPTION_KIND_INTS: print_ints(from, is_list(row, from), text); break;
+    case TN_OPTION_KIND_INTS: print_ints(from, is_list(row, from), optional, text); break;
     case TN_OPTION_KIND_FLOATS: print_floats(from, optional, text); break;
     case TN_OPTION_KIND_DTYPE: {
         tn_dtype dtype = *(const tn_dtype *)from;

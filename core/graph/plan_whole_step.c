@@ -41,7 +41,7 @@ static tn_tensor **tensors_of(const tn_pack *pack, int64_t *count)
 {
     tn_tensor **list;
 
-    *count = tn__values_count(pack, "tn_step_run");
+    *count = tn__values_count(pack, "results");
     list = *count >= 0 ? tn_calloc((size_t)*count + 1, sizeof(tn_tensor *)) : NULL;
     if (list != NULL)
         tn__values_list(pack, list);
@@ -85,7 +85,8 @@ static tn_status add_results(const tn_step *step, tn_tensor *loss, tn_tensor *co
     for (int64_t i = 0; i < step->n_out - 1 && status == TN_OK; i++) {
         tn_tensor *result = results[i];
 
-        if (tn__tensor_ok(result) && tn__requires_grad(result))
+        /* A parameter has no history, and stays what it is. */
+        if (tn__tensor_ok(result) && tn__requires_grad(result) && !tn_tensor_is_leaf(result))
             result = tn_tensor_detach(result);
         status = result != NULL ? tn_pack_add(output, NULL, tn_value_tensor(result))
                                 : tn_error_last_code();
@@ -308,9 +309,22 @@ static tn_status check_inputs(const tn_step *step, tn_tensor *const *in, int64_t
     return TN_OK;
 }
 
+/* Observers see one step of the optimizer, as of an eager step, and all updates in it. */
+static tn_status run_whole(tn_step *step, tn__whole *plan, tn_tensor **in, tn_tensor **out)
+{
+    tn__range range;
+    tn_status status;
+
+    tn__range_begin(&range, TN_RANGE_STEP, tn_optimizer_type(step->optimizer), 0);
+    status = give(out, step->n_out, run(plan, in, out));
+    if (status == TN_OK)
+        status = tn__step_hooks_after(step->optimizer);
+    return tn__range_end(&range, status);
+}
+
 static tn_status run_pack(tn_step *step, const tn_pack *input, tn_tensor **out)
 {
-    int64_t n_in = tn__values_count(input, "tn_step_run");
+    int64_t n_in = tn__values_count(input, "in");
     tn_tensor **in = tn_calloc((size_t)n_in + 2, sizeof(tn_tensor *));
     tn__whole *plan = NULL;
     tn_status status = TN_ERR_MEMORY;
@@ -322,11 +336,10 @@ static tn_status run_pack(tn_step *step, const tn_pack *input, tn_tensor **out)
     if (status == TN_OK && (status = tn_grad_begin(true)) == TN_OK) {
         plan = take(step, input, in, n_in);
         tn_grad_end();
-        status = plan != NULL ? run(plan, in, out) : tn_error_last_code();
-        status = give(out, step->n_out, status);
+        status = plan != NULL ? run_whole(step, plan, in, out) : tn_error_last_code();
     }
     tn_free(in);
-    return status == TN_OK ? tn__step_hooks_after(step->optimizer) : status;
+    return status;
 }
 
 tn_status tn_step_run(tn_step *step, tn_tensor *const *in, int64_t n_in, tn_tensor **out,

@@ -138,7 +138,12 @@ static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
         return node;
     }
     tn_snprint(name, sizeof name, "c%lld", (long long)trace->n_constants++);
-    return tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
+    node = tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
+    if (node != NULL) { /* a graph to which a decomposition is added may have a c0 */
+        tn_free(node->target);
+        node->target = NULL;
+    }
+    return node;
 }
 
 /* Adds a node for a new tensor whose values were never set. */

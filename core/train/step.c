@@ -337,10 +337,8 @@ tn_status tn__step_update(tn_optimizer *optimizer, const int64_t *index,
 {
     const struct given given = { index, gradients, count };
     struct evaluation evaluation = { .optimizer = optimizer };
-    tn__range range;
 
-    tn__range_begin(&range, TN_RANGE_STEP, optimizer->def->name, 0);
-    return tn__range_end(&range, step_plain(optimizer, &evaluation, &given));
+    return step_plain(optimizer, &evaluation, &given);
 }
 
 tn_status tn__step_hooks_after(tn_optimizer *optimizer)

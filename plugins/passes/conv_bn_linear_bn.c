@@ -32,6 +32,24 @@ static bool is_linear(const tn_node *node)
     return strcmp(callee_of(node), "linear") == 0 || strcmp(callee_of(node), "Linear") == 0;
 }
 
+/* Without a batch the norm would take another dimension than the channels for the channels. Returns
+ * why the norm cannot be folded, NULL if the results have as many dimensions as a batch of them. */
+static const char *without_batch(const tn_node *layer)
+{
+    const char *name = callee_of(layer);
+    tn_meta meta;
+    bool known = tn_node_meta(layer, &meta) == TN_OK;
+
+    if (is_linear(layer))
+        return known && meta.ndim == 2 ? NULL
+               : tn_node_kind_of(layer) == TN_NODE_CALL
+                   ? "the input of the linear layer does not have 2 dimensions"
+                   : "the input of the linear operator does not have 2 dimensions";
+    return known && meta.ndim == name[strlen(name) - 2] - '0' + 2
+               ? NULL
+               : "the input of the convolution has no batch";
+}
+
 /* Returns whether no other node calls the same module. */
 static bool called_once(const tn_graph *graph, const tn_node *node)
 {
@@ -57,7 +75,6 @@ static bool norm_fits(const tn_node *layer, const tn_node *norm)
 static const char *layers_apart(const tn_graph *graph, const tn_node *layer, const tn_node *norm)
 {
     tn_module *of = tn_node_module(norm);
-    tn_meta meta;
 
     if (!norm_fits(layer, norm))
         return "it has other dimensions than the layer before it";
@@ -65,9 +82,9 @@ static const char *layers_apart(const tn_graph *graph, const tn_node *layer, con
         return "the layer before it is called more than once";
     if (tn_module_is_training(of) || tn_module_is_training(tn_node_module(layer)))
         return "it is in training mode";
-    if (is_linear(layer) && (tn_node_meta(layer, &meta) != TN_OK || meta.ndim != 2))
-        return "the input of the linear layer does not have 2 dimensions";
-    return tn_fuse_slot(of, "running_mean") == TN_NONE ? "it has no running statistics" : NULL;
+    if (tn_fuse_slot(of, "running_mean") == TN_NONE)
+        return "it has no running statistics";
+    return without_batch(layer);
 }
 
 static tn_status fold_layers(tn_graph *graph, tn_node *layer, tn_node *norm, const char **why,
@@ -125,14 +142,12 @@ static tn_status build(tn_graph *graph, tn_node *layer, tn_node *norm, const tn_
  * can. */
 static const char *operators_apart(const tn_node *layer, const tn_node *norm, tn_folding *f)
 {
-    tn_meta meta;
-
     if (((const tn_batch_norm_options *)tn_node_options(norm))->training)
         return "it is in training mode";
     if (tn_node_is_no_grad(layer))
         return "the operator before it records no gradients";
-    if (is_linear(layer) && (tn_node_meta(layer, &meta) != TN_OK || meta.ndim != 2))
-        return "the input of the linear operator does not have 2 dimensions";
+    if (without_batch(layer) != NULL)
+        return without_batch(layer);
     f->weight = held(tn_node_input(layer, 1));
     f->bias = held(tn_node_input(layer, 2));
     f->mean = held(tn_node_input(norm, 1));

@@ -12,9 +12,10 @@ struct options {
 };
 
 static const tn_option table[] = {
-    TN_OPTION_ROW(struct options, ops, "None",
-                  "operators to replace, separated by spaces; None: all but primitive ones",
-                  TN_OPTION_KIND_STRING, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(
+        struct options, ops, "None",
+        "operators to replace, separated by spaces; None: all but primitive and random ones",
+        TN_OPTION_KIND_STRING, TN_OPTION_OPTIONAL),
     TN_OPTION_END,
 };
 
@@ -41,8 +42,131 @@ static bool is_wanted(const tn_node *node, const struct options *o)
     def = tn_op_definition(tn_node_op(node));
     if (!def->decompose || def->decompose_dtypes != 0 || (def->flags & TN_OP_PRIMITIVE) != 0)
         return false;
-    return o->ops == NULL || is_named(o->ops, def->name);
+    if (o->ops != NULL)
+        return is_named(o->ops, def->name);
+    return (def->flags & TN_OP_RANDOM) == 0; /* what draws cannot be recorded */
 }
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+/* Strides in elements; false if only a run can tell them. */
+static bool strides_of(const tn_node *node, tn_meta *meta)
+{
+    int64_t step = 1;
+
+    if (tn_node_meta(node, meta) != TN_OK || meta->ndim < 0)
+        return false;
+    for (int32_t d = meta->ndim; (meta->flags & TN_META_STRIDED) == 0 && d-- > 0;) {
+        meta->strides[d] = step;
+        step *= meta->shape[d];
+    }
+    return true;
+}
+
+static bool same_strides(const tn_meta *a, const tn_meta *b)
+{
+    bool same = a->ndim == b->ndim;
+
+    for (int32_t d = 0; same && d < a->ndim; d++)
+        same = a->shape[d] == b->shape[d] && (a->shape[d] <= 1 || a->strides[d] == b->strides[d]);
+    return same;
+}
+
+/* Orders the dimensions by their strides, the largest first. Returns false if there is memory
+ * between the elements, or several have the same. */
+static bool order_of(const tn_meta *meta, int64_t *order)
+{
+    int64_t step = 1;
+
+    for (int64_t d = 0; d < meta->ndim; d++) {
+        int64_t at = d;
+
+        for (; at > 0 && meta->strides[order[at - 1]] < meta->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int64_t i = meta->ndim; i-- > 0; step *= meta->shape[order[i]])
+        if (meta->shape[order[i]] > 1 && meta->strides[order[i]] != step)
+            return false;
+    return true;
+}
+
+static tn_node *permuted(tn_graph *graph, tn_node *before, tn_node *value, const int64_t *order,
+                         int64_t ndim)
+{
+    const tn_permute_options o = { sizeof o, { order, ndim } };
+
+    return value != NULL ? tn_graph_add_call(graph, before, tn_op_find("permute", 0), &o, &value, 1)
+                         : NULL;
+}
+
+/* Gives the copy, which is row-major, the strides of a value that was packed in another order. */
+static tn_status keep_order(tn_graph *graph, tn_node *copy, const tn_meta *was)
+{
+    int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
+    tn_node *value = tn_node_input(copy, 0), *after = tn_node_next(copy);
+
+    bool rows = true;
+
+    if (!order_of(was, order))
+        return TN_OK;
+    for (int64_t d = 0; d < was->ndim; d++) {
+        back[order[d]] = d;
+        rows &= order[d] == d;
+    }
+    if (rows)
+        return TN_OK;
+    value = permuted(graph, after, value, order, was->ndim);
+    value = value != NULL ? tn_graph_add_op(graph, after, "copy()", &value, 1) : NULL;
+    value = permuted(graph, after, value, back, was->ndim);
+    if (value == NULL || tn_node_replace_uses(copy, value) < 0)
+        return tn_error_last_code();
+    return tn_node_erase(copy);
+}
+
+/* Views behind the node are for the strides that its value had, so what replaces it must have the
+ * same: a copy after it, which holds its place, stays if it has others. */
+static tn_status settle(tn_graph *graph, tn_node *copy, const tn_meta *was)
+{
+    tn_node *value = tn_node_input(copy, 0);
+    tn_meta now;
+
+    if (was->ndim >= 0 && strides_of(value, &now) && !same_strides(&now, was))
+        return keep_order(graph, copy, was);
+    if (tn_node_replace_uses(copy, value) < 0)
+        return tn_error_last_code();
+    return tn_node_erase(copy);
+}
+
+static tn_status expand(tn_graph *graph, tn_node *node, tn_node *next)
+{
+    enum { MOST = TN_MAX_OPERANDS };
+    tn_node *copies[MOST] = { NULL };
+    tn_meta was[MOST];
+    int64_t count = tn_node_item_count(node);
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < count && i < MOST && status == TN_OK; i++) {
+        tn_node *item = tn_node_item(node, i);
+
+        if (tn_node_user_count(item) == 0)
+            continue;
+        if (!strides_of(item, &was[i]))
+            was[i].ndim = -1;
+        copies[i] = tn_graph_add_op(graph, next, "copy()", &item, 1);
+        status = copies[i] != NULL && tn_node_replace_uses(item, copies[i]) >= 0
+                     ? tn_node_set_input(copies[i], 0, item)
+                     : tn_error_last_code();
+    }
+    if (status == TN_OK)
+        status = tn_node_expand(node);
+    for (int64_t i = 0; i < count && i < MOST && status == TN_OK; i++)
+        if (copies[i] != NULL)
+            status = settle(graph, copies[i], &was[i]);
+    return status;
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static tn_status decompose(const tn_pass_def *self, const tn_pass_args *args)
 {
@@ -57,7 +181,7 @@ static tn_status decompose(const tn_pass_def *self, const tn_pass_args *args)
                 next = tn_node_next(next);
             if (!is_wanted(node, args->data))
                 continue;
-            if (tn_node_expand(node) != TN_OK)
+            if (expand(args->graph, node, next) != TN_OK)
                 return tn_error_last_code();
             replaced++;
         }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/make_networks.py %D%/networks.h %D%/networks.txt %D%/operator_case.h %D%/other_passes.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
+.PHONY: graph-networks
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
@@ -9,7 +10,8 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
 	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs \
-	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse
+	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse %D%/test_plan_networks %D%/test_pass_operators \
+	%D%/test_plan_device_graph %D%/test_plan_step_results
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
 	%D%/test_script_operators %D%/test_script_modes
@@ -58,6 +60,20 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_plan_train_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_train_cases_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_train_cases_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_plan_device_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_device_graph_LDADD = $(TN_LINK_TEST_CORE)
+EXTRA_%C%_test_plan_device_graph_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+%C%_test_plan_step_results_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_step_results_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_pass_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pass_operators_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_plan_networks_SOURCES = %D%/test_plan_networks.c %D%/networks.c %D%/rebuilt.c bench/networks.c \
+	bench/networks.h bench/numbers.c bench/ops.h
+%C%_test_plan_networks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_networks_LDADD = $(TN_LINK_TEST_CORE)
+# A hundred steps in place of two; about 20 minutes.
+graph-networks: all tests/graph/test_plan_networks
+	TN_GRAPH_STEPS=100 ./run tests/graph/test_plan_networks
 %C%_test_plan_steps_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_steps_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_module_CPPFLAGS = $(TN_TEST_CPPFLAGS)

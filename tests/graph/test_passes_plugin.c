@@ -440,6 +440,35 @@ START_TEST(a_norm_that_stays_is_reported_with_the_reason)
 }
 END_TEST
 
+/* Without a batch BatchNorm1d takes the 4 positions of the results for its channels. */
+START_TEST(a_norm_after_a_convolution_without_a_batch_stays)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 6), 0.5, TN_F32, NULL), *y, *expected;
+    tn_module *net = tn_module_new("Sequential(Conv1d(3, 4, 3), BatchNorm1d(4))");
+
+    ck_made(tn_copy_(tn_module_find_tensor(net, "1.running_mean"),
+                     tn_arange(TN_NONE, 0, 4, 1, TN_F32)));
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_grad_begin(false));
+    expected = tn_module_call(net, x);
+    for (int through = 0; through < 2; through++) {
+        tn_graph *graph = traced(net, x, through ? TN_TRACE_THROUGH : 0);
+        char text[512];
+
+        ck_ok(tn_graph_pass(graph, "conv_bn"));
+        ck_assert_int_gt(tn_graph_report(graph, text, sizeof text), 0);
+        ck_assert_msg(strstr(text, "stays: the input of the convolution has no batch\n") != NULL,
+                      "%s", text);
+        y = run1(graph, x);
+        ck_same(y, expected);
+        tn_graph_drop(graph);
+    }
+    tn_grad_end();
+    tn_module_drop(net);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -447,6 +476,7 @@ int main(void)
         epilogue_makes_one_operator_of_a_convolution_and_what_follows,
         epilogue_takes_sums_of_one_shape_and_leaves_values_with_other_users,
         a_norm_that_stays_is_reported_with_the_reason,
+        a_norm_after_a_convolution_without_a_batch_stays,
         batch_norms_are_folded_as_layers_and_as_operators,
         dtype_and_requires_grad_stay,
         what_cannot_be_folded_stays,

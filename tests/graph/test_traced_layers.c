@@ -3,7 +3,7 @@
  * Every layer and every network of tests/conform: the traced graph computes what eager calls
  * compute, bit by bit, with gradients and updated buffers, as one node for each layer and as
  * operators; a trace changes nothing; text and code read back as the same graph. */
-#include "tests/graph/suite.h"
+#include "tests/graph/other_passes.h"
 #include "tests/spec/proves.h"
 
 enum { LINE = 1 << 16, MOST = 8 };
@@ -209,6 +209,52 @@ static void compare_plan(const tn_graph *graph, tn_module *module)
     tn_pack_drop(given);
 }
 
+/* Passes that may round in another way, of graphs of layers and of operators. */
+static struct other_pass others[] = {
+    { "dropout", NULL, 0 },   { "conv_bn, linear_bn", NULL, 0 },
+    { "epilogue", NULL, 0 },  { "conv_bn, linear_bn, dropout, epilogue, dead", NULL, 0 },
+    { "decompose", NULL, 0 }, { "dropout, conv_bn, linear_bn, decompose", "fuse", 0 },
+};
+#define OTHERS ((int64_t)(sizeof others / sizeof *others))
+
+static int64_t call_layer(tn_module *module, tn_tensor **out, void *user)
+{
+    tn_pack *given = packed(), *results = tn_pack_new();
+    int64_t count = -1;
+
+    (void)user;
+    tn_random_seed(7);
+    if (tn_module_call_pack(module, given, results) == TN_OK)
+        count = 0;
+    for (int64_t i = 0; count >= 0 && i < tn_pack_count(results); i++) {
+        tn_value value = tn_pack_at(results, i);
+        count = tensors_of(&value, out, count);
+    }
+    for (int64_t i = 0; i < count; i++)
+        tn_tensor_to_scope(tn_tensor_keep(out[i]));
+    tn_pack_drop(given);
+    tn_pack_drop(results);
+    return count;
+}
+
+static void check_passes(tn_graph *graph)
+{
+    ck_ok(tn_grad_begin(false));
+    try_passes(graph, others, OTHERS, call_layer, NULL, spec);
+    tn_grad_end();
+}
+
+/* Each row has changed graphs of these layers, except `none`. */
+static void check_changes(const char *none)
+{
+    for (int64_t i = 0; i < OTHERS; i++) {
+        printf("  %s%s%s: %d graphs changed\n", others[i].passes, others[i].compiler ? ", " : "",
+               others[i].compiler ? others[i].compiler : "", others[i].changed);
+        ck_assert(others[i].changed > 0 || strcmp(others[i].passes, none) == 0);
+    }
+    ck_assert_int_eq(failed_passes, 0);
+}
+
 static void compare(tn_module *module, bool training, uint32_t flags)
 {
     TN_SCOPE;
@@ -253,6 +299,8 @@ static void compare(tn_module *module, bool training, uint32_t flags)
             tn_tensor_drop(b[i]);
         }
         compare_plan(graph, eager);
+        if (!training)
+            check_passes(graph);
         tn_module_drop(made);
         tn_graph_drop(graph);
         traced++;
@@ -441,6 +489,7 @@ START_TEST(every_layer_is_traced_and_computes_the_same_bits)
     printf("layers: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
            "%d refused\n",
            cases, traced, refused, sized, unsized, planned, unplanned);
+    check_changes("conv_bn, linear_bn"); /* a layer is not followed by a norm */
     ck_assert_int_gt(planned, 2 * unplanned);
     ck_assert_int_gt(cases, 100);
 }
@@ -452,6 +501,7 @@ START_TEST(every_network_is_traced_and_computes_the_same_bits)
     printf("models: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
            "%d refused\n",
            cases, traced, refused, sized, unsized, planned, unplanned);
+    check_changes("");
     ck_assert_int_gt(planned, unplanned);
     ck_assert_int_gt(cases, 15);
     ck_assert_int_eq(refused, 0);
