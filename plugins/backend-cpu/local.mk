@@ -6,7 +6,8 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/base/pages.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
-	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
+	%D%/math/float64.h %D%/math/float64_avx512.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
+	%D%/math/float64_tables.h %D%/math/float64_trig.h \
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/norm_running_template.h %D%/nn/pool_avg_template.h %D%/nn/pool_grad_template.h %D%/nn/pool_max_template.h \
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/fuse.h \
@@ -14,7 +15,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
-	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
+	%D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/elementwise_costly_template.h \
