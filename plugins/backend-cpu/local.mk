@@ -13,9 +13,9 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/fuse.h \
 	%D%/op/index_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
-	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
+	%D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
-	%D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
+	%D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/elementwise_costly_template.h \

@@ -245,4 +245,33 @@ TN__INTO_LOOPS tn__eight tn__erfc8(tn__eight x)
     return _mm512_mask_sub_pd(y, below, tn__all8(2), y);
 }
 
+/* The polynomial of tn__erfinv64. */
+static const double tn__erfinv_terms[6][4] = {
+    { 0x1.a755e7c99ae86p0, 0x1.ebd80d9b13df7p-3, -0x1.8b6c33114ed9cp-8, -0x1.8457694833bfdp-11 },
+    { 0x1.879c2a20d0f08p-13, -0x1.d1d1f7cb4aa81p-17, -0x1.6e8a53e924804p-20,
+      0x1.c6b4f8bb6ca28p-22 },
+    { -0x1.f36ce6630eafdp-26, -0x1.1a9eb9634b2c1p-28, 0x1.20f4f47f64a63p-30,
+      -0x1.dc3d3da75bb29p-35 },
+    { -0x1.c8978cf213ff9p-37, 0x1.722dafb090727p-39, -0x1.6d673c67180b1p-44,
+      -0x1.680ea6a00f2b9p-45 },
+    { 0x1.dadf94a9193dbp-48, -0x1.9d61b663d36e8p-55, -0x1.2b00c264cb016p-53,
+      0x1.2590c09131cf1p-56 },
+    { 0x1.4ccbafa156267p-60, -0x1.ae48def70f2d3p-62, -0x1.987b223d8d6fcp-71,
+      0x1.092e795c5382ap-68 },
+};
+
+/* As tn__erfinv64, for |x| <= 0.999. */
+TN__INTO_LOOPS tn__eight tn__erfinv8(tn__eight x)
+{
+    const tn__eight one = tn__all8(1);
+    tn__eight u = tn__log8(_mm512_mul_pd(_mm512_sub_pd(one, x), _mm512_add_pd(one, x)));
+    u = _mm512_sub_pd(tn__all8(-3.125), u);
+    tn__eight u2 = _mm512_mul_pd(u, u), u4 = _mm512_mul_pd(u2, u2);
+    const double(*c)[4] = tn__erfinv_terms;
+    tn__eight p = tn__sum4_8(u, u2, c[5][0], c[5][1], c[5][2], c[5][3]);
+    for (int k = 4; k >= 0; k--)
+        p = tn__ma8(u4, p, tn__sum4_8(u, u2, c[k][0], c[k][1], c[k][2], c[k][3]));
+    return _mm512_mul_pd(x, p);
+}
+
 #endif

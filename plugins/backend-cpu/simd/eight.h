@@ -27,6 +27,10 @@ TN__INTO_LOOPS __mmask8 tn__erfc_odd8(tn__eight x)
 {
     return _mm512_cmp_pd_mask(_mm512_abs_pd(x), tn__all8(15), _CMP_NLE_UQ);
 }
+TN__INTO_LOOPS __mmask8 tn__erfinv_odd8(tn__eight x)
+{
+    return _mm512_cmp_pd_mask(_mm512_abs_pd(x), tn__all8(0.999), _CMP_NLE_UQ);
+}
 
 /* Computes the numbers of x that `odd` has by `far`, and returns y with them. */
 TN__INTO_LOOPS tn__eight tn__corrected8(tn__eight y, tn__eight x, __mmask8 odd, tn__far8 *far)

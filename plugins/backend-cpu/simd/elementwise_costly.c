@@ -202,7 +202,7 @@ WAYS64(gelu_grad, slope_fits64, a * tn__near_gelu_slope64(b), a * tn__gelu_slope
 WAYS8(sin, tn__sin8, tn__circle_odd8, tn__circle64_fits, tn__sin64(a), sin(a))
 WAYS8(cos, tn__cos8, tn__circle_odd8, tn__circle64_fits, tn__cos64(a), cos(a))
 WAYS8(tan, tn__tan8, tn__circle_odd8, tn__circle64_fits, tn__tan64(a), tan(a))
-WAYS64(erfinv, tn__erfinv64_fits, tn__erfinv64(a), tn__erfinv64_far(a))
+WAYS8(erfinv, tn__erfinv8, tn__erfinv_odd8, tn__erfinv64_fits, tn__erfinv64(a), tn__erfinv64_far(a))
 ALL64(log1p, tn__log1p_64(a))
 ALL64(tanh, tn__tanh64(a))
 ALL64(sinh, tn__sinh64(a))

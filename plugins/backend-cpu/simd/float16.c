@@ -249,6 +249,7 @@ const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
 #ifdef __AVX512BW__
     .add = PAIR(sum),
     .squares = PAIR(squares),
+    .picked_sum = PAIR(picked_sum),
     .ternary = { TN__TERNARIES(TERNARY_ROW) },
 #else
     .add = { add_halves, add_bf16_u16 },

@@ -34,6 +34,24 @@ TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t 
     }
 }
 
+/* Sums of given rows, 64 columns at a time. */
+static void NAME(picked_sum)(int64_t rows, int64_t n, const void *const *x, float *sum)
+{
+    for (int64_t at = 0; at < n; at += 4 * LANES) {
+        lanes all[4] = { { 0 } };
+        __mmask16 mask[4];
+        for (int64_t k = 0; k < 4; k++) {
+            int64_t left = n - at - k * LANES;
+            mask[k] = (__mmask16)(left <= 0 ? 0 : left >= LANES ? 0xffff : (1 << left) - 1);
+        }
+        for (int64_t i = 0; i < rows; i++)
+            for (int k = 0; k < 4; k++)
+                all[k] += NAME(some)(mask[k], (const uint16_t *)x[i] + at + k * LANES);
+        for (int k = 0; k < 4; k++)
+            _mm512_mask_storeu_ps(sum + at + k * LANES, mask[k], all[k]);
+    }
+}
+
 /* Sums of columns, 64 columns at a time; columns beyond n are masked. Sums of DEEP rows are
  * accumulated in float32, and added to `all` in float64. */
 static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t stride, double *all)

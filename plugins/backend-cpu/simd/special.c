@@ -42,6 +42,35 @@ BINARY(nextafter, tn__of_bits_f64(next_f64(tn__bits_f64(a), tn__bits_f64(b))))
 #undef T
 #undef NAME
 
+/* ---- mantissas and exponents ----------------------------------------------------------------- */
+
+/* Replaces numbers by mantissas from 1/2 to 1, with their signs, and writes the exponents. Those of
+ * 0, infinity and NaN are the number itself and 0. */
+static void split_f32(int64_t n, float *x, int32_t *exponents)
+{
+    TN__EACH
+    {
+        const int32_t tiny = (x[i] > -0x1p-126f) & (x[i] < 0x1p-126f);
+        const uint32_t bits = tn__bits_f32(tiny ? x[i] * 0x1p25f : x[i]);
+        const int32_t field = (int32_t)(bits >> 23 & 0xff), odd = (x[i] == 0) | (field == 0xff);
+        const float mantissa = tn__of_bits_f32((bits & 0x807fffffu) | 0x3f000000u);
+        exponents[i] = odd ? 0 : field - 126 - (tiny ? 25 : 0);
+        x[i] = odd ? x[i] : mantissa;
+    }
+}
+static void split_f64(int64_t n, double *x, int32_t *exponents)
+{
+    TN__EACH
+    {
+        const int64_t tiny = (x[i] > -0x1p-1022) & (x[i] < 0x1p-1022);
+        const uint64_t bits = tn__bits_f64(tiny ? x[i] * 0x1p54 : x[i]);
+        const int64_t field = (int64_t)(bits >> 52 & 0x7ff), odd = (x[i] == 0) | (field == 0x7ff);
+        const double mantissa = tn__of_bits_f64((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u);
+        exponents[i] = (int32_t)(odd ? 0 : field - 1022 - (tiny ? 54 : 0));
+        x[i] = odd ? x[i] : mantissa;
+    }
+}
+
 /* ---- exponentials and logarithms ------------------------------------------------------------- */
 
 /* ln(x / (1 - x)) of x limited to [p, q]; a NaN limit has no effect. If p > q, a number below p
@@ -325,4 +354,6 @@ const struct tn__simd_special TN__SIMD_TABLE(special) = {
         FLOATS(digamma),
         [TN__EW_lgamma] = { lgamma_f32, NULL },
     },
+    .split_f32 = split_f32,
+    .split_f64 = split_f64,
 };
