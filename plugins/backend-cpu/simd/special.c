@@ -112,6 +112,39 @@ TN__INTO_LOOPS double length(double a, double b)
     return ((p > TN__LARGEST_F64) | (q > TN__LARGEST_F64)) ? TN__INFINITY_F64 : y;
 }
 
+/* The larger of a and b, NaN if either is NaN. */
+TN__INTO_LOOPS float larger_f32(float a, float b)
+{
+    return a > b ? a : b != b ? b : a < b ? b : a;
+}
+TN__INTO_LOOPS double larger_f64(double a, double b)
+{
+    return a > b ? a : b != b ? b : a < b ? b : a;
+}
+
+/* -|a - b| scale, and 0 if both are the same infinity. */
+TN__INTO_LOOPS float below_f32(float a, float b, float scale)
+{
+    return a == b ? 0 : -__builtin_fabsf(a - b) * scale;
+}
+TN__INTO_LOOPS double below_f64(double a, double b, double scale)
+{
+    return a == b ? 0 : -__builtin_fabs(a - b) * scale;
+}
+
+/* a ln b, and 0 if a is 0 and b a number */
+TN__INTO_LOOPS float times_log_f32(float a, float b)
+{
+    float y = a * tn__log_f32(b);
+    return ((a == 0) & (b == b)) ? 0 : y;
+}
+TN__INTO_LOOPS double times_log_f64(double a, double b)
+{
+    double y = a * tn__log64(b);
+    return ((a == 0) & (b == b)) ? 0 : y;
+}
+#define LN_2 0.69314718055994530942
+
 /* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
 TN__INTO_LOOPS double atanh_of(double x)
 {
@@ -123,6 +156,10 @@ TN__INTO_LOOPS double atanh_of(double x)
 #define NAME(x) x##_f32
 /* clang-format off */
 UNARY(logit, log_odds_f32(a, p, q))
+BINARY(xlogy, times_log_f32(a, b))
+BINARY(logaddexp, larger_f32(a, b) + tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, 1))))
+BINARY(logaddexp2, larger_f32(a, b) + (float)(1 / LN_2) *
+                   tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, (float)LN_2))))
 /* clang-format on */
 #undef T
 #undef NAME
@@ -130,6 +167,10 @@ UNARY(logit, log_odds_f32(a, p, q))
 #define NAME(x) x##_f64
 /* clang-format off */
 UNARY(logit, log_odds_f64(a, p, q))
+BINARY(xlogy, times_log_f64(a, b))
+BINARY(logaddexp, larger_f64(a, b) + tn__log1p_unit64(tn__exp64_below(below_f64(a, b, 1))))
+BINARY(logaddexp2, larger_f64(a, b) + (1 / LN_2) *
+                   tn__log1p_unit64(tn__exp64_below(below_f64(a, b, LN_2))))
 UNARY(exp2, power_of_2(a))
 UNARY(atanh, atanh_of(a))
 BINARY(hypot, length(a, b))
@@ -346,6 +387,9 @@ const struct tn__simd_special TN__SIMD_TABLE(special) = {
     .ew = {
         FLOATS(nextafter),
         FLOATS(logit),
+        FLOATS(xlogy),
+        FLOATS(logaddexp),
+        FLOATS(logaddexp2),
         [TN__EW_exp2] = { NULL, exp2_f64 },
         [TN__EW_atanh] = { NULL, atanh_f64 },
         [TN__EW_hypot] = { NULL, hypot_f64 },
