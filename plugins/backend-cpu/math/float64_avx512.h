@@ -62,21 +62,36 @@ TN__INTO_LOOPS tn__eight tn__picked13_8(tn__eight x, const double (*rows)[16], _
 
 /* ---- exponentials and logarithms ------------------------------------------------------------- */
 
-/* e^(x - rest) for -760 <= x <= 720, rest small: x = (n + j / 16) ln 2 + r, and
- * e^x = 2^n 2^(j/16) e^r. */
-TN__INTO_LOOPS tn__eight tn__exp8_of(tn__eight x, tn__eight rest)
+/* Returns 2^k e^r, |r| <= ln 2 / 32; the lowest four bits of `shifted` are those of 16 k. */
+TN__INTO_LOOPS tn__eight tn__power8(tn__eight r, tn__eight k, tn__eight shifted)
 {
-    tn__eight shifted = tn__ma8(x, tn__all8(0x1.71547652b82fep0), tn__all8(0x1.8p48));
-    tn__eight k = _mm512_sub_pd(shifted, tn__all8(0x1.8p48));
     __m512i j = _mm512_castpd_si512(shifted);
-    tn__eight r = tn__less8(k, tn__all8(0x1.62e42fefa39efp-1), x);
-    r = _mm512_sub_pd(tn__less8(k, tn__all8(0x1.abc9e3b39803fp-56), r), rest);
     tn__eight t = tn__pick8(tn__power_table, j), r2 = _mm512_mul_pd(r, r);
     tn__eight high = tn__ma8(r, tn__all8(0x1.11120b03cd855p-7), tn__all8(0x1.555555551946fp-5));
     high = tn__ma8(r2, tn__all8(0x1.6c17bb5ebddb4p-10), high);
     tn__eight q = tn__ma8(r, tn__all8(0x1.55555554dd388p-3), tn__all8(0.5));
     q = tn__ma8(r2, tn__ma8(r2, high, q), _mm512_add_pd(r, tn__pick8(tn__power_rest, j)));
     return _mm512_scalef_pd(tn__ma8(t, q, t), k);
+}
+
+/* e^(x - rest) for -760 <= x <= 720, `rest` small: x = k ln 2 + r, 16 k whole. */
+TN__INTO_LOOPS tn__eight tn__exp8_of(tn__eight x, tn__eight rest)
+{
+    tn__eight shifted = tn__ma8(x, tn__all8(0x1.71547652b82fep0), tn__all8(0x1.8p48));
+    tn__eight k = _mm512_sub_pd(shifted, tn__all8(0x1.8p48));
+    tn__eight r = tn__less8(k, tn__all8(0x1.62e42fefa39efp-1), x);
+    r = _mm512_sub_pd(tn__less8(k, tn__all8(0x1.abc9e3b39803fp-56), r), rest);
+    return tn__power8(r, k, shifted);
+}
+
+/* 2^x */
+TN__INTO_LOOPS tn__eight tn__exp2_8(tn__eight x)
+{
+    x = _mm512_max_pd(tn__all8(-1100), _mm512_min_pd(tn__all8(1030), x));
+    tn__eight shifted = _mm512_add_pd(x, tn__all8(0x1.8p48));
+    tn__eight k = _mm512_sub_pd(shifted, tn__all8(0x1.8p48));
+    tn__eight r = _mm512_mul_pd(_mm512_sub_pd(x, k), tn__all8(0x1.62e42fefa39efp-1));
+    return tn__power8(r, k, shifted);
 }
 
 /* The second operand of a maximum is the result if either is NaN. */

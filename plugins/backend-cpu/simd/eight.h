@@ -12,7 +12,7 @@
 /* Returns a mask of the numbers for which a function of eight is not suitable. */
 typedef __mmask8 tn__odd8(tn__eight x);
 typedef tn__eight tn__of8(tn__eight x);
-typedef double tn__far8(double x, double unused);
+typedef double tn__far8(double x, double unused); /* not called if no number is odd */
 
 TN__INTO_LOOPS __mmask8 tn__never8(tn__eight x)
 {

@@ -5,6 +5,9 @@
  * do not depend on how numbers are divided into groups. */
 #include "math/float64.h"
 #include "math/float64_trig.h"
+#ifdef __AVX512DQ__
+#include "simd/eight.h"
+#endif
 #include "simd/elementwise.h"
 
 #define PI 3.14159265358979323846
@@ -85,12 +88,13 @@ TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
     y = odds == 0 ? -__builtin_inff() : y;
     return odds >= 0 ? y : __builtin_nanf("");
 }
-TN__INTO_LOOPS double log_odds_f64(double x, double p, double q)
+TN__INTO_LOOPS double odds_f64(double x, double p, double q)
 {
     double high = x > q ? q : x, in = x < p ? p : high;
-    return tn__log64(in / (1 - in));
+    return in / (1 - in);
 }
 
+#ifndef __AVX512DQ__
 /* 2^x = 2^n e^(f ln 2) with the integer n next to x, so that |f| <= 1/2; ln 2 has two parts. */
 TN__INTO_LOOPS double power_of_2(double x)
 {
@@ -100,6 +104,7 @@ TN__INTO_LOOPS double power_of_2(double x)
     rest = TN__MA64(f, 0x1.abc9e3b39803fp-56, rest);
     return tn__scaled64(1 + (r + tn__exp64_tail(r, rest)), tn__bits_f64(shifted));
 }
+#endif
 
 /* The sides are multiplied by a power of 2 first, so that no square overflows or loses digits. An
  * infinite side counts more than NaN. */
@@ -166,17 +171,48 @@ BINARY(logaddexp2, larger_f32(a, b) + (float)(1 / LN_2) *
 #define T double
 #define NAME(x) x##_f64
 /* clang-format off */
-UNARY(logit, log_odds_f64(a, p, q))
 BINARY(xlogy, times_log_f64(a, b))
 BINARY(logaddexp, larger_f64(a, b) + tn__log1p_unit64(tn__exp64_below(below_f64(a, b, 1))))
 BINARY(logaddexp2, larger_f64(a, b) + (1 / LN_2) *
                    tn__log1p_unit64(tn__exp64_below(below_f64(a, b, LN_2))))
-UNARY(exp2, power_of_2(a))
 UNARY(atanh, atanh_of(a))
 BINARY(hypot, length(a, b))
 /* clang-format on */
 #undef T
 #undef NAME
+
+#ifdef __AVX512DQ__
+static void exp2_f64(TN__LOOP_PARAMETERS)
+{
+    (void)b, (void)sb, (void)param;
+    tn__loop8(n, y, sy, a, sa, tn__exp2_8, tn__never8, NULL);
+}
+
+/* The quotients first, then their logarithms. */
+static void logit_f64(TN__LOOP_PARAMETERS)
+{
+    enum { BLOCK = 256 };
+    double odds[BLOCK];
+    (void)b, (void)sb;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t size = n - at < BLOCK ? n - at : BLOCK;
+        for (int64_t i = 0; i < size; i++)
+            odds[i] = odds_f64(*(const double *)(const void *)(a + (at + i) * sa), param[0],
+                               param[1]);
+        tn__loop8(size, y + at * sy, sy, (const char *)odds, (int64_t)sizeof(double), tn__log8,
+                  tn__never8, NULL);
+    }
+}
+#else
+#define T double
+#define NAME(x) x##_f64
+/* clang-format off */
+UNARY(logit, tn__log64(odds_f64(a, p, q)))
+UNARY(exp2, power_of_2(a))
+/* clang-format on */
+#undef T
+#undef NAME
+#endif
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
