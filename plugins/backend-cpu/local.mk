@@ -93,4 +93,4 @@ libsimd_fused_avx512_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
 libsimd_fused_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx512 $(TN_X86_LOOPS)
 libsimd_fused_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX512)
 endif
-EXTRA_DIST += %D%/math/fit_series.py
+EXTRA_DIST += %D%/math/fit_series.py %D%/math/fit_tables.py

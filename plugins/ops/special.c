@@ -117,7 +117,7 @@ DECOMPOSE(logit, in_float32(limited(x, o->eps), x, log_odds))
 static tn_tensor *logit_gradient(tn_tensor *gy, tn_tensor *x, double eps)
 {
     bool limits = has_limits(eps);
-    tn_tensor *both = tn_mul(x, one_minus(x)), *slope = divide(gy, both), *outside;
+    tn_tensor *both = tn_mul(x, tn_sub(number(x, 1.0), x)), *slope = divide(gy, both), *outside;
 
     if (!limits)
         return tn_where(tn_lt(both, number(both, 0.0)), number(slope, NAN), slope);

@@ -216,6 +216,17 @@ UNARY(exp2, power_of_2(a))
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* The logarithms of a group of positive normal numbers. */
+static inline void logs_of(const double *x, double *y)
+{
+#ifdef __AVX512DQ__
+    tn__contiguous8(GROUP, y, x, tn__log8, tn__never8, NULL);
+#else
+    for (int j = 0; j < GROUP; j++)
+        y[j] = tn__near_log64(x[j]);
+#endif
+}
+
 /* Computes y of a group of numbers. */
 typedef void of_group(const double *x, double *y);
 
@@ -375,6 +386,7 @@ static void digamma_group(const double *x, double *y)
 static void lgamma_group(const double *x, double *y)
 {
     double t[GROUP], product[GROUP], inverse[GROUP], series[GROUP] = { 0 };
+    double shifted[GROUP], logs[GROUP];
     double least = 1;
     for (int j = 0; j < GROUP; j++) {
         least = x[j] < least ? x[j] : least;
@@ -390,11 +402,14 @@ static void lgamma_group(const double *x, double *y)
         for (int j = 0; j < GROUP; j++)
             series[j] = TN__MA64(series[j], inverse[j] * inverse[j], term);
     }
+    for (int j = 0; j < GROUP; j++)
+        shifted[j] = t[j] < LEAST ? t[j] + LEAST : t[j];
+    logs_of(shifted, logs);
+    logs_of(product, product);
     for (int j = 0; j < GROUP; j++) {
-        double z = t[j] < LEAST ? t[j] + LEAST : t[j];
-        double all = (z - 0.5) * tn__near_log64(z) - z + 0.91893853320467274178 +
-                     series[j] * inverse[j];
-        all -= tn__near_log64(product[j]);
+        double z = shifted[j],
+               all = (z - 0.5) * logs[j] - z + 0.91893853320467274178 + series[j] * inverse[j];
+        all -= product[j];
         all = ((t[j] == 1) | (t[j] == 2)) ? 0 : all;
         y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
     }
