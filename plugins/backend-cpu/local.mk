@@ -6,15 +6,16 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/base/pages.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/epilogue.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
-	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
+	%D%/math/float64.h %D%/math/float64_avx512.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
+	%D%/math/float64_tables.h %D%/math/float64_trig.h \
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/norm_running_template.h %D%/nn/pool_avg_template.h %D%/nn/pool_grad_template.h %D%/nn/pool_max_template.h \
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/fuse.h \
 	%D%/op/scatter_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
-	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
+	%D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
-	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
+	%D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/elementwise_costly_template.h \
@@ -92,4 +93,4 @@ libsimd_fused_avx512_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
 libsimd_fused_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx512 $(TN_X86_LOOPS)
 libsimd_fused_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX512)
 endif
-EXTRA_DIST += %D%/math/fit_series.py
+EXTRA_DIST += %D%/math/fit_series.py %D%/math/fit_tables.py

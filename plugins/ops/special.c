@@ -113,15 +113,16 @@ static tn_tensor *limited(tn_tensor *x, double eps)
 
 DECOMPOSE(logit, in_float32(limited(x, o->eps), x, log_odds))
 
-/* gy / (x (1 - x)); outside of the limits 0, or NaN if there are none. */
+/* gy / (x (1 - x)); outside of the limits 0, or NaN if there are none: there x (1 - x) < 0. */
 static tn_tensor *logit_gradient(tn_tensor *gy, tn_tensor *x, double eps)
 {
     bool limits = has_limits(eps);
-    tn_tensor *slope = divide(gy, tn_mul(x, one_minus(x)));
-    tn_tensor *outside = tn_bitwise_or(tn_lt(x, number(x, limits ? eps : 0.0)),
-                                       tn_gt(x, number(x, limits ? 1 - eps : 1.0)));
+    tn_tensor *both = tn_mul(x, tn_sub(number(x, 1.0), x)), *slope = divide(gy, both), *outside;
 
-    return tn_where(outside, number(slope, limits ? 0.0 : NAN), slope);
+    if (!limits)
+        return tn_where(tn_lt(both, number(both, 0.0)), number(slope, NAN), slope);
+    outside = tn_bitwise_or(tn_lt(x, number(x, eps)), tn_gt(x, number(x, 1 - eps)));
+    return tn_where(outside, number(slope, 0.0), slope);
 }
 
 DERIVE(logit, logit_gradient(gy, x, o->eps))

@@ -261,6 +261,32 @@ static void largest_numbers_agree(void)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
+/* Functions of two numbers, a few of them zeros, infinities and NaN. */
+static void pairs_agree(tn_dtype dtype)
+{
+    enum { MANY = 500, ODD = 7 };
+    static const double odd[ODD] = { 0, -0.0, INFINITY, -INFINITY, NAN, 1e-310, 3e30 };
+    const tn_device *cpu = tn_default_device();
+    static double a[MANY + ODD * ODD], b[MANY + ODD * ODD], y[3][MANY + ODD * ODD];
+    TN_SCOPE;
+    numbers(a, MANY, -40, 40, dtype);
+    numbers(b, MANY, 0, 50, dtype);
+    for (int i = 0; i < ODD * ODD; i++)
+        a[MANY + i] = stored(odd[i / ODD], dtype), b[MANY + i] = stored(odd[i % ODD], dtype);
+    for (int i = 0; i < MANY + ODD * ODD; i++) {
+        const long double most = fmaxl(a[i], b[i]), apart = a[i] == b[i] ? 0 : fabsl(a[i] - b[i]);
+        const bool none = isnan(a[i]) || isnan(b[i]);
+        y[0][i] = none ? NAN : a[i] == 0 ? 0 : (double)(a[i] * logl(b[i]));
+        y[1][i] = none ? NAN : (double)(most + log1pl(expl(-apart)));
+        y[2][i] = none ? NAN : (double)(most + log1pl(exp2l(-apart)) / logl(2));
+    }
+    tn_tensor *ta = put(cpu, dtype, TN_SHAPE(MANY + ODD * ODD), a, DENSE),
+              *tb = put(cpu, dtype, TN_SHAPE(MANY + ODD * ODD), b, EVERY_SECOND);
+    same("xlogy", cpu, dtype, tn_xlogy(ta, tb), y[0], 3, 0);
+    same("logaddexp", cpu, dtype, tn_logaddexp(ta, tb), y[1], 2, 1);
+    same("logaddexp2", cpu, dtype, tn_logaddexp2(ta, tb), y[2], 2, 1);
+}
+
 static void special_functions_are_right(void)
 {
     static const struct row rows[] = {
@@ -278,6 +304,8 @@ static void special_functions_are_right(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         function_agrees(&rows[i]);
     ends_agree();
+    pairs_agree(TN_F32);
+    pairs_agree(TN_F64);
     for (enum layout layout = DENSE; layout <= EVERY_SECOND; layout++) {
         static const tn_dtype floats[] = { TN_F16, TN_BF16, TN_F32, TN_F64 };
         for (int i = 0; i < 4; i++) {

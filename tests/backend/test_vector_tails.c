@@ -172,6 +172,74 @@ START_TEST(special_numbers_among_others_in_place)
 }
 END_TEST
 
+/* Two matrices next to each other: each row of the result is copied from two rows. */
+START_TEST(rows_side_by_side_at_every_length)
+{
+    static double start[6 * 1200];
+    for (int t = 0; t < 4; t++)
+        for (int64_t n = 1; n <= 1100; n += n < 140 ? 1 : 97) {
+            TN_SCOPE;
+            for (int64_t i = 0; i < 6 * n; i++)
+                start[i] = (double)(i % 101);
+            tn_tensor *x = put(tn_default_device(), sizes[t], TN_SHAPE(3, 2 * n), start, DENSE);
+            tn_tensor *left = tn_narrow(x, 1, 0, n), *right = tn_clone(tn_narrow(x, 1, n, n));
+            double *y = get(tn_cat(((tn_tensor *[]){ right, left }), 2, 1));
+            for (int64_t i = 0; i < 6 * n; i++)
+                ck_assert_double_eq(y[i], start[i / (2 * n) * (2 * n) + (i + n) % (2 * n)]);
+        }
+}
+END_TEST
+
+/* Rows of float16 and bfloat16 in place, with neighbours that must stay. */
+START_TEST(narrow_rows_in_place_at_every_length)
+{
+    enum { WIDTH = 80 };
+    double start[3 * WIDTH];
+    for (int i = 0; i < 3 * WIDTH; i++)
+        start[i] = i;
+    for (int t = 0; t < 2; t++)
+        for (int64_t n = 1; n < WIDTH; n++) {
+            TN_SCOPE;
+            tn_tensor *x = put(tn_default_device(), t ? TN_F16 : TN_BF16, TN_SHAPE(3, WIDTH), start,
+                               DENSE);
+            tn_tensor *row = tn_narrow(x, 1, 0, n);
+            ok(tn_op_call_into(tn_op_find("add", 0), (tn_tensor *[]){ row, tn_clone(row) }, 2, NULL,
+                               row));
+            double *y = get(x);
+            for (int i = 0; i < 3 * WIDTH; i++)
+                ck_assert_double_eq(y[i], i % WIDTH < n ? 2 * i : i);
+        }
+}
+END_TEST
+
+/* Sums of 5 and of 40 rows. */
+START_TEST(bags_of_rows_at_every_length)
+{
+    static const tn_dtype dtypes[] = { TN_F16, TN_BF16, TN_F32, TN_F64 };
+    double start[7 * 140], at[80];
+    for (int t = 0; t < 4; t++)
+        for (int64_t n = 1; n < 140; n += n < 70 ? 1 : 11)
+            for (int64_t many = 5; many <= 40; many += 35) {
+                TN_SCOPE;
+                for (int i = 0; i < 2 * many; i++)
+                    at[i] = i * 3 % 7;
+                for (int64_t i = 0; i < 7 * n; i++)
+                    start[i] = (double)(i % 3);
+                const tn_device *cpu = tn_default_device();
+                tn_tensor *weight = put(cpu, dtypes[t], TN_SHAPE(7, n), start, DENSE),
+                          *index = put(cpu, TN_I64, TN_SHAPE(2, many), at, DENSE);
+                double *y = get(tn_embedding_bag(weight, index, TN_NONE, TN_NONE, "sum"));
+                for (int64_t i = 0; i < 2 * n; i++) {
+                    double want = 0;
+                    for (int64_t k = 0; k < many; k++)
+                        want += start[(int64_t)at[i / n * many + k] * n + i % n];
+                    ck_assert_double_eq(y[i], want);
+                }
+            }
+}
+END_TEST
+
 RUN_SUITE("vector_tails", one_value_and_backwards_at_every_length, truth_values_at_every_length,
           elements_by_index_along_each_dimension, extremes_and_sums_of_rows_at_every_length,
-          special_numbers_among_others_in_place)
+          special_numbers_among_others_in_place, rows_side_by_side_at_every_length,
+          narrow_rows_in_place_at_every_length, bags_of_rows_at_every_length)

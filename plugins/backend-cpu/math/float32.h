@@ -31,12 +31,6 @@
 
 #define TN__LARGEST_F32 0x1.fffffep127f
 
-TN__INTO_LOOPS int tn__fits_always(float x, float unused)
-{
-    (void)x, (void)unused;
-    return 1;
-}
-
 /* ---- e^x ------------------------------------------------------------------------------------- */
 
 /* Returns an integer that grows with |x|; that of NaN is larger than that of any number. */
@@ -242,6 +236,44 @@ TN__INTO_LOOPS float tn__near_exp_below_f32(float x)
 TN__INTO_LOOPS float tn__near_softplus_f32(float x)
 {
     return (x > 0 ? x : 0) + tn__near_log1p_f32(tn__near_exp_below_f32(-__builtin_fabsf(x)));
+}
+
+/* ---- hyperbolic functions -------------------------------------------------------------------- */
+
+/* atanh x = x + x^3 p(x^2) below 1/2, above it half the logarithm of (1 + x) / (1 - x) */
+TN__INTO_LOOPS float tn__near_atanh_f32(float x)
+{
+    float size = __builtin_fabsf(x), in = size < 0.5f ? 0.5f : size, z = size * size;
+    float p = TN__MA(z, 1.575678658e-01f, 6.490692745e-02f);
+    p = TN__MA(z, p, 1.147041436e-01f);
+    p = TN__MA(z, p, 1.426393818e-01f);
+    p = TN__MA(z, p, 2.000047441e-01f);
+    p = TN__MA(z, p, 3.333333168e-01f);
+    float low = TN__MA(size * z, p, size);
+    float high = 0.5f * tn__near_log_f32((1 + in) / (1 - in));
+    float y = size < 0.5f ? low
+              : size < 1  ? high
+              : size == 1 ? __builtin_inff()
+                          : __builtin_nanf("");
+    return __builtin_copysignf(y, x);
+}
+
+/* cosh x for |x| <= 87: (e + 1 / e) / 2 with e = e^|x| */
+TN__INTO_LOOPS float tn__near_cosh_f32(float x)
+{
+    float e = tn__near_exp_f32(__builtin_fabsf(x));
+    return TN__MA(0.5f, e, 0.5f / e);
+}
+
+/* sinh x for |x| <= 87: x + x^3 p(x^2) below 1, above it (e - 1 / e) / 2 with e = e^x */
+TN__INTO_LOOPS float tn__near_sinh_f32(float x)
+{
+    float size = __builtin_fabsf(x), z = x * x, e = tn__near_exp_f32(size);
+    float p = TN__MA(z, 2.806331254e-06f, 1.983809559e-04f);
+    p = TN__MA(z, p, 8.333339695e-03f);
+    p = TN__MA(z, p, 1.666666665e-01f);
+    float y = TN__MA(0.5f, e, -0.5f / e);
+    return size < 1 ? TN__MA(x * z, p, x) : __builtin_copysignf(y, x);
 }
 
 /* ---- trigonometric functions ----------------------------------------------------------------- */

@@ -71,13 +71,6 @@ TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
     return (float)__builtin_copysign(0.5 * (e + e / (e + 1)), (double)x);
 }
 
-/* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
-TN__INTO_LOOPS float tn__wide_atanh(float x)
-{
-    double size = __builtin_fabs((double)x), y = 0.5 * tn__log1p_64(2 * size / (1 - size));
-    return (float)__builtin_copysign(y, (double)x);
-}
-
 /* ---- a root ---------------------------------------------------------------------------------- */
 
 /* No square of a float32 overflows in float64. An infinite side counts more than NaN. */

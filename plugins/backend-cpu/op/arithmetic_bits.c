@@ -52,36 +52,6 @@ static tn_status run_signbit(const tn_call *call)
 
 /* ---- frexp ----------------------------------------------------------------------------------- */
 
-/* Splits x into a mantissa from 1/2 to 1, with the sign of x, and an exponent. Those of 0, infinity
- * and NaN are x and 0. */
-static inline float split_f32(float x, int32_t *exponent)
-{
-    bool tiny = (x > -0x1p-126f) & (x < 0x1p-126f);
-    float in = tiny ? x * 0x1p25f : x, mantissa;
-    uint32_t bits;
-    memcpy(&bits, &in, sizeof bits);
-    int32_t field = (int32_t)(bits >> 23 & 0xff);
-    bool odd = (x == 0) | (field == 0xff);
-    bits = (bits & 0x807fffffu) | 0x3f000000u;
-    memcpy(&mantissa, &bits, sizeof bits);
-    *exponent = odd ? 0 : field - 126 - (tiny ? 25 : 0);
-    return odd ? x : mantissa;
-}
-
-static inline double split_f64(double x, int32_t *exponent)
-{
-    bool tiny = (x > -0x1p-1022) & (x < 0x1p-1022);
-    double in = tiny ? x * 0x1p54 : x, mantissa;
-    uint64_t bits;
-    memcpy(&bits, &in, sizeof bits);
-    int32_t field = (int32_t)(bits >> 52) & 0x7ff;
-    bool odd = (x == 0) | (field == 0x7ff);
-    bits = (bits & 0x800fffffffffffffu) | 0x3fe0000000000000u;
-    memcpy(&mantissa, &bits, sizeof bits);
-    *exponent = odd ? 0 : field - 1022 - (tiny ? 54 : 0);
-    return odd ? x : mantissa;
-}
-
 static void splits(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
@@ -94,13 +64,16 @@ static void splits(void *user, int64_t n, char *const *at, const int64_t *stride
         int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
         char *to = at[1] + done * stride[1];
         job->load(count, at[2] + done * stride[2], stride[2], &x);
-        for (int64_t i = 0; job->ct == TN__F32 && i < count; i++)
-            x.f32[i] = split_f32(x.f32[i], &exponents[i]);
-        for (int64_t i = 0; job->ct != TN__F32 && i < count; i++)
-            x.f64[i] = split_f64(x.f64[i], &exponents[i]);
+        if (job->ct == TN__F32)
+            tn__simd.special->split_f32(count, x.f32, exponents);
+        else
+            tn__simd.special->split_f64(count, x.f64, exponents);
         job->store(count, &x, at[0] + done * stride[0], stride[0]);
-        for (int64_t i = 0; i < count; i++)
-            memcpy(to + i * stride[1], &exponents[i], sizeof *exponents);
+        if (stride[1] == (int64_t)sizeof *exponents)
+            memcpy(to, exponents, (size_t)count * sizeof *exponents);
+        else
+            for (int64_t i = 0; i < count; i++)
+                memcpy(to + i * stride[1], &exponents[i], sizeof *exponents);
     }
 }
 

@@ -64,28 +64,6 @@ BINARY(lcm_i64, int64, multiple_of(a, b))
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-#define LN_2 0.69314718055994530942
-
-/* Returns the larger of a and b, NaN if either is NaN. */
-static inline double larger(double a, double b)
-{
-    return a > b ? a : b != b ? b : a < b ? b : a;
-}
-static inline float largerf(float a, float b)
-{
-    return (float)larger(a, b);
-}
-
-/* |a - b|, and 0 if both are the same infinity. */
-static inline double apart(double a, double b)
-{
-    return a == b ? 0 : fabs(a - b);
-}
-static inline float apartf(float a, float b)
-{
-    return a == b ? 0 : fabsf(a - b);
-}
-
 /* lgamma() without its global variable, which threads would share. */
 static inline double log_gamma(double x)
 {
@@ -97,15 +75,9 @@ static inline double log_gamma(double x)
 
 /* Defines the loops for a type T with the suffix s, whose functions in the C library have the
  * suffix f. */
-/* clang-format off */
 #define F_LOOPS(T, s, f)                                                                           \
-    BINARY(xlogy_##s, T, a == 0 && b == b ? 0 : a * log##f(b))                                     \
-    BINARY(logaddexp_##s, T, larger##f(a, b) + log1p##f(exp##f(-apart##f(a, b))))                  \
-    BINARY(logaddexp2_##s, T,                                                                      \
-           larger##f(a, b) + log1p##f(exp2##f(-apart##f(a, b))) * (T)(1 / LN_2))                   \
     UNARY(asinh_##s, T, asinh##f(a))                                                               \
     UNARY(acosh_##s, T, acosh##f(a))
-/* clang-format on */
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
 UNARY(lgamma_f64, double, log_gamma(a))
@@ -115,9 +87,7 @@ UNARY(lgamma_f64, double, log_gamma(a))
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
 tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
-    [TN__EW_pow] = { [TN__I64] = pow_i64 },   [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
-    [TN__EW_lcm] = { [TN__I64] = lcm_i64 },   [TN__EW_asinh] = FLOATS(asinh),
-    [TN__EW_acosh] = FLOATS(acosh),           [TN__EW_lgamma] = { [TN__F64] = lgamma_f64 },
-    [TN__EW_xlogy] = FLOATS(xlogy),           [TN__EW_logaddexp] = FLOATS(logaddexp),
-    [TN__EW_logaddexp2] = FLOATS(logaddexp2),
+    [TN__EW_pow] = { [TN__I64] = pow_i64 }, [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
+    [TN__EW_lcm] = { [TN__I64] = lcm_i64 }, [TN__EW_asinh] = FLOATS(asinh),
+    [TN__EW_acosh] = FLOATS(acosh),         [TN__EW_lgamma] = { [TN__F64] = lgamma_f64 },
 };

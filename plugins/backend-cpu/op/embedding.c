@@ -19,6 +19,8 @@ struct job {
     int64_t rows, wide, length; /* rows of the weight, elements of a row, indices of a bag */
     enum tn__ct ct;
     tn__load *load; /* float16 and bfloat16 are converted to float32 */
+    tn__store *store;
+    void (*picked_sum)(int64_t rows, int64_t n, const void *const *x, float *sum); /* or NULL */
 };
 
 static const char *row_at(const struct job *job, int64_t bag, int64_t i, int64_t *at)
@@ -28,7 +30,8 @@ static const char *row_at(const struct job *job, int64_t bag, int64_t i, int64_t
     return tn__view_at(job->weight) + *at * job->weight->strides[0] * tn__view_item(job->weight);
 }
 
-/* Adds the rows [begin, end) of a bag to `sum`. `room` has memory for TOGETHER rows. */
+/* Adds the rows [begin, end) of a bag to `sum`, which has zeros. `room` has memory for TOGETHER
+ * rows. */
 static tn_status add_rows(const struct job *job, int64_t bag, int64_t begin, int64_t end, void *sum,
                           char *room)
 {
@@ -40,12 +43,15 @@ static tn_status add_rows(const struct job *job, int64_t bag, int64_t begin, int
         rows[i - begin] = row_at(job, bag, i, &at);
         if ((uint64_t)at >= (uint64_t)job->rows)
             return tn__index_fail(job->call->op, at, 0, 0, job->rows);
-        if (job->load) {
+        if (job->load && !job->picked_sum) {
             job->load(job->wide, rows[i - begin], item, room + (i - begin) * line);
             rows[i - begin] = room + (i - begin) * line;
         }
     }
-    tn__simd.reduction->add_rows[job->ct](end - begin, job->wide, rows, sum);
+    if (job->picked_sum)
+        job->picked_sum(end - begin, job->wide, rows, sum);
+    else
+        tn__simd.reduction->add_rows[job->ct](end - begin, job->wide, rows, sum);
     return TN_OK;
 }
 
@@ -54,14 +60,17 @@ static tn_status bag_of(const struct job *job, int64_t bag, double *all, void *s
 {
     const tn_view *y = job->call->out[0];
     char *to = tn__view_at(y) + bag * y->strides[0] * tn__view_item(y);
-    if (job->length <= TOGETHER && !job->load) { /* the sum in the type itself is the result */
+    if (job->length <= TOGETHER) { /* the sum in the type itself is the result */
         const double numbers[3] = { 1 / (double)job->length };
-        int64_t item = tn__view_item(y);
-        memset(to, 0, (size_t)(job->wide * item));
-        tn_status status = add_rows(job, bag, 0, job->length, to, room);
+        int64_t item = (int64_t)tn__dtype_ct_size(job->ct);
+        char *direct = job->load ? sum : to;
+        memset(direct, 0, (size_t)(job->wide * item));
+        tn_status status = add_rows(job, bag, 0, job->length, direct, room);
         if (job->mean)
-            tn__loop_of(TN__EW_mul_scalar, job->ct)(job->wide, to, item, to, item, to, item,
-                                                    numbers);
+            tn__loop_of(TN__EW_mul_scalar, job->ct)(job->wide, direct, item, direct, item, direct,
+                                                    item, numbers);
+        if (job->load)
+            job->store(job->wide, direct, to, tn__view_item(y));
         return status;
     }
     for (int64_t j = 0; j < job->wide; j++)
@@ -125,6 +134,9 @@ static tn_status run_embedding_bag(const tn_call *call)
     int64_t bags = index->shape[0], grain = GRAIN / (job.wide * job.length) + 1;
     if (tn__dtype_of_ct(job.ct) != dtype)
         job.load = tn__dtype_load(dtype, job.ct);
+    job.store = tn__dtype_store(job.ct, dtype);
+    if (tn__float16_index(dtype) >= 0)
+        job.picked_sum = tn__simd.float16->picked_sum[tn__float16_index(dtype)];
     return bags <= grain ? part(&job, 0, bags) : tn_parallel_for(bags, grain, part, &job);
 }
 

@@ -8,8 +8,8 @@
 #include "base/dtype.h"
 #include "base/kernel.h"
 #include "op/scan_pieces.h"
+#include "simd/simd.h"
 
-enum { BLOCK = 16 };
 enum kind { LARGEST, SMALLEST, LOG_SUM };
 
 struct job {
@@ -103,17 +103,6 @@ static void log_sums(struct piece *p, struct state *s)
     }
 }
 
-#define T float
-#define NAME(x) x##_f32
-#include "op/scan_extreme_template.h"
-#undef T
-#undef NAME
-#define T double
-#define NAME(x) x##_f64
-#include "op/scan_extreme_template.h"
-#undef T
-#undef NAME
-
 /* Computes the piece and writes it; steps are the bytes from one element to the next. */
 static void finish(const struct job *job, struct piece *p, struct state *s, char *y, int64_t step_y,
                    char *places, int64_t step_places)
@@ -141,15 +130,15 @@ static void run_contiguous(const struct job *job, int64_t n, const char *x, char
     double best_f64 = -(double)INFINITY;
     int64_t place = 0;
     if (job->item == 8)
-        line_f64(n, up, (const double *)(const void *)x, (double *)(void *)y, places, 0, &best_f64,
+        tn__simd.reduction->extremes_f64(n, up, (const double *)(const void *)x, (double *)(void *)y, places, 0, &best_f64,
                  &place);
     else if (job->item == 4)
-        line_f32(n, up, (const float *)(const void *)x, (float *)(void *)y, places, 0, &best_f32,
+        tn__simd.reduction->extremes_f32(n, up, (const float *)(const void *)x, (float *)(void *)y, places, 0, &best_f32,
                  &place);
     for (int64_t at = 0; job->item == 2 && at < n; at += TN__CHUNK) {
         int64_t count = n - at < TN__CHUNK ? n - at : TN__CHUNK;
         job->load_f32(count, x + 2 * at, 2, numbers);
-        line_f32(count, up, numbers, numbers, places + at, at, &best_f32, &place);
+        tn__simd.reduction->extremes_f32(count, up, numbers, numbers, places + at, at, &best_f32, &place);
         job->store_f32(count, numbers, y + 2 * at, 2);
     }
 }

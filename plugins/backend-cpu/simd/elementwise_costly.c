@@ -10,6 +10,9 @@
 #include "math/float64_erf.h"
 #include "math/float64_pow.h"
 #include "math/float64_trig.h"
+#ifdef __AVX512DQ__
+#include "simd/eight.h"
+#endif
 #include "simd/elementwise.h"
 #include "simd/simd.h"
 
@@ -61,7 +64,6 @@ KEYED(log, tn__log_key(a), TN__LOG_LIMIT)
 KEYED(exp2, tn__size_key(a), 0x42fa0000u) /* 125 */
 KEYED(circle, tn__size_key(a), TN__CIRCLE_LIMIT)
 KEYED(erfc, tn__size_key(a), TN__ERFC_LIMIT)
-TESTED(always, f32, float, tn__fits_always)
 TESTED(angle, f32, float, tn__angle_fits)
 TESTED(rest, f32, float, tn__rest_fits)
 TESTED(power, f32, float, tn__power_fits)
@@ -96,6 +98,8 @@ WAYS(sin, tn__near_circle_f32(a, 0), tn__turn_fits(a, b) ? tn__wide_sin(a, b) : 
 WAYS(cos, tn__near_circle_f32(a, 1), tn__turn_fits(a, b) ? tn__wide_cos(a, b) : cosf(a))
 WAYS(tan, tn__near_tan_f32(a), tn__turn_fits(a, b) ? tn__wide_tan(a, b) : tanf(a))
 WAYS(erfc, tn__near_erfc_f32(a), erfcf(a))
+WAY(sinh_near, tn__near_sinh_f32(a))
+WAY(cosh_near, tn__near_cosh_f32(a))
 /* clang-format on */
 static inline float power_far(float a, float b)
 {
@@ -119,8 +123,8 @@ GUARDED(sin, f32, circle, sin_near, sin_far)
 GUARDED(cos, f32, circle, cos_near, cos_far)
 GUARDED(tan, f32, circle, tan_near, tan_far)
 GUARDED(erfc, f32, erfc, erfc_near, erfc_far)
-GUARDED(sinh, f32, always, tn__wide_sinh, tn__wide_sinh)
-GUARDED(cosh, f32, always, tn__wide_cosh, tn__wide_cosh)
+GUARDED(sinh, f32, exp, sinh_near, tn__wide_sinh)
+GUARDED(cosh, f32, exp, cosh_near, tn__wide_cosh)
 GUARDED(atan2, f32, angle, tn__near_atan2_f32, atan2f)
 GUARDED(fmod, f32, rest, tn__wide_fmod, fmodf)
 GUARDED(remainder, f32, rest, tn__wide_remainder, remainder_far)
@@ -135,7 +139,7 @@ GUARDED(pow, f32, power, tn__near_pow_f32, power_far)
 /* clang-format off */
 UNARY(expm1, tn__expm1_f32(a))
 UNARY(log1p, tn__log1p_f32(a))
-UNARY(atanh, tn__wide_atanh(a))
+UNARY(atanh, tn__near_atanh_f32(a))
 BINARY(hypot, tn__wide_hypot(a, b))
 UNARY(tanh, tn__near_tanh_f32(a))
 UNARY(erf, tn__near_erf_f32(a))
@@ -161,6 +165,19 @@ UNARY(gelu, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
     WAY64(name##_far64, far)                                                                       \
     TESTED(name##64, f64, double, fits)                                                            \
     GUARDED(name, f64, name##64, name##_near64, name##_far64)
+/* Like WAYS64; with AVX-512 the function `eight` is used in place of `near`, for numbers that are
+ * not `odd`. */
+#ifdef __AVX512DQ__
+#define WAYS8(name, eight, odd, fits, near, far)                                                   \
+    WAY64(name##_far64, far)                                                                       \
+    static void name##_f64(TN__LOOP_PARAMETERS)                                                    \
+    {                                                                                              \
+        (void)b, (void)sb, (void)param;                                                            \
+        tn__loop8(n, y, sy, a, sa, eight, odd, name##_far64);                                      \
+    }
+#else
+#define WAYS8(name, eight, odd, fits, near, far) WAYS64(name, fits, near, far)
+#endif
 /* Defines a function with one version for all numbers: `near` and `far` are equal. */
 #define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
 TN__INTO_LOOPS int32_t is_number64(double a, double b)
@@ -173,20 +190,20 @@ TN__INTO_LOOPS int32_t slope_fits64(double a, double b)
     return tn__normal64_fits(b, a);
 }
 /* clang-format off */
-WAYS64(exp, tn__exp64_fits, tn__near_exp64(a), tn__exp64(a))
+WAYS8(exp, tn__exp8, tn__never8, tn__exp64_fits, tn__near_exp64(a), tn__exp64(a))
 WAYS64(sigmoid, tn__exp64_fits, tn__near_sigmoid64(a), tn__sigmoid64(a))
 WAYS64(silu, tn__exp64_fits, a / (1 + tn__near_exp64(-a)), a / (1 + tn__exp64(-a)))
 WAYS64(expm1, tn__exp64_fits, tn__near_expm1_64(a), tn__expm1_64(a))
-WAYS64(log, tn__log64_fits, tn__near_log64(a), tn__log64(a))
-WAYS64(log2, tn__log64_fits, tn__near_log2_64(a), tn__log2_64(a))
-WAYS64(log10, tn__log64_fits, tn__near_log10_64(a), tn__log10_64(a))
-WAYS64(erfc, tn__erfc64_fits, tn__near_erfc64(a), tn__erfc64(a))
+WAYS8(log, tn__log8, tn__never8, tn__log64_fits, tn__near_log64(a), tn__log64(a))
+WAYS8(log2, tn__log2_8, tn__never8, tn__log64_fits, tn__near_log2_64(a), tn__log2_64(a))
+WAYS8(log10, tn__log10_8, tn__never8, tn__log64_fits, tn__near_log10_64(a), tn__log10_64(a))
+WAYS8(erfc, tn__erfc8, tn__erfc_odd8, tn__erfc64_fits, tn__near_erfc64(a), tn__erfc64(a))
 WAYS64(gelu, tn__normal64_fits, tn__near_gelu64(a), tn__gelu64(a))
 WAYS64(gelu_grad, slope_fits64, a * tn__near_gelu_slope64(b), a * tn__gelu_slope64(b))
-WAYS64(sin, tn__circle64_fits, tn__sin64(a), sin(a))
-WAYS64(cos, tn__circle64_fits, tn__cos64(a), cos(a))
-WAYS64(tan, tn__circle64_fits, tn__tan64(a), tan(a))
-WAYS64(erfinv, tn__erfinv64_fits, tn__erfinv64(a), tn__erfinv64_far(a))
+WAYS8(sin, tn__sin8, tn__circle_odd8, tn__circle64_fits, tn__sin64(a), sin(a))
+WAYS8(cos, tn__cos8, tn__circle_odd8, tn__circle64_fits, tn__cos64(a), cos(a))
+WAYS8(tan, tn__tan8, tn__circle_odd8, tn__circle64_fits, tn__tan64(a), tan(a))
+WAYS8(erfinv, tn__erfinv8, tn__erfinv_odd8, tn__erfinv64_fits, tn__erfinv64(a), tn__erfinv64_far(a))
 ALL64(log1p, tn__log1p_64(a))
 ALL64(tanh, tn__tanh64(a))
 ALL64(sinh, tn__sinh64(a))
@@ -195,7 +212,7 @@ ALL64(mish, tn__mish64(a))
 ALL64(asin, tn__asin64(a))
 ALL64(acos, tn__acos64(a))
 ALL64(atan, tn__atan64(a))
-ALL64(erf, tn__erf64(a))
+WAYS8(erf, tn__erf8, tn__never8, is_number64, tn__erf64(a), tn__erf64(a))
 TESTED(angle64, f64, double, tn__angle64_fits)
 TESTED(pow64, f64, double, tn__pow64_fits)
 TESTED(rest64, f64, double, tn__rest64_fits)

@@ -85,9 +85,9 @@ static inline lanes load_f16(const void *from)
     return _mm512_cvtph_ps(_mm256_loadu_si256(from));
 }
 
-static inline void store_f16(void *to, lanes x)
+static inline __m256i packed_f16(lanes x)
 {
-    _mm256_storeu_si256(to, _mm512_cvtps_ph(x, 0));
+    return _mm512_cvtps_ph(x, 0);
 }
 
 static inline lanes load_bf16(const void *from)
@@ -96,7 +96,7 @@ static inline lanes load_bf16(const void *from)
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from)), 16));
 }
 
-static inline void store_bf16(void *to, lanes x)
+static inline __m256i packed_bf16(lanes x)
 {
     const __m512i bits = _mm512_castps_si512(x);
     __m512i upper = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
@@ -106,7 +106,7 @@ static inline void store_bf16(void *to, lanes x)
     upper = _mm512_mask_or_epi32(upper, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
                                  _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN)),
                                  _mm512_set1_epi32(0x7fc00000));
-    _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16)));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16));
 }
 
 /* Copies `count` elements, at most 16, of any stride to contiguous memory. */
@@ -249,6 +249,7 @@ const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
 #ifdef __AVX512BW__
     .add = PAIR(sum),
     .squares = PAIR(squares),
+    .picked_sum = PAIR(picked_sum),
     .ternary = { TN__TERNARIES(TERNARY_ROW) },
 #else
     .add = { add_halves, add_bf16_u16 },

@@ -11,15 +11,23 @@ TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t 
     const lanes p = _mm512_set1_ps(number);
     const int64_t sy = stride[0], sa = stride[1], sb = stride[2], sc = stride[3];
     int64_t i = 0;
-    if (sy == 2 && PLAIN(sa) && PLAIN(sb) && PLAIN(sc) && n >= LANES) {
+    if (sy == 2 && PLAIN(sa) && PLAIN(sb) && PLAIN(sc)) {
+        const __mmask16 rest = (__mmask16)((1 << n % LANES) - 1);
         lanes a = NAME(first)(at[1], sa, all), b = NAME(first)(at[2], sb, all),
               c = NAME(first)(at[3], sc, all);
         for (; i + LANES <= n; i += LANES) {
             a = sa ? NAME(load)(at[1] + 2 * i) : a;
             b = sb ? NAME(load)(at[2] + 2 * i) : b;
             c = sc ? NAME(load)(at[3] + 2 * i) : c;
-            NAME(store)(at[0] + 2 * i, of(a, b, c, p));
+            _mm256_storeu_si256((void *)(at[0] + 2 * i), NAME(packed)(of(a, b, c, p)));
         }
+        if (rest == 0)
+            return;
+        a = sa ? NAME(some)(rest, at[1] + 2 * i) : a;
+        b = sb ? NAME(some)(rest, at[2] + 2 * i) : b;
+        c = sc ? NAME(some)(rest, at[3] + 2 * i) : c;
+        _mm256_mask_storeu_epi16(at[0] + 2 * i, rest, NAME(packed)(of(a, b, c, p)));
+        return;
     }
     for (; i < n; i += LANES) {
         int64_t count = n - i < LANES ? n - i : LANES;
@@ -28,9 +36,35 @@ TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t 
             collect(count, at[k + 1] + i * stride[k + 1], stride[k + 1], all);
             x[k] = NAME(load)(all);
         }
-        NAME(store)(all, of(x[0], x[1], x[2], p));
+        _mm256_storeu_si256((void *)all, NAME(packed)(of(x[0], x[1], x[2], p)));
         for (int64_t j = 0; j < count; j++)
             memcpy(at[0] + (i + j) * sy, all + j, sizeof *all);
+    }
+}
+
+/* Sums of given rows, 64 columns at a time. */
+static void NAME(picked_sum)(int64_t rows, int64_t n, const void *const *x, float *sum)
+{
+    for (int64_t at = 0; at < n; at += 4 * LANES) {
+        lanes all[4] = { { 0 } };
+        __mmask16 mask[4];
+        if (n - at >= 4 * LANES) {
+            for (int64_t i = 0; i < rows; i++)
+                for (int k = 0; k < 4; k++)
+                    all[k] += NAME(load)((const uint16_t *)x[i] + at + k * LANES);
+            for (int k = 0; k < 4; k++)
+                _mm512_storeu_ps(sum + at + k * LANES, all[k]);
+            continue;
+        }
+        for (int64_t k = 0; k < 4; k++) {
+            int64_t left = n - at - k * LANES;
+            mask[k] = (__mmask16)(left <= 0 ? 0 : left >= LANES ? 0xffff : (1 << left) - 1);
+        }
+        for (int64_t i = 0; i < rows; i++)
+            for (int k = 0; k < 4; k++)
+                all[k] += NAME(some)(mask[k], (const uint16_t *)x[i] + at + k * LANES);
+        for (int k = 0; k < 4; k++)
+            _mm512_mask_storeu_ps(sum + at + k * LANES, mask[k], all[k]);
     }
 }
 

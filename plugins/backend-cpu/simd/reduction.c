@@ -145,6 +145,10 @@ static void rows_sum_i64(int64_t rows, int64_t n, const char *x, int64_t stride,
         [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
     }
 
+enum { SCAN_BLOCK = 16 };
+#define TEMPLATE "simd/extremes_template.h"
+#include "base/for_floats.h"
+
 const struct tn__simd_reduction TN__SIMD_TABLE(reduction) = {
     .sum_f32 = sum_f32,
     .sum_f64 = sum_f64,
@@ -152,6 +156,8 @@ const struct tn__simd_reduction TN__SIMD_TABLE(reduction) = {
     .nansum_f32 = nansum_f32,
     .nansum_f64 = nansum_f64,
     .add_rows = { add_rows_f32, add_rows_f64 },
+    .extremes_f32 = extremes_f32,
+    .extremes_f64 = extremes_f64,
     .max = EACH_TYPE(max),
     .min = EACH_TYPE(min),
     .prod = EACH_TYPE(prod),

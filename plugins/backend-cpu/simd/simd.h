@@ -63,6 +63,8 @@ struct tn__simd_copy {
     /* Copies in reverse order; `last` is the address of the last element read, which is written
      * first. */
     void (*reverse[4])(int64_t n, char *to, const char *last);
+    /* Copies rows of at least 64 bytes, which are sy and sx bytes apart. */
+    void (*rows)(int64_t rows, int64_t bytes, char *y, int64_t sy, const char *x, int64_t sx);
     /* to[i] = from[index[i]] */
     void (*gather[4])(int64_t n, char *to, const char *from, const int64_t *index);
     /* y[i] = the highest bit of element i */
@@ -97,6 +99,9 @@ struct tn__simd_functions {
 /* special.c: series of many terms, which are computed for groups of elements. */
 struct tn__simd_special {
     tn__ew_loop *ew[TN__EW_COUNT][TN__F64 + 1];
+    /* Replace n numbers by their mantissas, and write their exponents. */
+    void (*split_f32)(int64_t n, float *x, int32_t *exponents);
+    void (*split_f64)(int64_t n, double *x, int32_t *exponents);
 };
 /* integers.c */
 enum { TN__INTEGERS_I64 = 4, TN__INTEGERS_COUNT };
@@ -214,6 +219,9 @@ struct tn__simd_float16 {
     /* Adds the sums of n columns to `all`. Sums of 32 rows are accumulated in float32, then added
      * in float64. Rows are `stride` bytes apart. */
     void (*rows_sum[2])(int64_t rows, int64_t n, const char *x, int64_t stride, double *all);
+    /* Writes the sums of the given rows, at most 32 of n elements, in float32. NULL: convert
+     * first. */
+    void (*picked_sum[2])(int64_t rows, int64_t n, const void *const *x, float *sum);
     /* Returns the sum of the squares of n contiguous elements, n <= 4096. NULL: convert first. */
     float (*squares[2])(int64_t n, const void *x);
     /* Adds the elements of `other` to the elements of x that a run of indices selects, in order.
@@ -395,6 +403,13 @@ struct tn__simd_reduction {
     double (*nansum_f64)(int64_t n, const double *x);
     /* Adds rows of n contiguous numbers, one after the other, to the numbers `to`. */
     void (*add_rows[TN__F64 + 1])(int64_t rows, int64_t n, const void *const *x, void *to);
+    /* cummax (`up`) or cummin of n contiguous elements, the first of which has index `first`; y may
+     * be x. *before is the extreme of the preceding elements, times -1 for cummin, and *where its
+     * index. */
+    void (*extremes_f32)(int64_t n, bool up, const float *x, float *y, int64_t *places,
+                         int64_t first, float *before, int64_t *where);
+    void (*extremes_f64)(int64_t n, bool up, const double *x, double *y, int64_t *places,
+                         int64_t first, double *before, int64_t *where);
     /* Compute the largest element, the smallest element, or the product of n contiguous elements, n
      * >= 1. If an element is NaN, so is the result. */
     void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);

@@ -5,6 +5,9 @@
  * do not depend on how numbers are divided into groups. */
 #include "math/float64.h"
 #include "math/float64_trig.h"
+#ifdef __AVX512DQ__
+#include "simd/eight.h"
+#endif
 #include "simd/elementwise.h"
 
 #define PI 3.14159265358979323846
@@ -42,6 +45,35 @@ BINARY(nextafter, tn__of_bits_f64(next_f64(tn__bits_f64(a), tn__bits_f64(b))))
 #undef T
 #undef NAME
 
+/* ---- mantissas and exponents ----------------------------------------------------------------- */
+
+/* Replaces numbers by mantissas from 1/2 to 1, with their signs, and writes the exponents. Those of
+ * 0, infinity and NaN are the number itself and 0. */
+static void split_f32(int64_t n, float *x, int32_t *exponents)
+{
+    TN__EACH
+    {
+        const int32_t tiny = (x[i] > -0x1p-126f) & (x[i] < 0x1p-126f);
+        const uint32_t bits = tn__bits_f32(tiny ? x[i] * 0x1p25f : x[i]);
+        const int32_t field = (int32_t)(bits >> 23 & 0xff), odd = (x[i] == 0) | (field == 0xff);
+        const float mantissa = tn__of_bits_f32((bits & 0x807fffffu) | 0x3f000000u);
+        exponents[i] = odd ? 0 : field - 126 - (tiny ? 25 : 0);
+        x[i] = odd ? x[i] : mantissa;
+    }
+}
+static void split_f64(int64_t n, double *x, int32_t *exponents)
+{
+    TN__EACH
+    {
+        const int64_t tiny = (x[i] > -0x1p-1022) & (x[i] < 0x1p-1022);
+        const uint64_t bits = tn__bits_f64(tiny ? x[i] * 0x1p54 : x[i]);
+        const int64_t field = (int64_t)(bits >> 52 & 0x7ff), odd = (x[i] == 0) | (field == 0x7ff);
+        const double mantissa = tn__of_bits_f64((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u);
+        exponents[i] = (int32_t)(odd ? 0 : field - 1022 - (tiny ? 54 : 0));
+        x[i] = odd ? x[i] : mantissa;
+    }
+}
+
 /* ---- exponentials and logarithms ------------------------------------------------------------- */
 
 /* ln(x / (1 - x)) of x limited to [p, q]; a NaN limit has no effect. If p > q, a number below p
@@ -56,12 +88,13 @@ TN__INTO_LOOPS float log_odds_f32(float x, float p, float q)
     y = odds == 0 ? -__builtin_inff() : y;
     return odds >= 0 ? y : __builtin_nanf("");
 }
-TN__INTO_LOOPS double log_odds_f64(double x, double p, double q)
+TN__INTO_LOOPS double odds_f64(double x, double p, double q)
 {
     double high = x > q ? q : x, in = x < p ? p : high;
-    return tn__log64(in / (1 - in));
+    return in / (1 - in);
 }
 
+#ifndef __AVX512DQ__
 /* 2^x = 2^n e^(f ln 2) with the integer n next to x, so that |f| <= 1/2; ln 2 has two parts. */
 TN__INTO_LOOPS double power_of_2(double x)
 {
@@ -71,6 +104,7 @@ TN__INTO_LOOPS double power_of_2(double x)
     rest = TN__MA64(f, 0x1.abc9e3b39803fp-56, rest);
     return tn__scaled64(1 + (r + tn__exp64_tail(r, rest)), tn__bits_f64(shifted));
 }
+#endif
 
 /* The sides are multiplied by a power of 2 first, so that no square overflows or loses digits. An
  * infinite side counts more than NaN. */
@@ -83,6 +117,39 @@ TN__INTO_LOOPS double length(double a, double b)
     return ((p > TN__LARGEST_F64) | (q > TN__LARGEST_F64)) ? TN__INFINITY_F64 : y;
 }
 
+/* The larger of a and b, NaN if either is NaN. */
+TN__INTO_LOOPS float larger_f32(float a, float b)
+{
+    return a > b ? a : b != b ? b : a < b ? b : a;
+}
+TN__INTO_LOOPS double larger_f64(double a, double b)
+{
+    return a > b ? a : b != b ? b : a < b ? b : a;
+}
+
+/* -|a - b| scale, and 0 if both are the same infinity. */
+TN__INTO_LOOPS float below_f32(float a, float b, float scale)
+{
+    return a == b ? 0 : -__builtin_fabsf(a - b) * scale;
+}
+TN__INTO_LOOPS double below_f64(double a, double b, double scale)
+{
+    return a == b ? 0 : -__builtin_fabs(a - b) * scale;
+}
+
+/* a ln b, and 0 if a is 0 and b a number */
+TN__INTO_LOOPS float times_log_f32(float a, float b)
+{
+    float y = a * tn__log_f32(b);
+    return ((a == 0) & (b == b)) ? 0 : y;
+}
+TN__INTO_LOOPS double times_log_f64(double a, double b)
+{
+    double y = a * tn__log64(b);
+    return ((a == 0) & (b == b)) ? 0 : y;
+}
+#define LN_2 0.69314718055994530942
+
 /* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
 TN__INTO_LOOPS double atanh_of(double x)
 {
@@ -94,21 +161,71 @@ TN__INTO_LOOPS double atanh_of(double x)
 #define NAME(x) x##_f32
 /* clang-format off */
 UNARY(logit, log_odds_f32(a, p, q))
+BINARY(xlogy, times_log_f32(a, b))
+BINARY(logaddexp, larger_f32(a, b) + tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, 1))))
+BINARY(logaddexp2, larger_f32(a, b) + (float)(1 / LN_2) *
+                   tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, (float)LN_2))))
 /* clang-format on */
 #undef T
 #undef NAME
 #define T double
 #define NAME(x) x##_f64
 /* clang-format off */
-UNARY(logit, log_odds_f64(a, p, q))
-UNARY(exp2, power_of_2(a))
+BINARY(xlogy, times_log_f64(a, b))
+BINARY(logaddexp, larger_f64(a, b) + tn__log1p_unit64(tn__exp64_below(below_f64(a, b, 1))))
+BINARY(logaddexp2, larger_f64(a, b) + (1 / LN_2) *
+                   tn__log1p_unit64(tn__exp64_below(below_f64(a, b, LN_2))))
 UNARY(atanh, atanh_of(a))
 BINARY(hypot, length(a, b))
 /* clang-format on */
 #undef T
 #undef NAME
 
+#ifdef __AVX512DQ__
+static void exp2_f64(TN__LOOP_PARAMETERS)
+{
+    (void)b, (void)sb, (void)param;
+    tn__loop8(n, y, sy, a, sa, tn__exp2_8, tn__never8, NULL);
+}
+
+/* The quotients first, then their logarithms. */
+static void logit_f64(TN__LOOP_PARAMETERS)
+{
+    enum { BLOCK = 256 };
+    double odds[BLOCK];
+    (void)b, (void)sb;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t size = n - at < BLOCK ? n - at : BLOCK;
+        for (int64_t i = 0; i < size; i++)
+            odds[i] = odds_f64(*(const double *)(const void *)(a + (at + i) * sa), param[0],
+                               param[1]);
+        tn__loop8(size, y + at * sy, sy, (const char *)odds, (int64_t)sizeof(double), tn__log8,
+                  tn__never8, NULL);
+    }
+}
+#else
+#define T double
+#define NAME(x) x##_f64
+/* clang-format off */
+UNARY(logit, tn__log64(odds_f64(a, p, q)))
+UNARY(exp2, power_of_2(a))
+/* clang-format on */
+#undef T
+#undef NAME
+#endif
+
 /* ---- groups ---------------------------------------------------------------------------------- */
+
+/* The logarithms of a group of positive normal numbers. */
+static inline void logs_of(const double *x, double *y)
+{
+#ifdef __AVX512DQ__
+    tn__contiguous8(GROUP, y, x, tn__log8, tn__never8, NULL);
+#else
+    for (int j = 0; j < GROUP; j++)
+        y[j] = tn__near_log64(x[j]);
+#endif
+}
 
 /* Computes y of a group of numbers. */
 typedef void of_group(const double *x, double *y);
@@ -269,6 +386,7 @@ static void digamma_group(const double *x, double *y)
 static void lgamma_group(const double *x, double *y)
 {
     double t[GROUP], product[GROUP], inverse[GROUP], series[GROUP] = { 0 };
+    double shifted[GROUP], logs[GROUP];
     double least = 1;
     for (int j = 0; j < GROUP; j++) {
         least = x[j] < least ? x[j] : least;
@@ -284,11 +402,14 @@ static void lgamma_group(const double *x, double *y)
         for (int j = 0; j < GROUP; j++)
             series[j] = TN__MA64(series[j], inverse[j] * inverse[j], term);
     }
+    for (int j = 0; j < GROUP; j++)
+        shifted[j] = t[j] < LEAST ? t[j] + LEAST : t[j];
+    logs_of(shifted, logs);
+    logs_of(product, product);
     for (int j = 0; j < GROUP; j++) {
-        double z = t[j] < LEAST ? t[j] + LEAST : t[j];
-        double all = (z - 0.5) * tn__near_log64(z) - z + 0.91893853320467274178 +
-                     series[j] * inverse[j];
-        all -= tn__near_log64(product[j]);
+        double z = shifted[j],
+               all = (z - 0.5) * logs[j] - z + 0.91893853320467274178 + series[j] * inverse[j];
+        all -= product[j];
         all = ((t[j] == 1) | (t[j] == 2)) ? 0 : all;
         y[j] = t[j] > TN__LARGEST_F64 ? t[j] : all;
     }
@@ -317,6 +438,9 @@ const struct tn__simd_special TN__SIMD_TABLE(special) = {
     .ew = {
         FLOATS(nextafter),
         FLOATS(logit),
+        FLOATS(xlogy),
+        FLOATS(logaddexp),
+        FLOATS(logaddexp2),
         [TN__EW_exp2] = { NULL, exp2_f64 },
         [TN__EW_atanh] = { NULL, atanh_f64 },
         [TN__EW_hypot] = { NULL, hypot_f64 },
@@ -325,4 +449,6 @@ const struct tn__simd_special TN__SIMD_TABLE(special) = {
         FLOATS(digamma),
         [TN__EW_lgamma] = { lgamma_f32, NULL },
     },
+    .split_f32 = split_f32,
+    .split_f64 = split_f64,
 };

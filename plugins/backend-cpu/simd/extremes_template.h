@@ -5,7 +5,7 @@
  * filled. *before is the extreme of the preceding elements, times -1 for cummin, and *where its
  * index. */
 
-static void NAME(line)(int64_t n, bool up, const T *x, T *y, int64_t *places, int64_t first,
+static void NAME(extremes)(int64_t n, bool up, const T *x, T *y, int64_t *places, int64_t first,
                        T *before, int64_t *where)
 {
     const T sign = up ? 1 : -1;
@@ -13,7 +13,7 @@ static void NAME(line)(int64_t n, bool up, const T *x, T *y, int64_t *places, in
     int64_t place = *where;
     for (int64_t i = 0, end; i < n; i = end) {
         int above = 0;
-        end = i + BLOCK < n ? i + BLOCK : n;
+        end = i + SCAN_BLOCK < n ? i + SCAN_BLOCK : n;
         for (int64_t k = i; k < end; k++)
             above |= !(sign * x[k] < best);
         for (int64_t k = i; above == 0 && k < end; k++) {
