@@ -37,17 +37,15 @@ static bool is_linear(const tn_node *node)
 static const char *without_batch(const tn_node *layer)
 {
     const char *name = callee_of(layer);
+    int32_t expected = is_linear(layer) ? 2 : name[strlen(name) - 2] - '0' + 2; /* "conv2d" */
     tn_meta meta;
-    bool known = tn_node_meta(layer, &meta) == TN_OK;
 
-    if (is_linear(layer))
-        return known && meta.ndim == 2 ? NULL
-               : tn_node_kind_of(layer) == TN_NODE_CALL
-                   ? "the input of the linear layer does not have 2 dimensions"
-                   : "the input of the linear operator does not have 2 dimensions";
-    return known && meta.ndim == name[strlen(name) - 2] - '0' + 2
-               ? NULL
-               : "the input of the convolution has no batch";
+    if (tn_node_meta(layer, &meta) == TN_OK && meta.ndim == expected)
+        return NULL;
+    return !is_linear(layer) ? "the input of the convolution has no batch"
+           : tn_node_kind_of(layer) == TN_NODE_CALL
+               ? "the input of the linear layer does not have 2 dimensions"
+               : "the input of the linear operator does not have 2 dimensions";
 }
 
 /* Returns whether no other node calls the same module. */

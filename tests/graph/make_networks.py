@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes networks.txt: the printed texts of small networks with the classes of examples/networks, for
-# test_plan_networks, and the parameters and buffers that the texts do not show.
+# Writes networks.txt, for test_plan_networks: the printed texts of small networks with the classes
+# of examples/networks, and the parameters and buffers that the texts do not show.
 import re
 import sys
 from functools import partial

@@ -345,7 +345,8 @@ tn_module *new_network(const struct network *network)
 {
     bool wrapped = network->call != NULL ||
                    (network->bench != NULL && network->bench->forward != NULL);
-    bench_network bench = network->bench != NULL ? *network->bench : (bench_network){ NULL };
+    bench_network bench = network->bench != NULL ? *network->bench
+                                                 : (bench_network){ .name = NULL };
     tn_module *net, *root;
     int64_t seed = 1;
     struct network *kept;

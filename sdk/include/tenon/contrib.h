@@ -520,9 +520,7 @@ typedef struct tn_memory_event {
 /* What a range is. */
 enum {
     TN_RANGE_USER = 0,      /* from tn_range_begin to tn_range_end */
-    /* A step of an optimizer; `name` is the name of its rule. A whole step (tn_step_run) is one, with
-     * forward and backward. */
-    TN_RANGE_STEP = 1,
+    TN_RANGE_STEP = 1,      /* a step of an optimizer; `name` is the name of its rule */
     TN_RANGE_ZERO_GRAD = 2, /* an optimizer clears the gradients of its parameters */
     TN_RANGE_BACKWARD = 3,  /* a call of tn_backward or tn_grad, with all its derivatives */
     TN_RANGE_NODE = 4,      /* the derivative of one recorded call; `name` is its operator */
