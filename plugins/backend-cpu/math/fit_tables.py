@@ -32,9 +32,7 @@ def cut(x, bits):
 def polynomial(f, low, high, n):
     """Returns the n coefficients of the polynomial that is f at Chebyshev's points."""
     low, high = mpf(low), mpf(high)
-    at = [
-        (low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / n) for i in range(n)
-    ]
+    at = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / n) for i in range(n)]
     c = [f(x) for x in at]
     for j in range(1, n):
         for i in range(n - 1, j - 1, -1):

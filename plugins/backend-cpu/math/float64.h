@@ -5,7 +5,8 @@
  * including subnormal ones, infinities and NaN; a function that has a companion NAME_fits() accepts
  * only numbers for which NAME_fits() does not return 0. Multiply-adds are fused if the instruction
  * set has them, as in math/float32.h. fit_series.py printed the polynomials; they are summed in
- * pairs, so that few steps depend on each other. */
+ * pairs, so that few steps depend on each other. float64_avx512.h has some of these functions by
+ * tables, which AVX-512 keeps in registers. */
 #ifndef TN_BACKEND_CPU_MATH_FLOAT64_H
 #define TN_BACKEND_CPU_MATH_FLOAT64_H
 

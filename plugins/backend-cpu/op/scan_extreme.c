@@ -130,15 +130,16 @@ static void run_contiguous(const struct job *job, int64_t n, const char *x, char
     double best_f64 = -(double)INFINITY;
     int64_t place = 0;
     if (job->item == 8)
-        tn__simd.reduction->extremes_f64(n, up, (const double *)(const void *)x, (double *)(void *)y, places, 0, &best_f64,
-                 &place);
+        tn__simd.reduction->extremes_f64(n, up, (const double *)(const void *)x,
+                                         (double *)(void *)y, places, 0, &best_f64, &place);
     else if (job->item == 4)
-        tn__simd.reduction->extremes_f32(n, up, (const float *)(const void *)x, (float *)(void *)y, places, 0, &best_f32,
-                 &place);
+        tn__simd.reduction->extremes_f32(n, up, (const float *)(const void *)x, (float *)(void *)y,
+                                         places, 0, &best_f32, &place);
     for (int64_t at = 0; job->item == 2 && at < n; at += TN__CHUNK) {
         int64_t count = n - at < TN__CHUNK ? n - at : TN__CHUNK;
         job->load_f32(count, x + 2 * at, 2, numbers);
-        tn__simd.reduction->extremes_f32(count, up, numbers, numbers, places + at, at, &best_f32, &place);
+        tn__simd.reduction->extremes_f32(count, up, numbers, numbers, places + at, at, &best_f32,
+                                         &place);
         job->store_f32(count, numbers, y + 2 * at, 2);
     }
 }

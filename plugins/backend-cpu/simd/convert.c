@@ -215,9 +215,24 @@ static void store_floats_f16(int64_t n, const void *from, char *to, int64_t stri
                          _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
     store_f32_f16(n - i, x + i, to + i * stride, stride);
 }
+
+/* By way of float32, as store_f64_f16 does it. */
+static void store_doubles_f16(int64_t n, const void *from, char *to, int64_t stride)
+{
+    const double *x = from;
+    int64_t i = 0;
+    for (; stride == 2 && i + 8 <= n; i += 8) {
+        __m128 low = _mm256_cvtpd_ps(_mm256_loadu_pd(x + i)),
+               high = _mm256_cvtpd_ps(_mm256_loadu_pd(x + i + 4));
+        _mm_storeu_si128((__m128i *)(void *)(to + 2 * i),
+                         _mm256_cvtps_ph(_mm256_set_m128(high, low), 0));
+    }
+    store_f64_f16(n - i, x + i, to + i * stride, stride);
+}
 #else
 #define load_floats_f16 load_f16_f32
 #define store_floats_f16 store_f32_f16
+#define store_doubles_f16 store_f64_f16
 #endif
 
 /* Contiguous bfloat16 are converted 32 at a time. The loop that compilers make of store_f32_bf16
@@ -309,7 +324,7 @@ const struct tn__simd_convert TN__SIMD_TABLE(convert) = {
                   { store_floats_bf16, store_f64_bf16, store_i64_bf16, store_c64_bf16,
                     store_c128_bf16 } },
     [TN_F16] = { { load_floats_f16, load_f16_f64, load_f16_i64, load_f16_c64, load_f16_c128 },
-                 { store_floats_f16, store_f64_f16, store_i64_f16, store_c64_f16,
+                 { store_floats_f16, store_doubles_f16, store_i64_f16, store_c64_f16,
                    store_c128_f16 } },
     ROW(TN_F32, f32),
     ROW(TN_F64, f64),
