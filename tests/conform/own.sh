@@ -76,7 +76,7 @@ plan_all() { # FILE
         echo "$1 --only layers/* $layers"
         echo "$1 --only layers/* --device strict $layers"
         echo "$1 $contract" ;;
-    */ops.so) echo "$1 $contract" ;; # its operators run on the cpu: those are backend-cpu.so's tests
+    */ops.so) echo "$1 $contract" ;; # its operators are tests of backend-cpu.so
     */optim.so) echo "$1 $optimizers" ;;
     */data.so) echo "$1 $transforms" ;;
     */prune.so) echo "$1 $pruning" ;;

@@ -307,7 +307,7 @@ START_TEST(what_a_script_cannot_hold_is_refused)
     TN_PROVES("SCR-026");
     graph = traced(net, x, 0);
     ck_assert_ptr_null(tn_script_new(net, &graph, 1));
-    ck_error(TN_ERR_VALUE, "call of Linear", "tn_graph_inline");
+    ck_error(TN_ERR_VALUE, "a call of the module Linear", "tn_graph_inline");
     ck_ok(tn_graph_inline(graph));
     both[0] = both[1] = graph;
     ck_assert_ptr_null(tn_script_new(net, both, 2));

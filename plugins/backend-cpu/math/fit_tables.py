@@ -11,8 +11,8 @@ mp.dps = 60
 TINY = mpf(10) ** -20
 HEAD = """/* SPDX-License-Identifier: MIT
  *
- * Tables of math/float64_avx512.h, of 16 numbers each, which two registers hold. fit_tables.py
- * printed them. */
+ * Made by fit_tables.py: tables of math/float64_avx512.h, of 16 numbers each, which two registers
+ * hold. */
 #ifndef TN_BACKEND_CPU_MATH_FLOAT64_TABLES_H
 #define TN_BACKEND_CPU_MATH_FLOAT64_TABLES_H
 

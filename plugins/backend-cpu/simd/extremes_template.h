@@ -6,7 +6,7 @@
  * index. */
 
 static void NAME(extremes)(int64_t n, bool up, const T *x, T *y, int64_t *places, int64_t first,
-                       T *before, int64_t *where)
+                           T *before, int64_t *where)
 {
     const T sign = up ? 1 : -1;
     T best = *before;
