@@ -137,7 +137,7 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
 tn_status tn_random_get_state(uint64_t state[3])
 {
     if (state == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL; expected an array");
     state[2] = 0;
     if (tn__trace_plan_refuse("tn_random_get_state") != TN_OK)
         return tn_error_last_code();
@@ -147,7 +147,7 @@ tn_status tn_random_get_state(uint64_t state[3])
 tn_status tn_random_set_state(const uint64_t state[3])
 {
     if (state == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL; expected an array");
     if (state[2] != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_random_set_state: state[2]: not the lane of this generator, got %llu; "
