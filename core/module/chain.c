@@ -68,9 +68,9 @@ static bool may_write(const tn_module *module)
     return module->training && (module->buffers.count > 0 || module->computed.count > 0);
 }
 
-/* Calls the module together with modules and sums after it. If that fails, the module is called
- * alone, so that the failure is that of the separate modules; but not if memory ran out, and the
- * operator may have written running statistics by then. */
+/* Calls the module together with modules and sums after it. If that fails, calls the module alone,
+ * so that the failure names the module that fails. Does not try again if memory ran out and the
+ * operator may have written running statistics already. */
 static tn_tensor *call_ahead(tn_module *module, tn_tensor *input, const ahead *after, int64_t *done)
 {
     uint64_t mark = tn_error_mark();

@@ -133,8 +133,8 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
     return status;
 }
 
-/* Copies on the source's stream, after the earlier work of the target's stream, which may still use
- * the memory, and before its later work. */
+/* Copies on the stream of `from`. The copy waits for earlier work on the stream of `to`, which may
+ * still use the memory. Later work on that stream waits for the copy. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
     tn_status status = tn__copy_use(to, true);

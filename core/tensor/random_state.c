@@ -57,8 +57,8 @@ static tn__random_record *replayed(void)
     return record;
 }
 
-/* Takes `blocks` blocks from the generator or from the record that replays, and records them in the
- * records within it. */
+/* Takes `blocks` random blocks: from the innermost record that replays, otherwise from the tracer
+ * or the generator. Adds them to all records of this thread that were begun inside that record. */
 static tn_status take(uint64_t blocks, uint64_t out[2])
 {
     tn__random_record *replay = replayed();
@@ -93,7 +93,7 @@ static tn_status take(uint64_t blocks, uint64_t out[2])
 static void set(uint64_t seed, uint64_t block)
 {
     if (replayed() != NULL || tn__trace_plan_refuse("tn_random_seed") != TN_OK)
-        return; /* the function did so in its first run; a plan fails */
+        return; /* replay: the first run has set the seed already; plan: refused */
     pthread_mutex_lock(&lock);
     seeded = true;
     seed_now = seed;
