@@ -115,10 +115,10 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
             continue;
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
-            status = tn_fail(
-                TN_ERR_VALUE,
-                "operator %q: inputs: a list before the last one; expected a list only as the last input",
-                op->def.name);
+            status = tn_fail(TN_ERR_VALUE,
+                             "operator %q: inputs: a list before the last one; "
+                             "expected a list only as the last input",
+                             op->def.name);
             goto fail;
         }
     }
@@ -251,10 +251,10 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     if (entry->kernel.prepare_key != NULL &&
         (entry->kernel.prepare == NULL || __builtin_popcountll(entry->kernel.weights) != 1)) {
         tn_free(entry);
-        return tn_fail(
-            TN_ERR_VALUE,
-            "kernel %s (%s): prepare_key: incomplete; expected `prepare` and one bit in `weights` with it",
-            kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
+        return tn_fail(TN_ERR_VALUE,
+                       "kernel %s (%s): prepare_key: incomplete; expected `prepare` "
+                       "and one bit in `weights` with it",
+                       kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
     }
     entry->kernel.head.size = sizeof entry->kernel;
     if (entry->kernel.name == NULL)
