@@ -256,8 +256,8 @@ void tn__error_put(const tn_error *error);
 /* For functions that were given NULL as an object, probably because an earlier call failed. Returns
  * the code of this thread's first failure; if there is none, fails with TN_ERR_RUNTIME. */
 tn_status tn__error_null_input(const char *what);
-/* The same for the first pointer that is NULL. `names` are the arguments of `function` in the order
- * of the pointers, as in "module, name". */
+/* Like tn__error_null_input(), for the first pointer that is NULL. `names` are the arguments of
+ * `function` in the order of the pointers, as in "module, name". */
 tn_status tn__error_null_of(const char *function, const char *names, ...);
 /* Fails with TN_ERR_INDEX: "WHAT: out of range, got INDEX; expected 0 to COUNT - 1". The format and
  * its arguments make "WHAT: ". */

@@ -29,8 +29,8 @@ struct tn__parser {
 
 /* Fails with TN_ERR_FORMAT; the message begins with the place of byte `at`. */
 tn_status tn__spec_fail(const struct tn__parser *p, size_t at, const char *format, ...);
-/* Like it, with the message `words`. If a path, or a word with a minus, seems to be at that place,
- * the message also says that it needs quotes. */
+/* Like tn__spec_fail(), with the message `words`. If a path, or a word with a minus, seems to be at
+ * that place, the message also says that it needs quotes. */
 tn_status tn__spec_fail_text(const struct tn__parser *p, size_t at, const char *words);
 /* Returns the position after the white space, or after the word, that begins at `at`. */
 size_t tn__spec_after_space(const struct tn__parser *p, size_t at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_shutdown: releases what the library has acquired, when the program wants it. */
+ * tn_shutdown: releases what the library has acquired, when the program asks for it. */
 #include "core/data/internal.h"
 #include "core/op/internal.h"
 

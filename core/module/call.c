@@ -120,11 +120,11 @@ static tn_status one_tensor(const tn_pack *out, tn_tensor **output)
     if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
         return count == 1 ? tn_fail(TN_ERR_TYPE,
                                     "forward: wrong result, got %s; expected one tensor "
-                                    "(tn_module_call_pack takes other values)",
+                                    "(for other values, call tn_module_call_pack)",
                                     tn__value_kind_name(tn_pack_at(out, 0).kind))
                           : tn_fail(TN_ERR_TYPE,
                                     "forward: wrong result, got %lld values; expected one tensor "
-                                    "(tn_module_call_pack returns other results)",
+                                    "(for several, call tn_module_call_pack)",
                                     (long long)count);
     *output = tn_tensor_keep(tn_pack_tensor(out, 0));
     return TN_OK;
@@ -399,7 +399,7 @@ static tn_status run_hooks(struct hooked *h)
     return status;
 }
 
-/* The module whose next call runs forward only. */
+/* Calls of this module on this thread skip its hooks (tn__call_bare). */
 static _Thread_local tn_module *bare TN__TLS_NEAR;
 
 tn_module *tn__call_bare(tn_module *module)
@@ -496,7 +496,7 @@ void tn__call_path(tn__text *text)
         tn__call_path_put(innermost, text);
 }
 
-/* A trace records the call as one node, or what the module calls. */
+/* A trace records the call as one node, or records the calls that the module makes. */
 static tn_status call_traced(tn_module *module, struct exchange *x)
 {
     tn__tracer *tracer = tn__tracer_here;

@@ -106,9 +106,10 @@ tn_status tn_pack_take(const tn_pack *pack, tn_tensor **tensors, int64_t n)
     if (found < 0)
         status = tn_error_last_code();
     else if (found < n)
-        status = tn_fail(TN_ERR_VALUE,
-                         "tn_pack_take: n: too many, got %lld; the pack has %lld tensors",
-                         (long long)n, (long long)found);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "tn_pack_take: n: too many, got %lld; expected at most %lld, the number of tensors",
+            (long long)n, (long long)found);
     for (int64_t i = 0; status != TN_OK && i < n; i++)
         tensors[i] = NULL;
     return status;

@@ -11,7 +11,7 @@ struct search {
     const tn_module *wanted;
     tn__text *text;
     int64_t left; /* of SEARCH_MOST */
-    bool deeper;  /* there are modules as deep as the last search went */
+    bool deeper;  /* the tree has modules at the depth of the last search */
 };
 
 /* A name on the way to the module. */

@@ -9,7 +9,7 @@
 #include "core/tensor/mode.h"
 #include "core/tensor/trace.h"
 
-enum { NAME = 256, AHEAD = 4 /* modules after one that `fuse` is told about */ };
+enum { NAME = 256, AHEAD = 4 /* the most followers that `fuse` gets */ };
 
 /* ---- fusing ---------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ typedef struct ahead {
     int64_t count;
 } ahead;
 
-/* Adds the module as a follower; false if it is none. */
+/* Adds the module to the followers. Returns false if it cannot be a follower. */
 static bool add_follower(ahead *after, tn_module *module)
 {
     tn_follower *follower = &after->at[after->count];
@@ -68,9 +68,9 @@ static bool may_write(const tn_module *module)
     return module->training && (module->buffers.count > 0 || module->computed.count > 0);
 }
 
-/* Calls the module together with modules and sums after it. If that fails, the module is called
- * alone, so that the failure is that of the separate modules; but not if memory ran out, and the
- * operator may have written running statistics by then. */
+/* Calls the module together with modules and sums after it. If that fails, calls the module alone,
+ * so that the failure names the module that fails. Does not try again if memory ran out and the
+ * operator may have written running statistics already. */
 static tn_tensor *call_ahead(tn_module *module, tn_tensor *input, const ahead *after, int64_t *done)
 {
     uint64_t mark = tn_error_mark();
@@ -142,7 +142,7 @@ static const char *next_name(const char *names, char *name)
     return names + strspn(names, " ");
 }
 
-/* Returns the child with this name; NULL and an error. */
+/* Returns the child with this name. Returns NULL and sets the error on failure. */
 static tn_module *child_at(tn_module *module, const char *name)
 {
     uint64_t failures = tn_error_mark();
@@ -191,8 +191,8 @@ static bool disturbs(const tn_module *a, const tn_module *b)
 }
 
 /* Whether nothing sees that the module is called before the `count` modules `others`: no module of
- * its tree has hooks, all layers say that they write into no tensor that they get, and none writes
- * a tensor of the others, or the others one of its. */
+ * its tree has hooks, all layers say that they write into no tensor that they get, none of them
+ * writes a tensor of `others`, and `others` write none of their tensors. */
 static bool is_quiet(tn_module *module, tn_module *const *others, int64_t count)
 {
     bool quiet = module == NULL ||
@@ -205,8 +205,8 @@ static bool is_quiet(tn_module *module, tn_module *const *others, int64_t count)
     return quiet;
 }
 
-/* Computes the sum "+name" before its turn. False if it fails: it is tried again at its turn, after
- * the modules before it, which may fail first. */
+/* Computes the sum "+name" before its turn. Returns false if that fails: the sum is then computed
+ * at its turn, because a module before it may fail first. */
 static bool add_ahead(chain *c, const char *name)
 {
     uint64_t mark = tn_error_mark();

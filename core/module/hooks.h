@@ -79,7 +79,7 @@ static inline uint32_t tn__hook_kinds(tn_module *module)
     return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
 
-/* Says whether the module is compiled. Fails if memory runs out. */
+/* Records whether the module is compiled. Fails if memory runs out. */
 tn_status tn__hooks_set_compiled(tn_module *module, bool compiled);
 /* Registers a hook of one module. `given` says whether the caller passed a function. Returns 0 and
  * sets the error on failure. */

@@ -157,9 +157,9 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
 /* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
 /* Until it is called again, calls of `module` on this thread run forward without hooks, and
- * eagerly. Returns the module before. */
+ * eagerly. Returns the module that the previous call of this function set. */
 tn_module *tn__call_bare(tn_module *module);
-/* Appends the path of that module, relative to the outermost one that is being called. */
+/* Appends the path of the innermost module that this thread is calling, from the outermost one. */
 void tn__call_path(tn__text *text);
 /* Frees the module if it has no references. */
 void tn__module_destroy(tn_module *module);

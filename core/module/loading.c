@@ -360,7 +360,7 @@ static tn_state *copy_of(const struct part *part)
         status = tn_state_set_value(state, tn_state_name(part->state, from),
                                     tn_state_value(part->state, from));
         if (status == TN_OK && tn__state_was_read(part->state, from))
-            tn__state_mark_read(state, i); /* the layer of a module above has read it */
+            tn__state_mark_read(state, i); /* a load_state of an ancestor has read it */
     }
     if (status == TN_OK)
         return state;

@@ -4,8 +4,8 @@
  * tn_parametrize_cache_end. */
 #include "core/module/parametrize.h"
 
-/* The values are found by their lists; the cache has a reference to both. One that was computed
- * while nothing was recorded has no graph, so it is not the value for a call that is recorded. */
+/* The values are found by their lists; the cache has a reference to both. A value that was computed
+ * while gradients were off has no graph, so a call with gradients on needs a value of its own. */
 static _Thread_local struct {
     int32_t depth;
     tn__map values[2]; /* without and with recording */

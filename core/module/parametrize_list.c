@@ -242,7 +242,7 @@ tn_status tn__parametrize_list_add(tn_module *module, const char *name, tn_modul
             tn__slots_remove(&dict->children, slot);
     }
     tn_module_drop(dict);
-    tn__parametrize_cache_forget(); /* the name may be an original, from which a value came */
+    tn__parametrize_cache_forget(); /* a cached value may have been computed from this tensor */
     return status;
 }
 

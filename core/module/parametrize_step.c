@@ -291,12 +291,12 @@ static tn_status begin(tn__parametrize_step *step, tn_module *parametrization, b
     if (tn__prune_owns(step->module, step->name))
         return tn_fail(TN_ERR_VALUE,
                        "'%s' of %s: it belongs to a pruned parameter; make the pruning permanent "
-                       "first (tn_prune_remove)",
+                       "first: call tn_prune_remove",
                        step->name, step->module->type);
     if (tn__prune_is(step->module, step->name))
         return tn_fail(TN_ERR_VALUE,
-                       "'%s' of %s: it is pruned; make the pruning permanent first "
-                       "(tn_prune_remove)",
+                       "'%s' of %s: it is pruned; make the pruning permanent first: "
+                       "call tn_prune_remove",
                        step->name, step->module->type);
     if (slot == NULL && list == NULL && tn_module_slot_kind(step->module, step->name) != 0)
         return tn_fail(TN_ERR_VALUE,

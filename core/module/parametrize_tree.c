@@ -96,7 +96,8 @@ static tn_status each_slot(const tn__met *at, const tn__slots *slots, const char
     return status;
 }
 
-/* Calls `each` for all tensors that fit: parametrized ones, and with `plain` parameters. */
+/* Calls `each` for all parametrized tensors that fit and, if `plain` is true, for all plain
+ * parameters that fit. */
 static tn_status each_tensor(tn_module *root, const char *pattern, bool plain, each_function each,
                              void *user)
 {

@@ -103,8 +103,8 @@ void tn__prune_steps_free(tn__prune_steps *steps)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* Calls a function of a structured method, unstructured method or method for networks without
- * recording, in a scope of its own. */
+/* The state of a call of a method's function. The call runs in a scope of its own, with gradients
+ * off. */
 struct turn {
     const tn__prune_step *step;
     const char *before;

@@ -156,7 +156,7 @@ tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *p
     if (tn__parametrize_is_list(place->module))
         return tn_fail(TN_ERR_VALUE,
                        "%q of %s: it is an original of a parametrized tensor; remove the "
-                       "parametrization first (tn_parametrize_remove), or prune before",
+                       "parametrization first with tn_parametrize_remove, or prune before",
                        path, module->type);
     slot = tn__slots_find(&place->module->computed, place->name);
     place->pruned = slot != NULL ? tn__computed_user(slot, &how) : NULL;

@@ -3,8 +3,8 @@
  * Calls of modules that keep no intermediate tensors for backward (core/grad/recompute.c). */
 #include "core/module/internal.h"
 
-/* Modules that are called one after the other. A container whose children they are is not held: a
- * history that its forward has made, and that it keeps, would keep it alive forever. */
+/* Modules that are called one after the other. The container of these modules is not held: if it
+ * kept a tensor that its own forward recorded, the two would keep each other alive forever. */
 struct part {
     int64_t n_in, n_out, count;
     tn_module *modules[]; /* owned */

@@ -15,7 +15,8 @@ static const tn_tensor *deciding(const tn__work *work)
     return NULL;
 }
 
-/* Returns the flag for the device, as one of those without HOST; 0: none. */
+/* Returns the autocast flag of the operator for the device; 0 if it has none. For a device of the
+ * host, returns the flag with HOST as the same flag without HOST. */
 static uint64_t policy_of(const tn_op *op, const tn_device *device)
 {
     uint64_t flags = op->flags & TN__OP_AUTOCAST;

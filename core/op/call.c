@@ -243,7 +243,8 @@ static tn_status other_options(tn__work *work, const void *options)
     return TN_OK;
 }
 
-/* Checks the dtype option before inference, because inference shifts by its value. */
+/* Checks the dtype option before inference, because inference uses its value as a number of bits to
+ * shift. */
 static tn_status check_dtype(const tn__work *work)
 {
     const tn_option *row = work->op->dtype_option;

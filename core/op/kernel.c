@@ -71,7 +71,7 @@ uint64_t tn__kernel_order(const tn__work *work, const struct tn__kernel_list *li
     return flags;
 }
 
-/* Adds why a kernel was not taken, for the error if no kernel takes the call. */
+/* Adds the reason why a kernel was not chosen, for the error if no kernel supports the call. */
 static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
 {
     size_t length = strlen(reasons);

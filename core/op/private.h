@@ -21,7 +21,7 @@ typedef struct tn__kernel_entry {
 struct tn__kernel_list {
     struct tn__kernel_list *older;
     int32_t count;
-    bool ordered; /* a kernel says which order of strides it wants */
+    bool ordered; /* a kernel states the order of strides that it needs */
     tn__kernel_entry *at[];
 };
 
@@ -137,8 +137,9 @@ static TN__INLINE bool tn__kernel_is_active(const tn__kernel_entry *entry)
  * tn_shutdown, or if memory ran out. */
 bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status);
 #define TN__KERNEL_ORDERS (TN_KERNEL_CHANNELS_LAST | TN_KERNEL_CHANNELS_FIRST)
-/* Returns the flags of the device for inference: TN_BACKEND_CHANNELS_LAST is as the first kernel
- * wants it that takes the dtypes of the inputs. Needs to be called only if list->ordered is set. */
+/* Returns the flags of the device for inference: the first kernel that accepts the dtypes of the
+ * inputs decides whether TN_BACKEND_CHANNELS_LAST is set. Needs to be called only if list->ordered
+ * is set. */
 uint64_t tn__kernel_order(const tn__work *work, const struct tn__kernel_list *list);
 /* Returns whether a kernel takes the call, by its `operand_dtypes` and its `supports`. If not, adds
  * the reason to `reasons`. Needs to be called only if entry->asks is set. */

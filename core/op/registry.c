@@ -115,7 +115,9 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
             continue;
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
-            status = tn_fail(TN_ERR_VALUE, "operator %q: wrong inputs: only the last can be a list",
+            status = tn_fail(TN_ERR_VALUE,
+                             "operator %q: inputs: a list before the last one; "
+                             "expected a list only as the last input",
                              op->def.name);
             goto fail;
         }
@@ -250,7 +252,8 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
         (entry->kernel.prepare == NULL || __builtin_popcountll(entry->kernel.weights) != 1)) {
         tn_free(entry);
         return tn_fail(TN_ERR_VALUE,
-                       "kernel %s (%s): prepare_key: it needs `prepare` and one bit in `weights`",
+                       "kernel %s (%s): prepare_key: incomplete; expected `prepare` "
+                       "and one bit in `weights` with it",
                        kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
     }
     entry->kernel.head.size = sizeof entry->kernel;

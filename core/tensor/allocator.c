@@ -208,8 +208,8 @@ static inline void storage_begin(tn__storage *storage, uint64_t bytes)
         TN__UNPOISON((char *)storage->memory + storage->offset, bytes);
 }
 
-/* Waits for the streams that no other thread keeps busy, and gives all unused memory back to the
- * device. Holds no lock while it waits. */
+/* Waits for all streams except those that another thread is using, and gives all unused memory back
+ * to the device. Holds no lock while it waits. */
 static void reclaim(struct tn__allocator *allocator)
 {
     tn_device *device = allocator->device;

@@ -64,7 +64,7 @@ tn_status tn_device_reset_peak(const tn_device *device)
     int64_t live;
 
     if (device == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_reset_peak: device: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_device_reset_peak: device: it is NULL; expected a device");
     if (allocator == NULL)
         return TN_OK;
     pthread_mutex_lock(&allocator->lock);

@@ -36,8 +36,8 @@ tn_dtype tn__autocast_dtype_of(const tn__device_type *type);
 /* Number of regions that this thread has begun. */
 int64_t tn__autocast_depth(void);
 void tn__autocast_get(tn__autocast_modes *modes);
-/* Begins a region with the modes of another one, and without its casts. If it fails, the matching
- * tn_autocast_end() must be called, too. */
+/* Begins a region with the modes of another region, but without its casts. The caller must call
+ * tn_autocast_end() even if this fails. */
 tn_status tn__autocast_begin_with(const tn__autocast_modes *modes);
 
 /* tn__autocast_kept() returns the cast of a tensor that the region keeps, NULL if there is none

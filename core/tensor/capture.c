@@ -79,7 +79,7 @@ tn_status tn__capture_work(tn_stream *stream, const char *what)
             what, graph->device->name);
     if (graph->failed != TN_OK)
         return tn_fail(graph->failed,
-                       "%s: the capture has failed: %s; end it (tn_stream_capture_end)", what,
+                       "%s: the capture has failed: %s; call tn_stream_capture_end to end it", what,
                        graph->failed_text != NULL ? graph->failed_text : "out of memory");
     return TN_OK;
 }
@@ -191,7 +191,8 @@ static tn_status can_begin(tn_stream *stream)
     const tn_device *device;
 
     if (stream == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_stream_capture_begin: stream: it is NULL");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_stream_capture_begin: stream: it is NULL; expected a stream");
     device = stream->device;
     if (tn__backend(device)->capture_begin == NULL || stream->handle == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -204,11 +205,10 @@ static tn_status can_begin(tn_stream *stream)
                        "other work uses it; expected a stream of tn_stream_new",
                        device->name);
     if (recording_here() != NULL || tn__capture_of(stream) != NULL)
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "tn_stream_capture_begin: %s; end that capture first (tn_stream_capture_end)",
-            recording != NULL ? "this thread records already"
-                              : "the stream records already, in another thread");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_stream_capture_begin: %s; call tn_stream_capture_end first",
+                       recording != NULL ? "this thread records already"
+                                         : "the stream records already, in another thread");
     return TN_OK;
 }
 
@@ -275,8 +275,8 @@ tn_device_graph *tn_stream_capture_end(tn_stream *stream)
 
     if (graph == NULL || graph != recording) {
         tn_fail(TN_ERR_RUNTIME, "tn_stream_capture_end: %s",
-                stream == NULL  ? "stream: it is NULL"
-                : graph == NULL ? "the stream does not record (tn_stream_capture_begin)"
+                stream == NULL  ? "stream: it is NULL; expected a stream"
+                : graph == NULL ? "the stream does not record; call tn_stream_capture_begin first"
                                 : "another thread began this capture, and must end it");
         return NULL;
     }

@@ -41,12 +41,12 @@ static inline tn_status tn__capture_hold(tn_stream *stream, tn__storage *storage
 /* Gives the graph a reference to another object that recorded work uses; the graph calls `drop` at
  * its end. If the stream does not record or this call fails, `drop` is called at once. */
 tn_status tn__capture_hold_object(tn_stream *stream, void *object, void (*drop)(void *object));
-/* Passes on the status of recorded work; a failure makes the capture fail. */
+/* Returns `status`, the result of recorded work. A failure makes the capture fail. */
 tn_status tn__capture_result(tn_stream *stream, tn_status status);
 /* Returns memory of a tensor of this capture that was freed, for the recording thread to use again;
  * NULL if there is none of that size. */
 tn__storage *tn__capture_reuse(tn_stream *stream, uint64_t size, uint64_t bytes);
-/* Passes on memory that was allocated on a stream. If the stream records, the graph holds the
+/* Returns `storage`, which was allocated on a stream. If the stream records, the graph holds the
  * memory; if that fails, drops the memory, returns NULL and sets the error. `storage` may be
  * NULL. */
 tn__storage *tn__capture_made_slow(tn_stream *stream, tn__storage *storage);

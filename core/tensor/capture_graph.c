@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Launches of recorded graphs. The launches of one graph run one after another, on different
- * streams, too, because they use the same memory. */
+ * Launches of recorded graphs. The launches of one graph run one after another, even on different
+ * streams, because they use the same memory. */
 #include "core/tensor/capture_graph.h"
 #include "core/tensor/capture.h"
 
@@ -108,7 +108,7 @@ tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream)
     int64_t at;
 
     if (graph == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_graph_launch: graph: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_device_graph_launch: graph: it is NULL; expected a graph");
     status = tn__device_usable(graph->device);
     if (status != TN_OK)
         return status;

@@ -96,7 +96,7 @@ tn_status tn__copy_bytes_in(const tn_tensor *to, uint64_t offset, const void *fr
                : status;
 }
 
-/* The counterpart: copies to host memory. */
+/* The counterpart of tn__copy_bytes_in(): copies to host memory. */
 static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes,
                            uint32_t flags)
 {
@@ -118,8 +118,8 @@ static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
                : status;
 }
 
-/* Makes the work that `later` is given from now on wait for the work that `first` has been given,
- * both on the current streams. */
+/* Makes later work on the current stream of `later` wait for the work that is already in the
+ * current stream of `first`. */
 static tn_status in_order(const tn_device *first, const tn_device *later)
 {
     tn_event *event;
@@ -133,8 +133,8 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
     return status;
 }
 
-/* Copies on the source's stream, after the earlier work of the target's stream, which may still use
- * the memory, and before its later work. */
+/* Copies on the stream of `from`. The copy waits for earlier work on the stream of `to`, which may
+ * still use the memory. Later work on that stream waits for the copy. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
     tn_status status = tn__copy_use(to, true);

@@ -53,7 +53,7 @@ static const char *missing(const tn_backend_def *b)
         { "event_wait", b->stream_new == NULL || b->event_wait != NULL },
         { "event_sync", b->stream_new == NULL || b->event_sync != NULL },
         { "event_query", b->stream_new == NULL || b->event_query != NULL },
-        { "stream_new (capture_begin is there)",
+        { "stream_new (needed with capture_begin)",
           b->stream_new != NULL || b->capture_begin == NULL },
         { "capture_begin", b->capture_begin != NULL || b->capture_end == NULL },
         { "capture_end", b->capture_end != NULL || b->capture_begin == NULL },
@@ -61,8 +61,9 @@ static const char *missing(const tn_backend_def *b)
         { "capture_drop", b->capture_drop != NULL || b->capture_begin == NULL },
         { "memory_share", b->memory_share != NULL || b->memory_open == NULL },
         { "memory_open", b->memory_open != NULL || b->memory_share == NULL },
-        { "stream_new (native_event is there)", b->stream_new != NULL || b->native_event == NULL },
-        { "stream_new (TN_BACKEND_ASYNC is set)",
+        { "stream_new (needed with native_event)",
+          b->stream_new != NULL || b->native_event == NULL },
+        { "stream_new (needed with TN_BACKEND_ASYNC)",
           b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
     };
 
@@ -102,7 +103,7 @@ tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugi
     memcpy(&type->backend, backend, size < sizeof *backend ? size : sizeof *backend);
     if (!is_type_name(type->backend.type)) {
         status = tn_fail(TN_ERR_VALUE,
-                         "backend: type: wrong name, got %q; expected 1 to 31 of a "
+                         "backend: type: wrong name, got %q; expected 1 to 31 characters of a "
                          "to z, 0 to 9 and _",
                          type->backend.type != NULL ? type->backend.type : "");
         goto refused;
@@ -496,7 +497,7 @@ const tn_device *tn_device_at(int64_t index)
 tn_status tn__device_usable_slow(const tn_device *device)
 {
     if (tn__unlikely(device == NULL))
-        return tn_fail(TN_ERR_VALUE, "device: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "device: it is NULL; expected a device");
     if (tn__unlikely(atomic_load_explicit(&device->lost, memory_order_relaxed) != 0))
         return tn_fail(
             TN_ERR_LOST,

@@ -61,7 +61,8 @@ tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
     size_t size = sizeof info;
 
     if (out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_describe: out: it is NULL");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_device_describe: out: it is NULL; expected a tn_device_info");
     if (status == TN_OK)
         status = tn__device_info(device, &info);
     if (status != TN_OK)
@@ -153,7 +154,7 @@ tn_status tn_device_properties(const tn_device *device, tn_pack *out)
     tn_status status = tn__device_usable(device);
 
     if (out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_properties: out: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_device_properties: out: it is NULL; expected a pack");
     if (status == TN_OK)
         status = add_own(device, out);
     if (status != TN_OK)
@@ -189,7 +190,8 @@ const void *tn_device_native(const tn_device *device, const char *id)
 
     if (id == NULL || tn__device_usable(device) != TN_OK) {
         if (id == NULL)
-            tn_fail(TN_ERR_VALUE, "tn_device_native: id: it is NULL");
+            tn_fail(TN_ERR_VALUE,
+                    "tn_device_native: id: it is NULL; expected the id of an interface");
         return NULL;
     }
     if (tn__backend(device)->native != NULL)

@@ -97,7 +97,7 @@ void *tn_event_native(tn_event *event)
     const tn_backend_def *b;
 
     if (event == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_event_native: event: it is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_event_native: event: it is NULL; expected an event");
         return NULL;
     }
     b = tn__backend(event->device);
@@ -165,7 +165,7 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
     tn_status status;
 
     if (event == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_event_wait: event: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_event_wait: event: it is NULL; expected an event");
     if (event->handle == NULL)
         return TN_OK;
     if (stream == NULL)
@@ -194,7 +194,7 @@ bool tn_event_done(tn_event *event)
     const tn_device *device;
 
     if (event == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_event_done: event: it is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_event_done: event: it is NULL; expected an event");
         return false;
     }
     device = event->device;
@@ -214,7 +214,7 @@ tn_status tn_event_sync(tn_event *event)
     tn_status status;
 
     if (event == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_event_sync: event: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_event_sync: event: it is NULL; expected an event");
     if (event->handle == NULL)
         return TN_OK;
     status = tn__capture_refuse(event->stream, "tn_event_sync", "it waits for the device");
@@ -233,7 +233,7 @@ static tn_status elapsed(tn_event *from, tn_event *to, double *milliseconds)
     tn_status status;
 
     if (from == NULL || to == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: %s: it is NULL",
+        return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: %s: it is NULL; expected an event",
                        from == NULL ? "from" : "to");
     if (!from->timing || !to->timing)
         return tn_fail(

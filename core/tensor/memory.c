@@ -181,7 +181,7 @@ tn_status tn_tensor_share(tn_tensor *tensor, uint32_t flags, tn_shared *out)
     if (memory == NULL || memory->kind != TN_MEMORY_SHARED || memory->flags & TN_MEMORY_OPENED)
         return tn_fail(TN_ERR_VALUE,
                        "tn_tensor_share: tensor: wrong memory, got %s memory%s of %s; expected "
-                       "shared memory (tn_tensor_empty_in)",
+                       "shared memory: call tn_tensor_empty_in for it",
                        names[tn_tensor_memory_kind(tensor)],
                        memory != NULL && memory->flags & TN_MEMORY_OPENED ? " of another process"
                                                                           : "",

@@ -57,8 +57,8 @@ static tn__random_record *replayed(void)
     return record;
 }
 
-/* Takes `blocks` blocks from the generator or from the record that replays, and records them in the
- * records within it. */
+/* Takes `blocks` random blocks: from the innermost record that replays, otherwise from the tracer
+ * or the generator. Adds them to all records of this thread that were begun inside that record. */
 static tn_status take(uint64_t blocks, uint64_t out[2])
 {
     tn__random_record *replay = replayed();
@@ -93,7 +93,7 @@ static tn_status take(uint64_t blocks, uint64_t out[2])
 static void set(uint64_t seed, uint64_t block)
 {
     if (replayed() != NULL || tn__trace_plan_refuse("tn_random_seed") != TN_OK)
-        return; /* the function did so in its first run; a plan fails */
+        return; /* replay: the first run has set the seed already; plan: refused */
     pthread_mutex_lock(&lock);
     seeded = true;
     seed_now = seed;
@@ -137,7 +137,7 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
 tn_status tn_random_get_state(uint64_t state[3])
 {
     if (state == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL; expected an array");
     state[2] = 0;
     if (tn__trace_plan_refuse("tn_random_get_state") != TN_OK)
         return tn_error_last_code();
@@ -147,7 +147,7 @@ tn_status tn_random_get_state(uint64_t state[3])
 tn_status tn_random_set_state(const uint64_t state[3])
 {
     if (state == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL; expected an array");
     if (state[2] != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_random_set_state: state[2]: not the lane of this generator, got %llu; "

@@ -253,7 +253,7 @@ void *tn_stream_native(tn_stream *stream)
     const tn_backend_def *b;
 
     if (stream == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_stream_native: stream: it is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_stream_native: stream: it is NULL; expected a stream");
         return NULL;
     }
     b = tn__backend(stream->device);
@@ -287,7 +287,7 @@ tn_status tn_stream_sync(tn_stream *stream)
     tn_status status, late;
 
     if (stream == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_stream_sync: stream: it is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_stream_sync: stream: it is NULL; expected a stream");
     device = stream->device;
     status = tn__device_usable(device);
     if (status == TN_OK)

@@ -533,7 +533,7 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
     }
     if (bytes > 0 && (data == NULL || (uintptr_t)data % unit != 0)) {
         tn_fail(TN_ERR_VALUE,
-                data == NULL ? "tn_tensor_wrap: memory: it is NULL"
+                data == NULL ? "tn_tensor_wrap: memory: it is NULL; expected a pointer"
                              : "tn_tensor_wrap: memory: not aligned for %s",
                 tn_dtype_name(meta.dtype));
         return NULL;

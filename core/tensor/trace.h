@@ -29,7 +29,7 @@ typedef struct tn__tracer {
     tn_tensor *(*full)(struct tn__tracer *self, tn_ints shape, tn_scalar value, tn_dtype dtype,
                        const tn_device *device);
     tn_tensor *(*detach)(struct tn__tracer *self, tn_tensor *tensor);
-    /* tn__call_plain(), recorded. */
+    /* Like tn__call_plain(), but records the call. */
     tn_status (*op)(struct tn__tracer *self, const struct tn_op *op, tn_tensor *const *in,
                     int64_t n_in, const void *options, tn_tensor **out, int64_t n_out,
                     tn_tensor *into);
@@ -45,7 +45,7 @@ typedef struct tn__tracer {
     tn_status (*control)(struct tn__tracer *self, const struct tn__control *control);
     /* Code has asked whether a module is in training mode. */
     void (*training)(struct tn__tracer *self);
-    /* The same, with the module; NULL: not wanted. */
+    /* Like `training`, but gets the module. NULL: the tracer does not need it. */
     void (*asked)(struct tn__tracer *self, const struct tn_module *module);
     /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
      * it each kernel that would run. */

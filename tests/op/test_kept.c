@@ -325,7 +325,7 @@ START_TEST(a_kernel_with_a_key_needs_prepare_and_one_weight)
     wrong.name = "weigh_wrong";
     wrong.weights = 3;
     ck_assert_int_eq(tn_register(&wrong), TN_ERR_VALUE);
-    FAILED(TN_ERR_VALUE, "prepare_key: it needs `prepare` and one bit in `weights`");
+    FAILED(TN_ERR_VALUE, "prepare_key: incomplete; expected `prepare` and one bit in `weights`");
     wrong.weights = 2;
     wrong.prepare = NULL;
     ck_assert_int_eq(tn_register(&wrong), TN_ERR_VALUE);

@@ -190,7 +190,7 @@ START_TEST(rule_22_a_taken_device_type_is_refused)
     half.memory_open = NULL;
     half.native_event = native_event;
     ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
-    said("function stream_new (native_event is there): it is NULL");
+    said("function stream_new (needed with native_event): it is NULL");
     ck_assert_int_eq(tn__device_add_backend(&name, NULL), TN_ERR_VALUE);
     said("No Name");
     ck_assert_int_eq(tn__device_type_count(), 4);
