@@ -431,8 +431,8 @@ tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tens
 
     if (status == TN_OK && stream->lock != NULL) {
         status = tn__capture_refuse(stream, "tn_plan_run",
-                                    "the memory of a plan is used again by its next run; run the "
-                                    "graph (tn_graph_run)");
+                                    "the memory of a plan is used again by its next run; call "
+                                    "tn_graph_run instead");
         if (status == TN_OK)
             status = mark_use(b, state, in);
     }

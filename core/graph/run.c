@@ -128,8 +128,8 @@ static tn_status gather(const tn__run *run, const tn_node *node)
         if (run->operands[i] == NULL)
             return tn_fail(
                 TN_ERR_VALUE,
-                "tn_graph_run: node %s: input %lld: node %s does not come before this node "
-                "(tn_graph_lint)",
+                "tn_graph_run: node %s: input %lld: node %s does not come before this node; "
+                "tn_graph_lint checks the order",
                 node->name, (long long)i, node->in[i]->name);
     }
     return TN_OK;

@@ -199,8 +199,8 @@ tn_status tn__run_part(tn__run *run, tn_node **node)
         tensors[i] = run->values[part->in[i]->id].tensor;
         if (tensors[i] == NULL)
             status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: node %s does not come before a node that uses it "
-                             "(tn_graph_lint)",
+                             "tn_graph_run: node %s does not come before a node that uses it; "
+                             "tn_graph_lint checks the order",
                              part->in[i]->name);
     }
     if (status == TN_OK) {
