@@ -26,7 +26,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* The threads do not exist in the child, where nobody may wait for them. */
+/* After a fork the threads do not exist in the child, so the child must not wait for them. */
 static void in_child(void)
 {
     list = NULL;

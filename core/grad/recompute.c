@@ -263,7 +263,7 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
     if (runs_here(recompute))
         return tn_fail(TN_ERR_RUNTIME,
                        "checkpoint: backward reached a tensor of the function before the function "
-                       "returned; expected gradients of it to be computed outside");
+                       "returned; expected backward after the function has returned");
     pthread_mutex_lock(&recompute->lock);
     if (recompute->slots[slot].value == NULL)
         status = compute(recompute);

@@ -192,9 +192,12 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_graph_shapes: not allowed while this thread traces a module");
     if (graph->fixed != NULL)
-        return tn_fail(TN_ERR_REFUSED, "tn_graph_shapes: %s relied on the declared shapes",
+        return tn_fail(TN_ERR_REFUSED,
+                       "tn_graph_shapes: %s relied on the declared shapes; "
+                       "expected the graph before that",
                        graph->fixed);
-    /* The modules that the graph calls, so that the versions of their tensors stay as they are. */
+    /* Finds the modules that the graph calls, so that the trace can restore the versions of their
+     * tensors. */
     trace.root = tn_graph_module(graph);
     status = trace.root != NULL ? tn__trace_find(&trace) : tn_error_last_code();
     copy = trace.level.graph = status == TN_OK ? tn_graph_copy(graph) : NULL;

@@ -445,8 +445,7 @@ static tn_status shows_classes(const predict_output *to, const tn_tensor *result
     *out = fits && (to->top > 0 || to->names.count > 0);
     if (to->top > 0 && !fits)
         return tn_fail(TN_ERR_VALUE,
-                       "--top: results are no scores of classes, got %s; expected "
-                       "[N, C]",
+                       "--top: the results are not scores of classes, got %s; expected [N, C]",
                        work_shape(result, got, sizeof got));
     if (*out && to->names.count > 0 && to->names.count != tn_tensor_size(result, 1))
         return tn_fail(TN_ERR_VALUE, "classes: %lld names for %lld classes",
