@@ -57,8 +57,9 @@ typedef struct run {
     double best; /* the best score so far, by which the best checkpoint is chosen */
     bool best_is_accuracy;
     int64_t best_epoch;
-    int64_t skipped; /* damaged samples that earlier processes of this run left out */
-    double began;    /* time at which the current epoch began */
+    int64_t
+        skipped;  /* damaged samples that validations and earlier processes of this run left out */
+    double began; /* time at which the current epoch began */
     int64_t counted; /* samples that were counted since `began` */
 } run;
 
