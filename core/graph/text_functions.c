@@ -332,8 +332,8 @@ static tn_status lacks(const tn__reader *r, const char *name, const char *option
     status = key == NULL
                  ? TN_ERR_MEMORY
                  : tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "operator %q: no plugin provides revision %lld of it, and there "
-                           "is no decomposition before this place for %s",
+                           "operator %q: no plugin provides its revision %lld, and no "
+                           "decomposition before this place is for %s; expected one of the two",
                            name, revision.kind == TN_VALUE_INT ? (long long)revision.as.i : 0, key);
     tn_free(key);
     return status;
@@ -393,7 +393,8 @@ tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *foun
         return TN_OK;
     if (results->count != r->n_left)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_graph_parse: line %lld: node %s has %lld outputs, got %lld names",
+                       "tn_graph_parse: line %lld: node %s has %lld outputs; expected a name for "
+                       "each, got %lld",
                        (long long)r->number, name, (long long)results->count, (long long)r->n_left);
     for (int64_t i = 0; i < results->count && status == TN_OK; i++) {
         results->at[i] = name_value(r, results->at[i], r->left[i].name);
@@ -435,7 +436,9 @@ static tn_status check_name(const tn_state *operators, const char *key, bool *mi
     if (at >= 0)
         revision = tn_state_value(operators, at);
     if (revision.kind != TN_VALUE_INT || revision.as.i < 1 || revision.as.i > UINT32_MAX)
-        return tn_fail(TN_ERR_FORMAT, "decomposition %q: there is no revision of its operator",
+        return tn_fail(TN_ERR_FORMAT,
+                       "decomposition %q: there is no revision of its operator; "
+                       "expected an entry with an integer of 1 or more",
                        key);
     op = tn_op_find(name, 0);
     if (op != NULL && !tn__functions_foreign(op))

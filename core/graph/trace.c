@@ -180,7 +180,8 @@ tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor)
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
             "a tensor that no operator has made (tn_tensor_as_strided, tn_parameter), or that a "
-            "function of tn_cond or tn_loop has made and not returned, cannot be traced");
+            "function of tn_cond or tn_loop has made and not returned, cannot be traced; expected "
+            "results of operators");
         tn__trace_keep_failure(trace);
         return NULL;
     }

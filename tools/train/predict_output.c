@@ -379,7 +379,10 @@ static tn_status name_picture(predict_output *to, const char *input, char *out, 
                        to->path, input, size - 2);
     if (stat(input, &old) == 0 && stat(out, &made) == 0 && old.st_dev == made.st_dev &&
         old.st_ino == made.st_ino)
-        return tn_fail(TN_ERR_VALUE, "--output %s: would overwrite the input %s", to->path, input);
+        return tn_fail(TN_ERR_VALUE,
+                       "--output %s: would overwrite the input %s; expected another "
+                       "folder or file",
+                       to->path, input);
     return tn_state_set_value(to->files, out, tn_value_bool(true));
 }
 
