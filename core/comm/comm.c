@@ -306,10 +306,12 @@ static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn
 
     if (run == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: communicator %s does not implement this exchange", who,
-                       comm->def->name);
+                       "%s: communicator %s does not implement this exchange; expected another "
+                       "communicator",
+                       who, comm->def->name);
     if (atomic_load_explicit(&comm->aborted, memory_order_acquire))
-        return tn_fail(TN_ERR_PEER, "%s: the group was aborted", who);
+        return tn_fail(TN_ERR_PEER, "%s: the group was aborted; make a new group with tn_comm_new",
+                       who);
     if ((in != NULL && in->numel == 0) || (out != NULL && out->numel == 0))
         return TN_OK;
     status = tn__plugin_use(comm->plugin);

@@ -89,7 +89,7 @@ static tn_status misfit_shape(const tn__batch *batch, const tn_tensor *tensor,
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/* Returns a tensor of this form that was returned, NULL if there is none. */
+/* Returns a tensor of this dtype and shape that buffer_give() has kept, NULL if there is none. */
 static tn_tensor *buffer_take(tn__buffers *buffers, tn_dtype dtype, tn_ints shape)
 {
     tn_tensor *found = NULL;

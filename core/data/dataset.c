@@ -241,8 +241,10 @@ static tn_status check_opened(const tn_dataset_open *args)
                        (long long)args->count, (long long)args->classes);
     for (int64_t i = 0; args->class_names != NULL && i < args->classes; i++)
         if (args->class_names[i] == NULL)
-            return tn_fail(TN_ERR_VALUE, "`open` set no name for class %lld of %lld", (long long)i,
-                           (long long)args->classes);
+            return tn_fail(TN_ERR_VALUE,
+                           "`open` set no name for class %lld of %lld; expected a "
+                           "name for each",
+                           (long long)i, (long long)args->classes);
     return TN_OK;
 }
 

@@ -26,7 +26,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* The threads do not exist in the child, where nobody may wait for them. */
+/* After a fork the threads do not exist in the child, so the child must not wait for them. */
 static void in_child(void)
 {
     list = NULL;
@@ -239,7 +239,8 @@ tn_status tn__loader_take(tn_loader *loader, int64_t number, tn__batch *batch)
         crew->given = number + 1;
         pthread_cond_signal(&crew->work);
     } else {
-        status = tn_fail(TN_ERR_RUNTIME, "tn_loader_next: the library was shut down meanwhile");
+        status = tn_fail(TN_ERR_RUNTIME, "tn_loader_next: the library was shut down meanwhile; "
+                                         "expected no tn_shutdown during the call");
     }
     pthread_mutex_unlock(&crew->lock);
     return status;

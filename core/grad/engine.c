@@ -229,7 +229,8 @@ static tn_status prepare(tn__walk *w, tn__task *t)
     tn__node *node = t->node;
     tn_status status = TN_OK;
 
-    /* The plan that computes gradients here joins the leaf later, and its hooks run then. */
+    /* While a plan records backward, hooks of leaves do not run: they run when a run of the plan
+     * adds its gradients to the leaves. */
     if (atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL &&
         !(node->kind == TN__NODE_LEAF && tn__tracer_here != NULL && tn__tracer_here->derives))
         for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)

@@ -264,7 +264,9 @@ static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_
         if (!tn__tensor_ok(out[i])) {
             for (int64_t k = 0; k < i; k++)
                 tn_tensor_drop(out[k]);
-            return tn_fail(TN_ERR_RUNTIME, "function %s: its forward returned no output %lld",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "function %s: its forward returned no output %lld; "
+                           "expected a tensor in each element of `out`",
                            ctx->name, (long long)i);
         }
         dirty = is_marked(ctx, out[i], DIRTY);

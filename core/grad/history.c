@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The history of a recording: a plan of training computes the gradients of a call without memory,
- * maybe long after it. Its history is walked for what it has saved of tensors that exist. */
+ * Visits what a recorded history has saved. A plan of training runs backward through a history
+ * that was recorded once, maybe long before. So it needs the tensors with memory that the
+ * history has saved, and whether they have changed since. */
 #include "core/grad/engine.h"
 
 typedef tn_status teller(void *user, tn__storage *storage, bool changed);

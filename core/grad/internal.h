@@ -26,7 +26,7 @@ uint64_t tn__grad_sequence(const tn_tensor *tensor);
 extern _Thread_local bool tn__walk_retains TN__TLS_NEAR;
 /* The run of a function of tn_checkpoint_call() in which this thread is; NULL: none. */
 extern _Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
-/* Fails as a second backward through a graph that was not retained. */
+/* Sets the error of a second backward through a graph that was not retained. */
 tn_status tn__node_freed(const char *name);
 /* The number of the last node that this thread has made; nodes that it makes later have larger
  * ones. */
@@ -34,8 +34,8 @@ uint64_t tn__node_last(void);
 /* Makes a tensor a leaf again, as it was before it got a history. */
 void tn__grad_cut(tn_tensor *tensor, bool requires_grad);
 /* ---- history.c ---- */
-/* Tells the storages that the histories of tensors have saved, and whether they have changed since.
- * A storage may be told several times. */
+/* Calls `tell` for each storage that the histories of tensors have saved, with whether it has
+ * changed since. `tell` may be called several times for one storage. */
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
                             tn_status (*tell)(void *user, tn__storage *storage, bool changed),
                             void *user);

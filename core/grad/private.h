@@ -191,8 +191,8 @@ static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 
 /* ---- recompute.c ---- */
 typedef struct tn__recompute tn__recompute;
-/* Inside of such a run: reserves a slot in place of the tensor, and makes `saved` refer to it
- * unless `keeps`; in the second run, fills the slot. */
+/* While a function of tn_checkpoint_call() runs. First run: reserves a slot in place of the tensor,
+ * and makes `saved` refer to it unless `keeps`. Second run: fills the slot. */
 tn_status tn__recompute_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
 /* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */
 tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor **out);

@@ -263,7 +263,7 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
     if (runs_here(recompute))
         return tn_fail(TN_ERR_RUNTIME,
                        "checkpoint: backward reached a tensor of the function before the function "
-                       "returned; expected gradients of it to be computed outside");
+                       "returned; expected backward after the function has returned");
     pthread_mutex_lock(&recompute->lock);
     if (recompute->slots[slot].value == NULL)
         status = compute(recompute);
@@ -273,7 +273,9 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
     }
     pthread_mutex_unlock(&recompute->lock);
     if (status == TN_OK && *out == NULL)
-        status = tn_fail(TN_ERR_RUNTIME, "checkpoint: a tensor was not computed again");
+        status = tn_fail(TN_ERR_RUNTIME, "checkpoint: the second run did not compute a tensor "
+                                         "that the first run has saved; expected the same calls "
+                                         "in both runs");
     return status;
 }
 
@@ -322,7 +324,9 @@ static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_t
 
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] == NULL)
-            status = tn_fail(TN_ERR_RUNTIME, "checkpoint: the function returned no output %lld",
+            status = tn_fail(TN_ERR_RUNTIME,
+                             "checkpoint: the function returned no output %lld; "
+                             "expected a tensor in each element of `out`",
                              (long long)i);
     if (status != TN_OK)
         for (int64_t i = 0; i < n_out; i++)

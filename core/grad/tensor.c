@@ -273,9 +273,9 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
         /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
-            "Setting requires_grad=True on inference tensor outside InferenceMode is not "
-            "allowed: it was made between tn_inference_begin and tn_inference_end; "
-            "tn_clone makes a normal one of it");
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: "
+            "it was made between tn_inference_begin and tn_inference_end; tn_clone makes a normal "
+            "tensor of it");
     if (requires_grad) { /* makes all that recording needs, because threads can share the leaf */
         autograd = tn__grad_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients of views whose base was changed, and of in-place changes through views. The part under
- * a view is a region of a tensor with the shape of the base. */
+ * Gradients of views whose base was changed, and of in-place changes through views. In this
+ * file a region is the part of a tensor, with the shape of the base, that a view shows. */
 #include "core/grad/private.h"
 
 static tn_status zero(tn_tensor *tensor)

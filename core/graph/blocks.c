@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes with blocks: IF and LOOP. A block is a graph of its own that uses nothing outside of it:
- * all that it needs are inputs of the node. An IF has the blocks then and else, which get all
- * inputs but the first, the predicate; a LOOP has test and body, which get all inputs. */
+ * Nodes with blocks: IF and LOOP. A block is a separate graph. It uses nothing from the graph
+ * around it except inputs of the node. An IF has the blocks then and else, which get all inputs
+ * except the first one, the predicate. A LOOP has the blocks test and body, which get all
+ * inputs. */
 #include "core/graph/control.h"
 
 const char *tn__blocks_name(tn_node_kind kind, int block)
@@ -59,7 +60,8 @@ tn_status tn__blocks_check_depth(const tn_graph *graph, int above)
 {
     if (depth_of(graph, above) <= TN__BLOCKS_DEEPEST)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "blocks in blocks, more than %d levels", TN__BLOCKS_DEEPEST);
+    return tn_fail(TN_ERR_VALUE, "blocks: nested too deep; expected at most %d levels",
+                   TN__BLOCKS_DEEPEST);
 }
 
 static tn_status check_counts(const tn_node *node, int block)
@@ -71,7 +73,9 @@ static tn_status check_counts(const tn_node *node, int block)
     if (graph->output == NULL)
         return tn_fail(TN_ERR_VALUE, "no outputs; expected %lld", (long long)n_out);
     if (graph->n_inputs != n_in)
-        return tn_fail(TN_ERR_VALUE, "inputs: wrong number, got %lld; expected %lld, as the node",
+        return tn_fail(TN_ERR_VALUE,
+                       "inputs: wrong number, got %lld; expected %lld, as many as "
+                       "the node gives the block",
                        (long long)graph->n_inputs, (long long)n_in);
     if (graph->output->n_in != n_out)
         return tn_fail(TN_ERR_VALUE, "outputs: wrong number, got %lld; expected %lld",
@@ -79,8 +83,8 @@ static tn_status check_counts(const tn_node *node, int block)
     return TN_OK;
 }
 
-/* Gives an input of a block the type of the value that it gets, unless something relied on another
- * one. */
+/* Gives an input of a block the type of the value that it gets. If a pass relied on the declared
+ * type, the input keeps it when the type of the value is unknown; any other type is an error. */
 static tn_status take_input(tn_node *in, const tn_meta *meta)
 {
     const tn_graph *graph = in->graph;
@@ -92,8 +96,10 @@ static tn_status take_input(tn_node *in, const tn_meta *meta)
     if (graph->fixed != NULL && before->ndim >= 0 && meta->ndim < 0)
         return TN_OK; /* a run checks it */
     if (graph->fixed != NULL && before->ndim >= 0 && !same)
-        return tn_fail(TN_ERR_VALUE, "input %s: wrong dtype or shape, which %s relied on", in->name,
-                       graph->fixed);
+        return tn_fail(TN_ERR_VALUE,
+                       "input %s: wrong dtype or shape; expected the declared ones, "
+                       "on which %s relied",
+                       in->name, graph->fixed);
     in->meta[0] = *meta;
     return TN_OK;
 }
@@ -273,7 +279,8 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
     return tn__build_link(node, before);
 }
 
-/* The expressions of a block are about its own symbols, in their order. */
+/* An expression in a block names symbols by their index. So a block must have the symbols of the
+ * graph in the same order, or none. */
 static tn_status check_symbols(const tn_graph *graph, const tn_graph *block)
 {
     bool same = block->n_symbols == 0 || block->n_symbols == graph->n_symbols;
@@ -283,12 +290,14 @@ static tn_status check_symbols(const tn_graph *graph, const tn_graph *block)
 
         same = strcmp(a->name, b->name) == 0 && a->value == b->value && a->least == b->least;
     }
-    return same ? TN_OK
-                : tn_fail(TN_ERR_VALUE, "block: it has sizes that vary; expected those of the "
-                                        "graph, or none");
+    return same
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "block: its sizes that vary differ from those of the "
+                                       "graph; expected the same sizes in the same order, or none");
 }
 
-/* Sets *training to the mode that the graph is for with this block. */
+/* *training is the mode that the graph is for, -1: both. Sets it to the mode of the block, if the
+ * block is for one mode only. Fails if the two modes differ. */
 static tn_status check_mode(const tn_graph *block, int32_t *training)
 {
     static const char *const modes[] = { "evaluation", "training" };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a text of a graph needs to be read where a plugin is missing: the revisions of the operators
- * and, for operators of plugins that do not come with Tenon, their decompositions. Such a
- * decomposition is a graph, a function of the inputs of the call, for its options and the types of
- * its inputs. text_functions.c reads them. */
+ * With what this file collects, a process without a plugin can read the text of a graph that
+ * calls operators of the plugin: the revisions of all operators and, for operators of plugins
+ * that do not come with Tenon, the decompositions. A decomposition is a graph whose inputs are
+ * those of the call; it is for the options of the call and the types of its inputs.
+ * text_functions.c reads both. */
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 
@@ -11,7 +12,7 @@ enum { DEEPEST = 16 };
 
 struct row {
     const tn_op *op;
-    bool without; /* there is no decomposition for some call of it */
+    bool without; /* some call of the operator has no decomposition */
 };
 
 struct function {
@@ -22,7 +23,7 @@ struct function {
 struct collecting {
     struct row *rows;
     int64_t n_rows, rows_capacity;
-    struct function *functions; /* those that a function uses come before it */
+    struct function *functions; /* a function comes after the functions that it uses */
     int64_t n_functions, functions_capacity;
     int depth;
 };

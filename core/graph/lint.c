@@ -32,7 +32,8 @@ static tn_status infer_written(const tn_node *node, tn_meta *out)
         same = out->shape[d] == into->shape[d];
     if (node->op->def.n_outputs != 1)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: no form that writes into a tensor, because it has %d outputs",
+                       "%s: no form that writes into a tensor, because it has %d outputs; "
+                       "expected an operator with one",
                        node->op->def.name, (int)node->op->def.n_outputs);
     if (!same && (node->op->def.flags & TN_OP_INTO) == 0 && out->ndim >= 0 && into->ndim >= 0)
         return tn_fail(TN_ERR_RUNTIME,

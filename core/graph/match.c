@@ -9,7 +9,7 @@ enum { DEEPEST = 32, MOST = 256 };
 /* A pattern: a call of an operator, or a name that stands for any value. */
 struct expr {
     const char *name; /* NULL: a call. "" stands for an absent input */
-    int index;        /* of the name */
+    int index;        /* of the name in search.names and search.bound */
     const tn_op *op;
     const tn__spec *options; /* only the named arguments */
     struct expr **args;
@@ -26,8 +26,8 @@ struct search {
     tn_node *bound[MOST];   /* the values that the names stand for */
     tn_node *matched[MOST]; /* the calls of the match, the root first */
     int n_matched;
-    uint8_t *used; /* by id: in an earlier match */
-    int64_t limit; /* the ids from here on are of nodes that replaced others */
+    uint8_t *used; /* by the id of a node: whether an earlier match has it */
+    int64_t limit; /* nodes with this id or a larger one are replacements */
 };
 
 /* ---- reading a pattern ----------------------------------------------------------------------- */
@@ -190,8 +190,8 @@ static bool is_matched(const struct search *s, const tn_node *node)
     return false;
 }
 
-/* Returns whether a match can be replaced: no inner value is used elsewhere, and nothing is written
- * between its first node and its last. */
+/* Returns whether a match can be replaced: no inner value is used elsewhere, and no other node
+ * between its first node and its last writes or calls a module. */
 static bool is_closed(const struct search *s)
 {
     int left = s->n_matched;

@@ -348,7 +348,8 @@ tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const
                        "%s: node %s is of another graph; expected a node of this graph", what,
                        node->name);
     if (node->erased)
-        return tn_fail(TN_ERR_RUNTIME, "%s: node %s was erased", what, node->name);
+        return tn_fail(TN_ERR_RUNTIME, "%s: node %s was erased; expected a node of the graph", what,
+                       node->name);
     return TN_OK;
 }
 
@@ -451,7 +452,10 @@ const tn_op *tn_node_op(const tn_node *node)
         return NULL;
     if (node->op != NULL)
         return node->op;
-    tn_fail(TN_ERR_TYPE, "tn_node_op: node %s is not a call of an operator", node->name);
+    tn_fail(TN_ERR_TYPE,
+            "tn_node_op: node %s is not a call of an operator; expected a node of "
+            "kind TN_NODE_OP or TN_NODE_INPLACE",
+            node->name);
     return NULL;
 }
 
@@ -501,7 +505,10 @@ const char *tn_node_compiler(const tn_node *node)
         return NULL;
     if (node->region != NULL)
         return node->region->def->name;
-    tn_fail(TN_ERR_TYPE, "tn_node_compiler: node %s is not a region", node->name);
+    tn_fail(TN_ERR_TYPE,
+            "tn_node_compiler: node %s is not a region; expected a node of kind "
+            "TN_NODE_REGION",
+            node->name);
     return NULL;
 }
 
@@ -521,7 +528,9 @@ tn_status tn_node_set_input(tn_node *node, int64_t index, tn_node *value)
     if (status != TN_OK)
         return status;
     if (node->kind == TN_NODE_ITEM || node->kind == TN_NODE_REGION)
-        return tn_fail(TN_ERR_REFUSED, "tn_node_set_input: the inputs of node %s cannot be changed",
+        return tn_fail(TN_ERR_REFUSED,
+                       "tn_node_set_input: the inputs of node %s cannot be "
+                       "changed; expected no item and no region",
                        node->name);
     if (!in_range(node, index, node->n_in, "tn_node_set_input"))
         return TN_ERR_INDEX;

@@ -180,7 +180,8 @@ static tn_status check_new(const tn_graph *graph, const tn_plan_options *options
         return tn_fail(TN_ERR_VALUE, "tn_plan_new: no outputs; call tn_graph_output first");
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_plan_new: not allowed while this thread traces a module");
+                       "tn_plan_new: not allowed while this thread traces a module; expected a "
+                       "call after the trace");
     return TN_OK;
 }
 

@@ -28,14 +28,15 @@ typedef enum tn__plan_place {
 typedef struct tn__plan_root {
     tn__plan_place place;
     int32_t same;         /* the root whose memory this one takes over; itself if none */
-    int32_t index;        /* INPUT: which input; FRESH: which of the new storages; KEPT: of those */
+    int32_t index;        /* INPUT: which input; FRESH: which new storage; KEPT: index in
+                             tn__plan_given.kept */
     int32_t first, last;  /* the steps between which it is needed; first > last: never */
     bool guarded;         /* a run relies on the values that HELD memory had */
     bool written;         /* a step changes HELD memory */
-    uint64_t shift;       /* INPUT: bytes from the start of the root to that of the input */
+    uint64_t shift;       /* INPUT: bytes from the start of the root to the start of the input */
     uint64_t size;        /* bytes */
     uint64_t offset;      /* ARENA: in the arena */
-    uint64_t version;     /* HELD: of the storage, when the steps were recorded */
+    uint64_t version;     /* HELD: version of the storage when the steps were recorded */
     tn__storage *storage; /* owned: without memory, except if HELD */
 } tn__plan_root;
 
@@ -61,10 +62,10 @@ typedef struct tn__plan_step {
     tn__region *region; /* a compiled region in place of a kernel; the graph of the plan holds it */
     /* A node with blocks in place of a kernel, which the interpreter runs. */
     const tn_node *control;
-    const int64_t *symbols;        /* for it; of the arena of the binding, or NULL */
+    const int64_t *symbols;        /* the symbols of `control`, in memory of the binding; or NULL */
     const tn__plan_update *update; /* in place of a kernel: calls the rule of an optimizer */
     tn_call call;                  /* without views */
-    int64_t first;                 /* its operands: inputs, outputs, workspace */
+    int64_t first;  /* index of its first operand: inputs, then outputs and workspace */
     uint64_t draws; /* > 0: where its options are in tn__plan_state.options, plus 1 */
     bool workspace;
     struct tn__prepared_data *prepared; /* owned */
@@ -113,7 +114,7 @@ typedef struct tn__plan_state {
     const tn_view *
         *places; /* for the calls: the addresses of these views, NULL for an absent operand */
     tn__storage **fresh;
-    /* In training: the memory of the roots in this run, and where it was in the last one. */
+    /* In training: the memory of the roots in this run, and their addresses in the last run. */
     tn__storage **blocks;
     struct tn__plan_base {
         void *data;
@@ -154,15 +155,15 @@ typedef struct tn__plan_binding {
     int64_t n_guarded;
     uint64_t bytes, bytes_least, bytes_apart, bytes_prepared;
     bool *needs;       /* in backward, in memory of `arena`: the saved tensors that are used */
-    _Atomic bool used; /* in backward */
+    _Atomic bool used; /* in backward: a run has used the binding */
     bool trains;       /* each root has a block of its own, and steps may write into slots */
-    tn__plan_lists uses, begins, ends; /* the operands of roots; the blocks of steps */
+    tn__plan_lists uses, begins, ends; /* operands of a root; blocks that begin or end at a step */
     tn__plan_draw *draws;
     int64_t n_draws, draws_capacity;
     uint64_t draws_bytes; /* of the options of all steps that draw */
     int32_t *written;     /* the HELD roots that steps write, in memory of `arena` */
     int64_t n_written;
-    tn__plan_state *states; /* those that no run uses; under the lock of the plan */
+    tn__plan_state *states; /* the states that no run uses; the lock of the plan guards the list */
 } tn__plan_binding;
 
 struct tn_plan {
@@ -182,13 +183,13 @@ typedef struct tn__plan_recorder {
     const tn_node *node; /* the node that runs; NULL: a module is called */
     tn_error failure;    /* the first one, because code may ignore it */
     bool failed;
-    /* In training: the tensors and modules, and the storages of the tensors, with the tensor if it
-     * requires a gradient. */
+    /* In training. `tensors` has the tensors and modules of the compiled module as keys. `memory`
+     * maps the storage of each tensor to the tensor if that requires a gradient, else to NULL. */
     const tn__map *tensors, *memory;
-    bool backward;   /* gradients are recorded */
+    bool backward;   /* the recording is of backward, not of forward */
     bool inference;  /* the mode when the recording began */
-    uint64_t last;   /* the last node of autograd when the recording began */
-    uint64_t blocks; /* that were drawn */
+    uint64_t last;   /* the number of the last node of autograd when the recording began */
+    uint64_t blocks; /* blocks of random numbers that were drawn */
     int64_t depth;   /* regions of autocast around the recording */
     bool uncached; /* an operator was called with autocast on inside of an outer autocast region */
     struct tn__plan_taken {
@@ -203,14 +204,15 @@ int32_t tn__plan_steps_root(tn__plan_recorder *recorder, tn__storage *storage);
 /* Runs code that is recorded: `run` gets the recorder. */
 tn_status tn__plan_steps_run(tn__plan_recorder *recorder,
                              tn_status (*run)(tn__plan_recorder *recorder, void *user), void *user);
-/* Fails if a tensor changed that exists, in another way than by a step. */
+/* Fails if the memory of an existing tensor changed other than by a step, if a step changes values
+ * that code of a layer has read, or if no operator uses random numbers that were drawn. */
 tn_status tn__plan_steps_check(const tn__plan_recorder *recorder);
 void tn__plan_steps_free(tn__plan_recorder *recorder);
 
 /* ---- plan.c ---- */
 /* tn_plan_new, without the name of the function in front of errors. With `records`, the device
- * records the kernels of a run once, and later runs launch the record; a run fails where that
- * cannot be. */
+ * records the kernels of a run once, and later runs launch the record; a run fails if the device
+ * cannot record them. */
 tn_plan *tn__plan_make(const tn_graph *graph, const tn_plan_options *options, bool records);
 /* Whether the tensor is where it was. */
 bool tn__plan_slot_holds(const tn__plan_slot *slot);
@@ -230,7 +232,8 @@ tn_status tn__plan_binding_prepare(tn__plan_binding *binding);
 void tn__plan_binding_drop(tn__plan_binding *binding);
 
 /* ---- plan_memory.c ---- */
-/* Lists the tensors that steps write, and finds place for the options of steps that draw. */
+/* Lists the HELD roots that steps write, and computes where the options of steps that draw are in
+ * tn__plan_state.options. */
 tn_status tn__plan_note_steps(tn__plan_binding *binding);
 /* For training: lets results take over the memory of operands, and finds out at which steps blocks
  * begin and end. */
@@ -255,7 +258,7 @@ void tn__plan_print_steps(tn__text *text, const tn__plan_binding *binding);
 /* What a run of a training plan has besides its inputs; that of a whole step has only the draws. */
 typedef struct tn__plan_given {
     tn__storage **kept;   /* for KEPT roots */
-    bool spend;           /* and drops them after their last step */
+    bool spend;           /* drops each storage in `kept` after its last step */
     uint64_t seed, block; /* of the draws */
     const int32_t *keeps; /* the roots whose blocks stay; they go to `stays` */
     int64_t n_keeps;

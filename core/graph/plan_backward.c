@@ -140,7 +140,7 @@ static tn_status add_saved(struct walk *w)
     return TN_OK;
 }
 
-/* The roots of forward that a run keeps: those that share the memory of a kept one came before. */
+/* Adds the roots of forward whose blocks a run keeps for backward. */
 static tn_status add_kept(struct walk *w)
 {
     const tn__plan_train *t = w->train;
@@ -165,7 +165,8 @@ static tn_status add_tensors(struct walk *w)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Gives the tensors their gradients, or takes those that they have got meanwhile. */
+/* Puts the recorded gradients into .grad of the tensors. `before` gets the gradients that were
+ * there, which take_back() puts back. */
 static tn_status exchange(struct walk *w, tn_tensor **before)
 {
     tn_status status = TN_OK;

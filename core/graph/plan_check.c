@@ -70,7 +70,7 @@ static tn_status count_saved(void *user, tn__storage *storage, bool changed)
     return count(user, storage);
 }
 
-/* The result `i` is another one than those before. */
+/* Whether result `i` is a tensor that is not among the results before it. */
 static bool is_new(const tn__plan_train *t, int64_t i)
 {
     for (int64_t k = 0; k < i; k++)
@@ -99,7 +99,8 @@ static tn_status count_own(const tn__plan_train *t, tn__map *counts)
     return status;
 }
 
-/* Whether somebody else has a result: `output` has it once for each place. */
+/* Whether code outside of the plan holds result `i`. The plan has one reference for each place
+ * among the results, and one for each result that is a view of it. */
 static bool is_shared(const tn__plan_train *t, int64_t i)
 {
     int32_t own = 0;

@@ -5,14 +5,14 @@
  * layouts are tried: the roots are placed from the largest to the smallest, or in the order of the
  * steps, each in the smallest gap between the roots that are needed at the same time.
  *
- * In training each root has a block of the caching allocator, because what forward keeps for
- * backward ends one by one while gradients begin, which stay: one arena for both would be larger
- * than what eager calls need. */
+ * In training each root has a block of the caching allocator. Backward frees the blocks that
+ * forward has kept, one by one, while it allocates gradients, which stay. One arena for both
+ * would need more memory than eager calls. */
 #include "core/graph/plan.h"
 
 #include <stdlib.h>
 
-/* Devices want their operands aligned; 256 is enough for all known ones. */
+/* Devices need aligned operands; 256 bytes are enough for all known devices. */
 enum { ALIGN = 256 };
 
 static uint64_t aligned(uint64_t size)
@@ -43,7 +43,7 @@ static bool may_replace(const tn__plan_step *step, int64_t i)
            (tn__operand(step->op, 0)->flags & TN_OPERAND_APART) == 0;
 }
 
-/* Whether the memory of a root is the plan's alone. */
+/* Whether only the plan uses the memory of a root. */
 static bool is_own(const tn__plan_root *root)
 {
     return root->place == TN__PLAN_ARENA || root->place == TN__PLAN_BLOCK;
@@ -234,7 +234,7 @@ tn_status tn__plan_lay_out(tn__plan_binding *b)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Makes lists of the numbers 0 to count - 1, each in the row that `row_of` says; -1: in none. */
+/* Puts each number from 0 to count - 1 into the row that `row_of` returns; -1: into no row. */
 static tn_status make_lists(const tn__plan_binding *b, tn__plan_lists *lists, int64_t rows,
                             int64_t count,
                             int64_t (*row_of)(const tn__plan_binding *b, int64_t number))

@@ -34,7 +34,7 @@ typedef struct entry {
     tn_pack *form;   /* of the inputs */
     tn_graph *graph; /* has the form of the outputs */
     tn_plan *plan;
-    tn_meta *metas; /* of the inputs, and their devices */
+    tn_meta *metas; /* dtypes, shapes and strides of the inputs */
     const tn_device **devices;
     int64_t n_in;
     tn__plan_parts parts;

@@ -9,12 +9,12 @@
 /* A module of the tree. */
 typedef struct tn__plan_part {
     tn_module *module;
-    tn__own_forward *forward; /* owned; that of the program */
+    tn__own_forward *forward; /* owned; the forward that the program has set, or NULL */
     const tn_layer_def *layer;
     int64_t first; /* its first tensor */
     size_t data;   /* where a copy of the data of its layer begins in tn__plan_parts.data */
     bool training;
-    uint32_t changes; /* of options and forward, until then */
+    uint32_t changes; /* how often options and forward had changed when the plan was made */
 } tn__plan_part;
 
 /* A parameter, buffer or empty slot. */
@@ -46,8 +46,9 @@ typedef struct tn__plan_parts {
 tn_status tn__plan_parts_add(tn__plan_parts *parts, tn_module *module);
 void tn__plan_parts_free(tn__plan_parts *parts);
 /* Returns whether the module consists of the same modules, modes, options, forwards and tensors;
- * with `places`, whether the tensors require gradients as before, and are where they were. Without
- * it, no option or forward of any module of the process may have changed. */
+ * with `places` also whether the tensors require gradients as before and have the same memory,
+ * shape and strides. Without `places`, returns false if tn__module_epoch has changed: an option or
+ * forward of any module of the process. */
 bool tn__plan_parts_hold(const tn__plan_parts *parts, tn_module *module, bool places);
 /* Returns whether a tensor of the tree has no shape yet. */
 bool tn__plan_parts_lazy(tn_module *module);

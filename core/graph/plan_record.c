@@ -112,7 +112,7 @@ static tn_status see_result(tn__plan_recorder *r, tn_tensor *const *out, int64_t
     if (root->place == TN__PLAN_HELD && !is_slot_memory(b, out[i]))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "output %lld: it was made while the plan was made, and each run would "
-                       "return it",
+                       "return it; expected a result that operators compute in each run",
                        (long long)i);
     if (root->place == TN__PLAN_ARENA) {
         root->place = TN__PLAN_FRESH;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs the steps of a plan. A state has the calls of all steps, with their views, and an arena.
- * Only the views of inputs and of new results change from run to run. */
+ * Only the views of inputs and of new results change from run to run. In training there is no
+ * arena: each root has a block of its own, which may be elsewhere in each run. */
 #include "core/graph/plan.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/mode.h"
@@ -69,7 +70,7 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         state->bases = tn_calloc((size_t)b->n_roots + 1, sizeof *state->bases);
         well = state->blocks != NULL && state->bases != NULL;
     }
-    if (well && !b->trains) /* of 0 bytes, too: values may have no elements */
+    if (well && !b->trains) /* also of 0 bytes, because values may have no elements */
         well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
     if (!well) {
         tn__plan_state_drop(b, state);
@@ -261,7 +262,8 @@ static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, i
     return TN_OK;
 }
 
-/* Makes what no step has made: values without elements. */
+/* Makes the blocks of results and kept values that no step has made, such as values without
+ * elements. */
 static tn_status begin_rest(const tn__plan_binding *b, tn__plan_state *state,
                             const tn__plan_given *given)
 {
@@ -352,7 +354,7 @@ static void clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
     }
 }
 
-/* Lets the tensors know that steps have written into them. */
+/* Increases the versions of the storages that steps have written. */
 static void note_writes(const tn__plan_binding *b)
 {
     for (int64_t i = 0; i < b->n_written; i++)
@@ -431,8 +433,8 @@ tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tens
 
     if (status == TN_OK && stream->lock != NULL) {
         status = tn__capture_refuse(stream, "tn_plan_run",
-                                    "the memory of a plan is used again by its next run; run the "
-                                    "graph (tn_graph_run)");
+                                    "the memory of a plan is used again by its next run; call "
+                                    "tn_graph_run instead");
         if (status == TN_OK)
             status = mark_use(b, state, in);
     }

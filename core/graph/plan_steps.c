@@ -105,8 +105,8 @@ static tn_status add_workspace(tn__plan_recorder *r, const tn__kernel_step *from
 /* ---- random numbers ----------------------------------------------------------------------------
  */
 
-/* A recording gets these numbers for the seed and the first block. Where they are among the options
- * of a step, a run puts what it has drawn. */
+/* While a plan is recorded, these numbers are the seed and the first block. A run replaces them
+ * among the options of the steps by the numbers that it has drawn. */
 #define SEED UINT64_C(0x7E405EEDC0DE0D1F)
 #define BLOCK UINT64_C(0x5EEDB10C00000000)
 
@@ -414,11 +414,10 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
                 "values",
                 function);
     else
-        tn_fail(
-            TN_ERR_NOT_IMPLEMENTED,
-            "%s: a plan would repeat the same; expected kernels only, no compiled regions, and no "
-            "random numbers of the host",
-            function);
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "%s: a plan would repeat the same result in each run; expected calls of operators, "
+                "and no random numbers of the host",
+                function);
     return keep_failure(r);
 }
 
@@ -472,7 +471,7 @@ static bool module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input
 
     (void)input, (void)pack;
     if (r->tensors != NULL && tn__map_value(r->tensors, module) != NULL)
-        return false; /* the plan of the whole module looks after it */
+        return false; /* tn__plan_parts_hold() checks this module */
     if ((tn__hook_kinds(module) & TN__HOOKS_AROUND) != 0)
         *status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
                           "%s: it has hooks, which a plan does not call; expected none",
@@ -546,7 +545,7 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     r->inference = tn__making.is.inference;
     r->depth = tn__autocast_depth();
     r->tracer.keeps_casts = r->depth == 0;
-    tn__recompute_here = NULL; /* what is recorded is not that of a checkpoint which calls */
+    tn__recompute_here = NULL; /* a checkpoint that calls this must not record these operators */
     tn__random_here = NULL;
     tn__tracer_here = &r->tracer;
     tn__making.is.traced = true;

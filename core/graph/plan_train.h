@@ -20,8 +20,8 @@ typedef struct tn__plan_train_input {
 
 /* What a run keeps for backward besides its blocks. */
 typedef struct tn__plan_train_saves {
-    int64_t *inputs, *outputs; /* their numbers */
-    tn_tensor **tensors;       /* of the module and from outside; owned */
+    int64_t *inputs, *outputs; /* numbers of the inputs and outputs that the history has saved */
+    tn_tensor **tensors;       /* saved tensors of the module and from outside of it; owned */
     int64_t n_inputs, n_outputs, n_tensors;
 } tn__plan_train_saves;
 
@@ -33,8 +33,8 @@ static inline int64_t tn__plan_train_saved(const tn__plan_train_saves *saves)
 /* A plan for the calls with some inputs, in one state of the module. */
 typedef struct tn__plan_train {
     _Atomic int32_t refs;
-    /* Called when gradients are recorded, which are in .grad of the tensors of the module
-     * meanwhile; NULL: nothing. */
+    /* Called at the end of the recording of backward, while the gradients are in .grad of the
+     * tensors of the module; may be NULL. */
     tn_status (*after)(void *user);
     void *user;
     struct tn__plan_train *next;
@@ -49,20 +49,22 @@ typedef struct tn__plan_train {
     tn__plan_parts *others; /* of modules from outside that forward calls */
     int64_t n_others;
     tn__plan_binding *forward;
-    tn_pack *output;  /* what the recording returned: it has the history, and the form */
-    tn_tensor **outs; /* its tensors */
-    bool *wants;      /* which of them require gradients */
+    tn_pack *output;  /* the results of the recording, which have the history; its form is that of
+                         the results */
+    tn_tensor **outs; /* the tensors of `output` */
+    bool *wants;      /* which elements of `outs` require gradients */
     int64_t n_out, n_wants, n_fresh;
-    tn_tensor **sources; /* whose gradients backward computes: of the module, not owned... */
+    tn_tensor **sources; /* tensors of the module whose gradients backward computes; not owned */
     int64_t n_sources;
-    int64_t *source_inputs; /* ...then inputs, by number */
+    int64_t *source_inputs; /* numbers of the inputs whose gradients backward computes, after those
+                               of `sources` */
     int64_t n_source_inputs;
-    /* The roots that stay for backward: those that have the memory, and those that backward uses.
-     */
+    /* The blocks that stay for backward. keeps[i]: the root that has the memory; kept_by[i]: the
+     * root that backward uses, which may be another root in the same memory. */
     int32_t *keeps, *kept_by;
     int64_t n_keeps;
     tn__plan_train_saves saves;
-    uint64_t blocks; /* of random numbers that a run draws */
+    uint64_t blocks; /* number of blocks of random numbers that a run draws */
     tn__plan_binding
         *backwards; /* by the outputs with gradients and their layouts, last used first */
 } tn__plan_train;
@@ -84,8 +86,8 @@ tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory
                                     const tn__map *saved);
 
 /* ---- plan_check.c ---- */
-/* When the scope of a recording has ended: whether code of the program still has values that
- * forward has made, which no run would set. */
+/* After the scope of a recording has ended. *escapes: whether code of the program still holds
+ * values that forward has made. No run of the plan would set these. */
 tn_status tn__plan_escapes(const tn__plan_train *train, bool *escapes);
 
 /* ---- plan_train.c ---- */
@@ -96,7 +98,8 @@ bool tn__plan_train_fits(const tn__plan_train *train, const tn_pack *input, tn_t
 bool tn__plan_train_holds(const tn__plan_train *train, tn_module *module);
 /* Runs a plan: adds its results to `output`. */
 tn_status tn__plan_train_call(tn__plan_train *train, tn_tensor *const *in, tn_pack *output);
-/* Takes a state of a binding for the current stream, or makes one; gives it back. */
+/* tn__plan_train_take() returns an unused state of a binding for the current stream, or a new one;
+ * tn__plan_train_give() returns it to the binding. */
 tn__plan_state *tn__plan_train_take(tn__plan_train *train, tn__plan_binding *b);
 void tn__plan_train_give(tn__plan_train *train, tn__plan_binding *b, tn__plan_state *state);
 

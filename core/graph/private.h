@@ -90,11 +90,11 @@ struct tn_node {
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
     bool no_grad;    /* runs without recording gradients */
-    int64_t part;    /* values of the same part are computed again by backward; 0: kept */
-    bool generated;  /* while a text is read: made by a decomposition, and the name is free */
-    char *target;    /* path of a slot, constant or module in the root module; NULL: the name */
-    char *path;      /* the module that called the operator, relative to the root; NULL: unknown */
-    char *type;      /* type of that module; NULL: unknown */
+    int64_t part;   /* above 0: backward computes the values of this part again; 0: they are kept */
+    bool generated; /* while a text is read: made by a decomposition, and the name is free */
+    char *target;   /* path of a slot, constant or module in the root module; NULL: the name */
+    char *path;     /* the module that called the operator, relative to the root; NULL: unknown */
+    char *type;     /* type of that module; NULL: unknown */
 };
 
 typedef struct tn__named {
@@ -129,7 +129,8 @@ struct tn_graph {
     tn_pack *in, *out; /* form of the arguments and results, as in tn__callee */
     bool evaluates;    /* the module was in evaluation mode */
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
-    tn__asked *asked; /* the modules whose mode counts; none although `training` is set: the root */
+    tn__asked
+        *asked; /* the modules whose mode counts; with `training` >= 0 and none here, the root */
     int64_t n_asked, asked_capacity;
 };
 
@@ -141,8 +142,8 @@ typedef struct tn__retyped {
 
 /* What a GraphModule or a script runs. Copies of the module share it. */
 typedef struct tn__modes {
-    /* In evaluation and training mode, maybe the same, and with some parts in one mode and some in
-     * the other; NULL: none. */
+    /* For evaluation mode, for training mode (maybe the same graph), and for parts in different
+     * modes; NULL: none. */
     tn_graph *graphs[3];
     tn_state *files; /* the files saved with a script (tn_script_files); NULL: no script */
     pthread_mutex_t lock;

@@ -32,7 +32,10 @@ tn_module *tn_node_module(const tn_node *node)
         return NULL;
     if (node->callee != NULL)
         return node->callee->module;
-    tn_fail(TN_ERR_TYPE, "tn_node_module: node %s is not a call of a module", node->name);
+    tn_fail(TN_ERR_TYPE,
+            "tn_node_module: node %s is not a call of a module; expected a node of "
+            "kind TN_NODE_CALL",
+            node->name);
     return NULL;
 }
 
@@ -56,7 +59,9 @@ tn_status tn_node_set_module(tn_node *node, tn_module *module)
     if (!tn__not_null(module, "tn_node_set_module: module"))
         return tn_error_last_code();
     if (node->callee == NULL)
-        return tn_fail(TN_ERR_TYPE, "tn_node_set_module: node %s is not a call of a module",
+        return tn_fail(TN_ERR_TYPE,
+                       "tn_node_set_module: node %s is not a call of a module; "
+                       "expected a node of kind TN_NODE_CALL",
                        node->name);
     callee = tn__graph_callee_new(module, node->callee->in, node->callee->out);
     if (callee == NULL)

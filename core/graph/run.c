@@ -128,8 +128,8 @@ static tn_status gather(const tn__run *run, const tn_node *node)
         if (run->operands[i] == NULL)
             return tn_fail(
                 TN_ERR_VALUE,
-                "tn_graph_run: node %s: input %lld: node %s does not come before this node "
-                "(tn_graph_lint)",
+                "tn_graph_run: node %s: input %lld: node %s does not come before this node; "
+                "tn_graph_lint checks the order",
                 node->name, (long long)i, node->in[i]->name);
     }
     return TN_OK;
@@ -287,7 +287,10 @@ tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tens
     if (!tn__given(in != NULL || n_in <= 0, "tn_node_run: in"))
         return TN_ERR_VALUE;
     if (tn__graph_is_leaf(node) || node->kind == TN_NODE_ITEM || node->kind == TN_NODE_OUTPUT)
-        return tn_fail(TN_ERR_TYPE, "tn_node_run: node %s computes nothing", node->name);
+        return tn_fail(TN_ERR_TYPE,
+                       "tn_node_run: node %s computes nothing; expected an operator, "
+                       "a module, a region or a node with blocks",
+                       node->name);
     if (n_in != node->n_in)
         return wrong_node_count(node, "in", n_in, node->n_in);
     if (n_out != node->n_out)

@@ -36,9 +36,9 @@ typedef struct tn__run {
 /* Allocates what a run of run->graph needs; tn__run_end frees it, also after a failure. */
 tn_status tn__run_begin(tn__run *run);
 void tn__run_end(tn__run *run);
-/* Runs a node, or takes the value of one that computes nothing. */
+/* Runs a node. The value of an input, slot or constant is its tensor. */
 tn_status tn__run_node(tn__run *run, tn_node *node);
-/* A use of a value is over: drops it after the last one. */
+/* Counts one use of a value less to come, and drops the value after its last use. */
 void tn__run_release(tn__run *run, const tn_node *node);
 
 /* ---- run_part.c ---- */

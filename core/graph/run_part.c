@@ -8,12 +8,14 @@
 struct part {
     _Atomic int32_t refs; /* of the run, and of the checkpoint */
     tn_graph *graph;      /* owned */
-    /* Its calls of modules. Not the module of the graph: its plan may own this history. */
+    /* The calls of modules in the part, and these modules. There is no reference to the module of
+     * the graph, because a plan of that module may own this history. */
     tn_node **calls;
     tn_module **called; /* owned */
     int64_t n_calls;
     tn_node *first, *last;
-    tn_node **in, **out; /* nodes whose values come from before, and are used afterwards */
+    tn_node **in, **out; /* `in`: nodes before the part that it uses; `out`: nodes of the part that
+                            later nodes use */
     int64_t n_in, n_out;
     int64_t symbols[TN__SYMBOLS];
     bool bound, autocast;
@@ -43,7 +45,7 @@ static bool has(tn_node *const *list, int64_t count, const tn_node *node)
     return false;
 }
 
-/* Whether a node is one of the part: they follow one another. */
+/* Whether a node is in the part, whose nodes follow one another in the graph. */
 static bool is_inside(const struct part *part, const tn_node *node)
 {
     const tn_node *at = part->first;
@@ -199,8 +201,8 @@ tn_status tn__run_part(tn__run *run, tn_node **node)
         tensors[i] = run->values[part->in[i]->id].tensor;
         if (tensors[i] == NULL)
             status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: node %s does not come before a node that uses it "
-                             "(tn_graph_lint)",
+                             "tn_graph_run: node %s does not come before a node that uses it; "
+                             "tn_graph_lint checks the order",
                              part->in[i]->name);
     }
     if (status == TN_OK) {

@@ -28,13 +28,13 @@ static tn_status check_module(tn_module *module, const char *path)
                        path, module->type);
     if (module->computed.count > 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "script: module %q (%s): computed tensor %q; a script has plain tensors: "
-                       "make it permanent (tn_prune_remove)",
+                       "script: module %q (%s): computed tensor %q; expected plain tensors: for "
+                       "pruning, call tn_prune_remove first",
                        path, module->type, module->computed.at[0].name);
     if ((tn__hook_kinds(module) & TN__HOOKS_BACKWARD) != 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "script: module %q (%s): has backward hooks, which a graph cannot hold; "
-                       "remove them",
+                       "expected none: call tn_module_unhook first",
                        path, module->type);
     return TN_OK;
 }

@@ -61,7 +61,8 @@ void tn__symbols_text(tn__text *text, const tn_graph *graph, const tn__expr *exp
         tn__text_add(text, expr->plus > 0 ? "+%lld" : "%lld", (long long)expr->plus);
 }
 
-/* Reads [NUMBER*]NAME[*NAME][+NUMBER]. Returns the end, or NULL if that is not at `at`. */
+/* Reads [NUMBER*]NAME[*NAME][+NUMBER], or -NUMBER at the end. Returns the end, NULL if `at` has no
+ * such text. */
 const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *out)
 {
     char *end;
@@ -272,10 +273,10 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
 
             if (nodes[1]->meta[o].ndim != first->meta[o].ndim ||
                 nodes[2]->meta[o].ndim != first->meta[o].ndim)
-                return differs(first, "the number of dimensions");
+                return differs(first, "its number of dimensions varies");
             for (int k = 0; k < 3; k++)
                 values[k] = nodes[k]->meta[o].shape[d];
-            status = compare(traces, first, values, -1 - o, d, "a size of the result");
+            status = compare(traces, first, values, -1 - o, d, "a size of its result varies");
         }
     return status;
 }
@@ -483,8 +484,8 @@ static tn_status make_all(const tn__symbols_make *how, const tn_graph *names, st
         int64_t value = names->symbols[s].value;
 
         value = value < 2 ? 2 : value;
-        /* From trace to trace each symbol grows by another amount, so that a size that depends on
-         * one symbol is not taken for a size that depends on another. */
+        /* Each symbol grows by an amount of its own from trace to trace. So a size that depends on
+         * one symbol cannot be mistaken for a size that depends on another. */
         traces->symbols[0][s] = value;
         traces->symbols[1][s] = value + 1 + s;
         traces->symbols[2][s] = value + 2 + 3 * s;

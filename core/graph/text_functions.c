@@ -73,7 +73,9 @@ static int64_t size_of(const tn_graph *graph)
     return size;
 }
 
-/* Fails unless the function has inputs of the types that the call has, and uses its symbols. */
+/* Fails unless the function has as many inputs as the call gives tensors, and the symbols of the
+ * graph or none. check_type() compares the types. Notes the least sizes that the function is for.
+ * */
 static tn_status check_call(tn__reader *r, const tn__function *function, tn_node *const *in,
                             int64_t n_in)
 {
@@ -87,14 +89,16 @@ static tn_status check_call(tn__reader *r, const tn__function *function, tn_node
                        "decomposition %q: wrong number of inputs, got %lld; expected %lld",
                        function->key, (long long)graph->n_inputs, (long long)given);
     if (graph->n_symbols > 0 && graph->n_symbols != r->graph->n_symbols)
-        return tn_fail(TN_ERR_FORMAT, "decomposition %q: other sizes that vary than the graph",
+        return tn_fail(TN_ERR_FORMAT,
+                       "decomposition %q: wrong sizes that vary; expected those of "
+                       "the graph",
                        function->key);
     for (int32_t s = 0; s < graph->n_symbols; s++) {
         const tn__symbol *got = &graph->symbols[s], *expected = &r->graph->symbols[s];
 
         if (strcmp(got->name, expected->name) != 0 || got->value != expected->value)
             return tn_fail(TN_ERR_FORMAT,
-                           "decomposition %q: another size, got %s = %lld; expected %s = %lld",
+                           "decomposition %q: wrong size, got %s = %lld; expected %s = %lld",
                            function->key, got->name, (long long)got->value, expected->name,
                            (long long)expected->value);
         if (r->least[s] < graph->symbols[s].least)
@@ -103,7 +107,7 @@ static tn_status check_call(tn__reader *r, const tn__function *function, tn_node
     return TN_OK;
 }
 
-/* Fails unless the input of a function has the type of the value that it stands for. */
+/* Fails unless an input of a function has the type of the value that the call gives it. */
 static tn_status check_type(const tn__function *function, const tn_node *input,
                             const tn_node *value)
 {
@@ -157,7 +161,7 @@ static tn_node *add_node(tn_graph *graph, const tn_node *from, tn_node *const *c
     return node;
 }
 
-/* Notes what stands for a node of a function, and for its items. */
+/* Stores which node is the copy of a node of a function, and the same for its items. */
 static tn_status note(const tn_node *from, tn_node *node, tn_node **copies)
 {
     copies[from->id] = node;
@@ -285,7 +289,9 @@ static tn_status inline_call(tn__reader *r, const tn__function *function, tn_nod
     if (status != TN_OK)
         return status;
     if (into != NULL && output->n_in != 1)
-        return tn_fail(TN_ERR_FORMAT, "decomposition %q: %lld results, which no call can write",
+        return tn_fail(TN_ERR_FORMAT,
+                       "decomposition %q: wrong number of results for a call that "
+                       "writes into a tensor, got %lld; expected one",
                        function->key, (long long)output->n_in);
     r->functions->nodes += function->nodes;
     if (r->functions->nodes > MOST_NODES)
@@ -326,8 +332,8 @@ static tn_status lacks(const tn__reader *r, const char *name, const char *option
     status = key == NULL
                  ? TN_ERR_MEMORY
                  : tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "operator %q: no plugin provides revision %lld of it, and there "
-                           "is no decomposition before this place for %s",
+                           "operator %q: no plugin provides its revision %lld, and no "
+                           "decomposition before this place is for %s; expected one of the two",
                            name, revision.kind == TN_VALUE_INT ? (long long)revision.as.i : 0, key);
     tn_free(key);
     return status;
@@ -387,7 +393,8 @@ tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *foun
         return TN_OK;
     if (results->count != r->n_left)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_graph_parse: line %lld: node %s has %lld outputs, got %lld names",
+                       "tn_graph_parse: line %lld: node %s has %lld outputs; expected a name for "
+                       "each, got %lld",
                        (long long)r->number, name, (long long)results->count, (long long)r->n_left);
     for (int64_t i = 0; i < results->count && status == TN_OK; i++) {
         results->at[i] = name_value(r, results->at[i], r->left[i].name);
@@ -408,8 +415,9 @@ tn_status tn__graph_functions_make_way(tn__reader *r)
 
 /* ---- all functions --------------------------------------------------------------------------- */
 
-/* Fails if a function is called as an operator that comes with Tenon. *missing: whether calls of
- * this operator need it. */
+/* Checks the key of a function. Fails if it is malformed, if `operators` has no revision of the
+ * operator, or if the operator comes with Tenon. *missing: whether the process lacks the operator
+ * in this revision, so that calls need the function. */
 static tn_status check_name(const tn_state *operators, const char *key, bool *missing)
 {
     size_t length = strcspn(key, "[(");
@@ -428,7 +436,9 @@ static tn_status check_name(const tn_state *operators, const char *key, bool *mi
     if (at >= 0)
         revision = tn_state_value(operators, at);
     if (revision.kind != TN_VALUE_INT || revision.as.i < 1 || revision.as.i > UINT32_MAX)
-        return tn_fail(TN_ERR_FORMAT, "decomposition %q: there is no revision of its operator",
+        return tn_fail(TN_ERR_FORMAT,
+                       "decomposition %q: there is no revision of its operator; "
+                       "expected an entry with an integer of 1 or more",
                        key);
     op = tn_op_find(name, 0);
     if (op != NULL && !tn__functions_foreign(op))

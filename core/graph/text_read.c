@@ -299,7 +299,8 @@ static tn_status read_unpack(tn__reader *r, const char *name)
         return tn_error_last_code();
     if (node->items == NULL || node->n_out != r->n_left)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_graph_parse: line %lld: node %s has %d outputs, got %lld names",
+                       "tn_graph_parse: line %lld: node %s has %d outputs; expected a name for "
+                       "each, got %lld",
                        (long long)r->number, node->name, (int)node->n_out, (long long)r->n_left);
     for (int64_t i = 0; i < r->n_left && status == TN_OK; i++) {
         tn_node *item = node->items[i];

@@ -45,11 +45,11 @@ typedef struct tn__reader {
     tn_module *root;
     const tn_state *constants;
     tn__arena *arena; /* names and texts of the whole graph */
-    tn_tensor *mark;  /* stands for the tensors of packs */
+    tn_tensor *mark;  /* placeholder of the tensors in packs */
     bool code;
     bool folded; /* passes have used the values of slots */
     int depth;   /* of lists */
-    int blocks;  /* that are being read, one in the other */
+    int blocks;  /* nested blocks that are being read */
     /* The nodes of the arguments that were read last. */
     tn_node **nodes;
     int64_t n_nodes, nodes_capacity;
@@ -58,7 +58,7 @@ typedef struct tn__reader {
     tn__functions *functions;   /* NULL: none */
     tn__results *results;       /* of calls whose results have no names yet */
     tn_node *made;              /* the first node that the statement has made by a function */
-    bool fixed;                 /* a function is for the sizes of its text */
+    bool fixed;                 /* a function that was used is for fixed sizes only */
     int64_t least[TN__SYMBOLS]; /* the least sizes that the functions are for */
 } tn__reader;
 
@@ -97,7 +97,7 @@ const char *tn__graph_read_name(tn__reader *r);
 tn_node *tn__graph_read_find(tn__reader *r, const char *name);
 /* Returns the node of a slot or constant; without `name`, an existing one if there is one. */
 tn_node *tn__graph_read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name);
-/* Adds to the nodes of the arguments. */
+/* Adds a node to `nodes`, those of the arguments. */
 tn_status tn__graph_read_add(tn__reader *r, tn_node *node);
 /* Reads ": float32[2, 3]", ": Tensor" or ": Linear", if there is a colon. */
 tn_status tn__graph_read_type(tn__reader *r, tn__left *left);
@@ -140,7 +140,7 @@ tn_status tn__graph_functions_call(tn__reader *r, const char *name, const char *
                                    tn_node *out, bool no_grad, tn_node **node);
 /* Gives the results of such a call the names on the left side. *found: whether `name` is one. */
 tn_status tn__graph_functions_unpack(tn__reader *r, const char *name, bool *found);
-/* Gives nodes that decompositions have made other names if the left side has theirs. */
+/* Renames the nodes that decompositions have made under a name of the left side. */
 tn_status tn__graph_functions_make_way(tn__reader *r);
 
 /* In messages, in place of the name of the pass, which the text does not have. */

@@ -97,8 +97,8 @@ static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char 
                 where.at != NULL && where.at[0] != '\0' ? where.at : type, function);
     else
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "%s: cannot be recorded in a graph; trace the module that calls it as one node "
-                "(tn_tracing_options.is_leaf)",
+                "%s: cannot be recorded in a graph; trace the module that calls it as one node: "
+                "set tn_tracing_options.is_leaf",
                 function);
     tn__text_free(&where);
     return tn__trace_keep_failure(trace);
@@ -185,7 +185,8 @@ tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor)
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
             "a tensor that no operator has made (tn_tensor_as_strided, tn_parameter), or that a "
-            "function of tn_cond or tn_loop has made and not returned, cannot be traced");
+            "function of tn_cond or tn_loop has made and not returned, cannot be traced; expected "
+            "results of operators");
         tn__trace_keep_failure(trace);
         return NULL;
     }
@@ -197,7 +198,8 @@ tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor)
     return node;
 }
 
-/* Sets path and type of the module that is being called. */
+/* Sets path and type of a node: those of trace->where or, if that is NULL, of the module that is
+ * being called. */
 tn_status tn__trace_where(tn__trace *trace, tn_node *node)
 {
     tn_module *module = tn__call_now();

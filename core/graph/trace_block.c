@@ -77,7 +77,8 @@ tn_node *tn__trace_take(tn__trace *trace, tn_tensor *tensor, bool *outside)
     return input;
 }
 
-/* Returns the node outside of a tensor that the block has from there and whose memory this is. */
+/* If a block uses a tensor from outside that has this memory, returns its node outside, else NULL.
+ * */
 static const tn_node *owner_of(const tn__trace_block *block, const tn__storage *storage)
 {
     for (int64_t i = 0; i < block->n_in; i++)
@@ -187,7 +188,8 @@ static tn_status record_block(tn__trace *trace, const tn__control *c, tn__trace_
     return status;
 }
 
-/* Gives a block the inputs that only the other one has used, and puts them in the same order. */
+/* Gives a block the inputs that only the other block uses, and puts the inputs of both in one
+ * order. */
 static tn_status complete(tn__trace_block *block, const tn__trace_taken *taken)
 {
     tn_graph *graph = block->level.graph;
@@ -320,7 +322,7 @@ tn_status tn__trace_control(tn__tracer *tracer, const tn__control *c)
     tn_status status = TN_OK;
 
     if (depth_of(trace) > TN__BLOCKS_DEEPEST)
-        status = tn_fail(TN_ERR_VALUE, "%s: calls in calls, more than %d levels",
+        status = tn_fail(TN_ERR_VALUE, "%s: calls: nested too deep; expected at most %d levels",
                          tn__control_name(c->kind), TN__BLOCKS_DEEPEST);
     if (status == TN_OK)
         status = take_nodes(trace, c, &r);

@@ -190,11 +190,15 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
             return tn__tensor_bad(in[i], "tn_graph_shapes: in");
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_graph_shapes: not allowed while this thread traces a module");
+                       "tn_graph_shapes: not allowed while this thread traces a module; expected "
+                       "a call after the trace");
     if (graph->fixed != NULL)
-        return tn_fail(TN_ERR_REFUSED, "tn_graph_shapes: %s relied on the declared shapes",
+        return tn_fail(TN_ERR_REFUSED,
+                       "tn_graph_shapes: %s relied on the declared shapes; "
+                       "expected the graph before that",
                        graph->fixed);
-    /* The modules that the graph calls, so that the versions of their tensors stay as they are. */
+    /* Finds the modules that the graph calls, so that the trace can restore the versions of their
+     * tensors. */
     trace.root = tn_graph_module(graph);
     status = trace.root != NULL ? tn__trace_find(&trace) : tn_error_last_code();
     copy = trace.level.graph = status == TN_OK ? tn_graph_copy(graph) : NULL;
@@ -326,11 +330,14 @@ tn_status tn_node_expand(tn_node *node)
     if (status != TN_OK)
         return status;
     if (node->kind != TN_NODE_OP)
-        return tn_fail(TN_ERR_TYPE, "tn_node_expand: node %s is not a call of an operator",
+        return tn_fail(TN_ERR_TYPE,
+                       "tn_node_expand: node %s is not a call of an operator; "
+                       "expected a node of kind TN_NODE_OP or TN_NODE_INPLACE",
                        node->name);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_node_expand: not allowed while this thread traces a module");
+                       "tn_node_expand: not allowed while this thread traces a module; expected a "
+                       "call after the trace");
     space = tn_calloc((size_t)(node->n_in + node->n_out) + 1, sizeof(tn_tensor *));
     if (space == NULL)
         return TN_ERR_MEMORY;

@@ -75,11 +75,12 @@ extern TN_HIDDEN const tn__tracer tn__trace_functions;
 
 /* Keeps the first failure, because the traced code may ignore it. Returns its status. */
 tn_status tn__trace_keep_failure(tn__trace *trace);
-/* Makes a node that of a tensor. */
+/* Makes `node` the node of a tensor. */
 tn_status tn__trace_map(tn__trace *trace, tn_tensor *tensor, tn_node *node);
 /* Returns the node of a tensor; adds one for a tensor of the module and for a constant. */
 tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor);
-/* Writes into the node path and type of the module that is being called. */
+/* Sets path and type of a node: those of trace->where or, if that is NULL, of the module that is
+ * being called. */
 tn_status tn__trace_where(tn__trace *trace, tn_node *node);
 /* Between these, calls run for shapes and views only. */
 tn_status tn__trace_silent_begin(tn__trace *trace);
@@ -94,8 +95,8 @@ void tn__trace_open(tn__trace *trace);
 void tn__trace_close(tn__trace *trace);
 /* Frees everything but the graph. */
 void tn__trace_free(tn__trace *trace);
-/* In a block: returns the node of a tensor from outside, which becomes an input of the block.
- * *outside: whether it is one. */
+/* In a block: if the tensor comes from outside of it, makes it an input of the block and returns
+ * the node of the input. *outside: whether the tensor comes from outside. */
 tn_node *tn__trace_take(tn__trace *trace, tn_tensor *tensor, bool *outside);
 /* Fails if a block writes into a tensor from outside. */
 tn_status tn__trace_check_write(const tn__trace *trace, const tn_tensor *tensor);

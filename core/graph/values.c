@@ -176,8 +176,9 @@ tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char 
         if (at != i)
             return tn_fail(
                 TN_ERR_TYPE,
-                "%s: argument %s: missing, or not in the order for which the graph was made", what,
-                name);
+                "%s: argument %s: missing, or not in the order for which the graph was made; "
+                "expected the named arguments of the trace",
+                what, name);
         b = tn_pack_at(pack, at);
         if (!same(&a, &b, 0))
             return differs(what, i, &a, &b);

@@ -363,7 +363,7 @@ static tn_status check_hooks(tn_module *module, const char *path)
         if (hooks != NULL && (atomic_load(&hooks->kinds) & TN__HOOKS_AROUND) != 0)
             status = tn_fail(TN_ERR_REFUSED,
                              "%s: script: module %q has hooks, which a file cannot hold; expected "
-                             "none (tn_module_unhook)",
+                             "none: call tn_module_unhook first",
                              path, walk.at[i].path);
     }
     tn__walk_free(&walk);

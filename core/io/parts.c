@@ -74,8 +74,10 @@ static tn_status check_rest(const struct opened *o, const tn_state *index, const
     for (int64_t f = 0; f < tn_state_count(o->names); f++)
         for (int64_t i = 0; i < tn_state_count(o->files[f]); i++)
             if (tn_state_find(index, tn_state_name(o->files[f], i)) < 0)
-                return tn_fail(TN_ERR_FORMAT, "%s: %s: tensor %q: not in the index", path,
-                               tn_state_name(o->names, f), tn_state_name(o->files[f], i));
+                return tn_fail(TN_ERR_FORMAT,
+                               "%s: %s: tensor %q: not in the index; expected an "
+                               "index that names all tensors of its files",
+                               path, tn_state_name(o->names, f), tn_state_name(o->files[f], i));
     return TN_OK;
 }
 
@@ -237,7 +239,9 @@ static tn_status find_formats(struct saving *s)
     s->format = tn__file_format(name);
     tn_free(name);
     if (s->format == NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: no format has the extension before .index.json",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: no format has the extension before .index.json; "
+                       "expected a name such as net.safetensors.index.json",
                        s->path);
     return TN_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Other files that a file names, for the readers of formats. The contents of a file are not
- * trusted: a name must lead to a regular file below the folder of the file, without links. Folders
- * are opened one by one, so that nobody can replace a folder by a link after the check. */
+ * trusted: a name must lead to a regular file below the folder of the file, without links.
+ * Folders are opened one by one, so that no other process can replace a folder by a link after
+ * the check. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"

@@ -119,7 +119,7 @@ int tn__temporary_link_as(int folder, int file, const char *name)
 /* ---- removing -------------------------------------------------------------------------------- */
 
 /* Opens and locks a temporary file whose writer has ended. Returns -1 for any other file. A file
- * from another machine must be a day old. */
+ * from another machine must be a day old. Only root gets files of other users. */
 static int take_stale(int folder, const char *name)
 {
     struct stat info;

@@ -112,7 +112,8 @@ tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
     return NULL;
 }
 
-/* Returns the rule of an averaged model; NULL and sets the error if the module is none. */
+/* Returns the rule of an averaged model; NULL and sets the error if the module is not an averaged
+ * model. */
 static const struct rule *rule_of(const tn_module *average, const char *what)
 {
     const tn__own_forward *own;
@@ -124,8 +125,10 @@ static const struct rule *rule_of(const tn_module *average, const char *what)
     own = average->own_forward;
     if (own != NULL && own->call == forward)
         return own->user;
-    tn_fail(TN_ERR_TYPE, "%s: average: wrong module, got %s; expected one of tn_average_new", what,
-            average->type);
+    tn_fail(TN_ERR_TYPE,
+            "%s: average: wrong module, got %s; expected a module that "
+            "tn_average_new made",
+            what, average->type);
     return NULL;
 }
 

@@ -21,7 +21,7 @@ bool tn__step_is_elementwise(const tn_optimizer *optimizer);
  * itself or as a state; -1: no update does. */
 int64_t tn__step_writer(tn_optimizer *optimizer, const tn__storage *storage);
 /* Updates `count` parameters, whose numbers in the optimizer are in ascending order, with these
- * gradients; their .grad is not looked at. */
+ * gradients; their .grad is not read. */
 tn_status tn__step_update(tn_optimizer *optimizer, const int64_t *index,
                           tn_tensor *const *gradients, int64_t count);
 /* Runs the hooks that follow a step. */

@@ -296,7 +296,8 @@ static tn_status read_option(const struct loader *loader, int64_t group, int64_t
         options->names[options->count] = parts.rest;
         options->values[options->count++] = value;
     } else if (value.kind != TN_VALUE_NONE && !(value.kind == TN_VALUE_BOOL && value.as.i == 0)) {
-        /* None and False ask for nothing: PyTorch saves foreach, fused and differentiable so. */
+        /* An unknown option with the value None or False is ignored silently: PyTorch saves
+         * foreach, fused and differentiable with these values. */
         tn_log(TN_LOG_WARNING,
                "optimizer %s: state entry \"%s\": no option of the optimizer, ignored",
                optimizer->def->name, name);

@@ -81,7 +81,9 @@ tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags)
     if (scheduler == NULL)
         return tn__error_null_input("tn_scheduler_restart: scheduler");
     if (scheduler->parent == NULL)
-        return tn_fail(TN_ERR_VALUE, "scheduler %s: restart: not inside another scheduler",
+        return tn_fail(TN_ERR_VALUE,
+                       "scheduler %s: restart: not inside another scheduler; "
+                       "expected a child of a scheduler",
                        scheduler->def->name);
     if (flags != TN_SCHEDULE_INITIAL && flags != TN_SCHEDULE_JUMP)
         return tn_fail(TN_ERR_VALUE,

@@ -378,7 +378,7 @@ START_TEST(what_blocks_rely_on_is_kept)
         free(text);
         if (i < 2) {
             ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, other, block, &z, 1));
-            ck_error(TN_ERR_VALUE, "else: input x: wrong dtype or shape, which ", "relied on");
+            ck_error(TN_ERR_VALUE, "else: input x: wrong dtype or shape; expected", " relied");
         } else if (i == 3) {
             ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, other, eval, &x, 1));
             ck_error(TN_ERR_VALUE, "block: it is for evaluation mode", "expected training mode");
@@ -399,7 +399,8 @@ START_TEST(sizes_of_blocks_are_those_of_the_graph)
     tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
     tn_node *p = tn_graph_input(graph, "p", TN_SCALAR_SHAPE, TN_BOOL);
     ck_assert_ptr_null(tn_graph_add_cond(graph, NULL, p, block, block, &x, 1));
-    ck_error(TN_ERR_VALUE, "block: it has sizes that vary", "those of the graph, or none");
+    ck_error(TN_ERR_VALUE, "block: its sizes that vary",
+             "the same sizes in the same order, or none");
     tn_graph_drop(block);
     tn_graph_drop(graph);
 }
@@ -449,7 +450,8 @@ START_TEST(lint_counts_levels_from_above)
         at = tn_node_block(y, 0);
     }
     ck_assert_int_eq(tn_graph_lint(graph), TN_ERR_VALUE);
-    ck_error(TN_ERR_VALUE, "tn_graph_lint: blocks in blocks, more than 32 levels", "");
+    ck_error(TN_ERR_VALUE, "tn_graph_lint: blocks: nested too deep; expected at most 32 levels",
+             "");
     tn_graph_drop(inner);
     tn_graph_drop(graph);
 }

@@ -98,7 +98,7 @@ static const struct {
     { reads, TN_ERR_RUNTIME, "the value of %sum (Net) is asked for", "except by tn_cond and" },
     { leaks, TN_ERR_NOT_IMPLEMENTED, "made and not returned", "" },
     { trains, TN_ERR_NOT_IMPLEMENTED, "it writes into %norm_", "from outside" },
-    { deeper, TN_ERR_VALUE, "calls in calls, more than 32 levels", "tn_cond" },
+    { deeper, TN_ERR_VALUE, "calls: nested too deep; expected at most 32 levels", "tn_cond" },
 };
 
 START_TEST(wrong_functions_are_refused)

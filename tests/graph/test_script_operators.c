@@ -422,7 +422,7 @@ START_TEST(wrong_decompositions_are_refused)
         { { KEY, BODY("  %y = prim::Constant[name=\"c0\"]()\n") }, "not found among", "\"c0\"" },
         { { KEY, "graph(%self : A, %x : float32[N, 3]):  # tenon.graph 1, N = 2 >= 1\n"
                  "  return (%x)\n" },
-          "other sizes that vary",
+          "wrong sizes that vary",
           KEY },
         { { KEY, "graph(%self : A, %x : float32[2, 3]):  # tenon.graph 1, train\n"
                  "  return (%x)\n" },

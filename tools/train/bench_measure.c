@@ -62,7 +62,8 @@ static tn_status backward(const tn_pack *out)
         if (at->kind == TN_VALUE_TENSOR && at->as.tensor != TN_NONE)
             return tn_backward(tn_mean(at->as.tensor));
     }
-    return tn_fail(TN_ERR_TYPE, "--train: the model returned no tensor");
+    return tn_fail(TN_ERR_TYPE, "--train: the model returned no tensor; expected one to compute "
+                                "gradients from");
 }
 
 static tn_status one_run(const bench_run *run)

@@ -26,10 +26,14 @@ static tn_status begin(metrics *m, int64_t classes)
     if (m->classes == classes)
         return TN_OK;
     if (m->classes > 0)
-        return tn_fail(TN_ERR_VALUE, "model: %lld classes, the batches before had %lld",
+        return tn_fail(TN_ERR_VALUE,
+                       "model: wrong number of classes, got %lld; expected %lld, as "
+                       "in the batches before",
                        (long long)classes, (long long)m->classes);
     if (m->k > classes)
-        return tn_fail(TN_ERR_VALUE, "--topk: too large, got %lld; the model has %lld classes",
+        return tn_fail(TN_ERR_VALUE,
+                       "--topk: too large, got %lld; expected at most %lld, the "
+                       "number of classes",
                        (long long)m->k, (long long)classes);
     if (m->wants_confusion && classes > METRICS_CONFUSION_MOST)
         return tn_fail(TN_ERR_VALUE, "--confusion: too many classes, got %lld; expected at most %d",

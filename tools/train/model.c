@@ -127,7 +127,8 @@ static bool has_part(const tn_state *state, const char *prefix)
     return false;
 }
 
-/* Keeps what `tenon train` writes into a checkpoint in place of metadata. */
+/* Stores as metadata the values that `tenon train` writes into a checkpoint, which has no metadata.
+ * */
 static tn_status keep_values(model_notes *notes, const tn_state *state)
 {
     static const struct {
@@ -147,7 +148,8 @@ static tn_status keep_values(model_notes *notes, const tn_state *state)
     return status;
 }
 
-/* Reads the weights of a file, of a checkpoint those of the model, and its metadata. */
+/* Reads the weights and the metadata of a file. Of a checkpoint, reads only the weights of the
+ * model. */
 static tn_state *read_weights(const char *path, model_notes *notes)
 {
     /* The values are copied into the module, whose device may be another one. */

@@ -17,7 +17,7 @@ typedef struct predict_group {
     size_t length;  /* of all paths */
     int64_t inputs; /* entries of a sample that are inputs of the model; 0: all that are tensors */
     bool has_names; /* a string in the sample names it */
-    const char *name; /* of samples without a name of their own, with an index */
+    const char *name; /* name for samples that have none of their own; an index follows it */
 } predict_group;
 
 typedef struct predict_inputs {

@@ -379,7 +379,10 @@ static tn_status name_picture(predict_output *to, const char *input, char *out, 
                        to->path, input, size - 2);
     if (stat(input, &old) == 0 && stat(out, &made) == 0 && old.st_dev == made.st_dev &&
         old.st_ino == made.st_ino)
-        return tn_fail(TN_ERR_VALUE, "--output %s: would overwrite the input %s", to->path, input);
+        return tn_fail(TN_ERR_VALUE,
+                       "--output %s: would overwrite the input %s; expected another "
+                       "folder or file",
+                       to->path, input);
     return tn_state_set_value(to->files, out, tn_value_bool(true));
 }
 
@@ -445,8 +448,7 @@ static tn_status shows_classes(const predict_output *to, const tn_tensor *result
     *out = fits && (to->top > 0 || to->names.count > 0);
     if (to->top > 0 && !fits)
         return tn_fail(TN_ERR_VALUE,
-                       "--top: results are no scores of classes, got %s; expected "
-                       "[N, C]",
+                       "--top: the results are not scores of classes, got %s; expected [N, C]",
                        work_shape(result, got, sizeof got));
     if (*out && to->names.count > 0 && to->names.count != tn_tensor_size(result, 1))
         return tn_fail(TN_ERR_VALUE, "classes: %lld names for %lld classes",

@@ -9,9 +9,9 @@
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 enum {
-    REPORT_POINTS = 16384, /* of a series in memory; a longer one is thinned out */
+    REPORT_POINTS = 16384, /* points of a series in memory; a longer series is thinned out */
     REPORT_NAME = 256,     /* bytes of the name of a scalar or parameter */
-    REPORT_BINS = 64,      /* of a histogram; two more hold what is far away */
+    REPORT_BINS = 64,      /* bins of a histogram; two more hold values beyond the range of these */
     REPORT_TIMES = 32,     /* histograms of a parameter in memory */
     REPORT_SIDE = 96       /* pixels of the longer side of a picture */
 };
@@ -76,7 +76,7 @@ tn_status report_file_replace(const char *path, const void *bytes, size_t size);
 typedef struct report_point {
     int64_t step;
     double value;
-    double smooth; /* average of the values so far, in which older ones count less and less */
+    double smooth; /* moving average up to this value */
 } report_point;
 
 /* The values of a scalar. */
@@ -87,14 +87,15 @@ typedef struct report_series {
     int64_t total;         /* values that were recorded, not finite ones included */
     int64_t bad, bad_step; /* values that are not finite, and the step of the first */
     double smooth;         /* the average after the last value */
-    int64_t smoothed;      /* finite values in it */
-    int64_t stride;        /* values of which two points stay */
-    int64_t part, in_part; /* where the points of the last such part begin, and its values */
-    double least, most;    /* of all finite values */
-    double moved;          /* the sum of the distances from each to the next */
-    double row;            /* the value in the current row of metrics.csv */
-    bool in_row;           /* it has one */
-    bool fresh;            /* that is not in the event file yet */
+    int64_t smoothed;      /* number of finite values that the average has seen */
+    int64_t stride;        /* of every `stride` values the least and the largest stay */
+    int64_t part,
+        in_part; /* index of the first point of the current `stride` values; their number so far */
+    double least, most; /* the least and the largest finite value */
+    double moved;       /* sum of the differences between successive values, without their signs */
+    double row;         /* the value in the current row of metrics.csv */
+    bool in_row;        /* `row` has a value */
+    bool fresh;         /* the value in `row` is not in the event file yet */
 } report_series;
 
 typedef struct report_list {
@@ -119,10 +120,10 @@ void report_series_drop(report_list *list);
 /* The distribution of the values of a tensor at a step. */
 typedef struct report_bins {
     int64_t step;
-    int64_t bad;                    /* values that are not finite, and are not in the rest */
-    double number, low, high;       /* how many values, the least, the largest */
-    double sum, squares;            /* of the values, of their squares */
-    int64_t count;                  /* bins */
+    int64_t bad;              /* values that are not finite; the other members do not count them */
+    double number, low, high; /* number of values, the least and the largest value */
+    double sum, squares;      /* sum of the values, sum of their squares */
+    int64_t count;            /* bins */
     double limits[REPORT_BINS + 2]; /* upper ends; the first bin begins at `low` */
     double counts[REPORT_BINS + 2];
 } report_bins;
@@ -160,9 +161,9 @@ tn_status report_png(report_text *out, const report_picture *picture);
 /* Adds bytes in base64. */
 void report_base64(report_text *out, const void *bytes, size_t size);
 
-/* A sample as it is kept. */
+/* One of the worst samples. */
 typedef struct report_shot {
-    report_picture picture; /* without pixels: none */
+    report_picture picture; /* pixels NULL: no picture */
     int64_t index, truth, predicted;
     double loss;
 } report_shot;
@@ -212,13 +213,14 @@ struct report {
     report_list list;
     int64_t row_step;   /* -1: no row has begun */
     int64_t row_offset; /* where the current row is, or will be, in metrics.csv */
-    bool row_dirty;     /* it has values that are not in the files */
+    bool row_dirty;     /* the current row has values that are not in the files */
     report_epochs *epochs;
     int64_t epoch_count, epoch_room;
     double began, epoch_began, page_took, page_ended;
-    report_text values; /* of the event that is not written yet */
+    report_text values; /* the values of the event for the current row, in its format */
     report_spreads spreads;
-    report_counts counting, counts; /* of this epoch, of the last that had some */
+    report_counts counting,
+        counts; /* counts of this epoch; counts of the last epoch that had any */
     report_shots shooting, shots;
     const char *outcome; /* NULL: the run continues */
 };

@@ -12,9 +12,9 @@
 
 /* Sums over the samples of an epoch. */
 typedef struct tally {
-    double loss; /* of all samples */
+    double loss; /* sum of the losses of all samples */
     int64_t samples;
-    int64_t compared, right; /* samples with one class, and those that got it */
+    int64_t compared, right; /* samples whose class was compared; those whose class was predicted */
 } tally;
 
 /* What a validation found. */
@@ -34,7 +34,7 @@ typedef struct run {
     bool evaluates; /* the optimizer computes the loss in its step, any number of times */
     tn_scheduler *scheduler;
     tn_step *whole;         /* with --compile-step: runs whole steps; NULL: without */
-    tn_module *loss;        /* of `whole` */
+    tn_module *loss;        /* the loss that `whole` calls */
     const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
     tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
     tn_loader *loader;
@@ -57,9 +57,10 @@ typedef struct run {
     double best; /* the best score so far, by which the best checkpoint is chosen */
     bool best_is_accuracy;
     int64_t best_epoch;
-    int64_t skipped; /* damaged samples, of earlier processes */
-    double began;    /* by the clock, when the current epoch began */
-    int64_t counted; /* samples since then */
+    int64_t
+        skipped;  /* damaged samples that validations and earlier processes of this run left out */
+    double began; /* time at which the current epoch began */
+    int64_t counted; /* samples that were counted since `began` */
 } run;
 
 /* ---- build.c: the objects ---- */

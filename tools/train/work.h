@@ -76,9 +76,9 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
 /* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
  * `dtype`, unless that is TN_DTYPE_AUTO. Returns the first tensor of the results. */
 tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn_dtype dtype);
-/* Returns the results [N, L, C] of a model of texts, whose targets are integers [N, L], as the
- * scores [N, C, L] that losses expect. Other results stay, also those that have this order already.
- * [scoped] [null-through] */
+/* Returns the results [N, L, C] of a model of texts, whose targets are integers [N, L], as [N, C,
+ * L], the order that losses expect. Returns all other results unchanged, also results that are [N,
+ * C, L] already. [scoped] [null-through] */
 tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
