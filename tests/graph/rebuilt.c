@@ -14,8 +14,9 @@
 #define NETWORKS(X)                                                                                \
     X(bert)                                                                                        \
     X(convnext_tiny)                                                                               \
-    X(dcgan) X(densenet121) X(efficientnet_b0) X(gpt2) X(lstm) X(mobilenet_v2) X(resnet50)         \
-        X(swin_t) X(unet) X(vit_b_16)
+    X(dcgan)                                                                                       \
+    X(densenet121)                                                                                 \
+    X(efficientnet_b0) X(gpt2) X(lstm) X(mobilenet_v2) X(resnet50) X(swin_t) X(unet) X(vit_b_16)
 #define DECLARE(name) static void name##_forwards(tn_module *net);
 NETWORKS(DECLARE)
 
