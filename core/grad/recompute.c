@@ -305,7 +305,7 @@ static tn__recompute *make(tn_checkpoint_function function, tn_tensor *const *in
         status = tn__grad_edge(in[i], &recompute->edges[i]);
         if (status == TN_OK) {
             tn__node_keep(recompute->edges[i].node);
-            status = tn__node_save(&recompute->in[i], in[i], 0, false, false);
+            status = tn__node_save(&recompute->in[i], in[i], (int32_t)i, false, false);
         }
     }
     if (status == TN_OK)

@@ -55,10 +55,10 @@ static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *
 {
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < node->n_in && i < 64; i++) {
+    for (int64_t i = 0; i < node->n_in; i++) {
         const tn_tensor *tensor = i < n_in ? in[i] : into;
 
-        if ((node->writes >> i & 1) == 0 || !tn__tensor_ok(tensor) ||
+        if ((node->writes >> (i < 63 ? i : 63) & 1) == 0 || !tn__tensor_ok(tensor) ||
             (tensor->storage->flags & TN__STORAGE_TRACED) != 0)
             continue;
         if (!tn__vector_room(&trace->written, &trace->written_capacity, trace->n_written + 1,
@@ -122,6 +122,28 @@ tn_status tn__trace_map(tn__trace *trace, tn_tensor *tensor, tn_node *node)
     return TN_OK;
 }
 
+/* Gives a constant a name of its own if another constant has the node's name as its name. */
+static tn_status name_constant(const tn_graph *graph, tn_node *constant)
+{
+    char name[32];
+    bool taken = true;
+
+    for (int64_t i = -1; taken; i++) {
+        if (i < 0)
+            tn_snprint(name, sizeof name, "%s", constant->name);
+        else
+            tn_snprint(name, sizeof name, "constant_%lld", (long long)i);
+        taken = false;
+        for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node) && !taken;
+             node = node->next)
+            taken = node != constant && node->kind == TN_NODE_CONSTANT &&
+                    strcmp(tn__graph_target(node), name) == 0;
+        if (!taken && i >= 0)
+            return tn__graph_set_text(&constant->target, name);
+    }
+    return TN_OK;
+}
+
 /* Adds a node for a tensor that no operator of the trace has made: a slot, or a constant. */
 static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
 {
@@ -143,7 +165,7 @@ static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
         tn_free(node->target);
         node->target = NULL;
     }
-    return node;
+    return node != NULL && name_constant(trace->level.graph, node) != TN_OK ? NULL : node;
 }
 
 /* Adds a node for a new tensor whose values were never set. */

@@ -292,10 +292,10 @@ static tn_status add_outputs(tn__trace *trace, const struct tensors *out)
 static tn_status copy_written(tn_graph *graph)
 {
     for (tn_node *node = graph->steps; node != NULL; node = node->next)
-        for (int64_t i = 0; i < node->n_in && i < 64; i++) {
+        for (int64_t i = 0; i < node->n_in; i++) {
             tn_node *value = node->in[i], *copy;
 
-            if ((node->writes >> i & 1) == 0 || value->kind != TN_NODE_CONSTANT)
+            if ((node->writes >> (i < 63 ? i : 63) & 1) == 0 || value->kind != TN_NODE_CONSTANT)
                 continue;
             copy = tn__build_recorded(graph, graph->steps, tn__op_needed(TN__NEED_copy), NULL,
                                       &value, 1, false);

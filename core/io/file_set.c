@@ -266,7 +266,6 @@ static bool settle(const tn__file_set *set, int file)
     size_t at = strlen(bytes) + 1;
     /* False if the save was killed before it wrote anything. */
     bool known = tn__file_set_scheme(bytes, &scheme);
-    ;
     tn_status status = TN_OK;
     bool settled = true;
     if (known && at < size) {

@@ -38,10 +38,12 @@ static const char *without_batch(const tn_node *layer)
 {
     const char *name = callee_of(layer);
     int32_t expected = is_linear(layer) ? 2 : name[strlen(name) - 2] - '0' + 2; /* "conv2d" */
-    tn_meta meta;
+    tn_meta meta = { .ndim = -1 };
 
     if (tn_node_meta(layer, &meta) == TN_OK && meta.ndim == expected)
         return NULL;
+    if (meta.ndim < 0)
+        return "the number of dimensions of its input is not known";
     return !is_linear(layer) ? "the input of the convolution has no batch"
            : tn_node_kind_of(layer) == TN_NODE_CALL
                ? "the input of the linear layer does not have 2 dimensions"

@@ -33,6 +33,22 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
+/* Operators of attention draw random numbers only if their option dropout_p is above 0. */
+static bool may_draw(const tn_node *node, const tn_op_def *def)
+{
+    const char *options = tn_node_options(node);
+    double p;
+
+    if ((def->flags & TN_OP_RANDOM) == 0)
+        return false;
+    for (const tn_option *row = def->options; row && row->name && options; row++)
+        if (row->kind == TN_OPTION_KIND_FLOAT && strcmp(row->name, "dropout_p") == 0) {
+            memcpy(&p, options + row->offset, sizeof p);
+            return p > 0;
+        }
+    return true;
+}
+
 static bool is_wanted(const tn_node *node, const struct options *o)
 {
     const tn_op_def *def;
@@ -44,7 +60,7 @@ static bool is_wanted(const tn_node *node, const struct options *o)
         return false;
     if (o->ops != NULL)
         return is_named(o->ops, def->name);
-    return (def->flags & TN_OP_RANDOM) == 0; /* what draws cannot be recorded */
+    return !may_draw(node, def); /* what draws cannot be recorded */
 }
 
 /* ---- layouts --------------------------------------------------------------------------------- */

@@ -213,6 +213,18 @@ static bool updates_agree(subject *s, const where_from *given, const attempt *a,
     return well;
 }
 
+/* Returns true if the operator is a view that memory in this layout cannot have: then the reference
+ * refuses the layout, too. */
+static bool impossible_view(subject *s, const where_from *w, tn_dtype from, conform_layout layout)
+{
+    const tn_device *reference = tn_device_find("reference");
+    attempt a;
+
+    return (w->one->def->flags & TN_OP_VIEW) != 0 && s->called > 0 &&
+           conform_inputs(w->one, from, w->dtype, false, reference, layout, false, &a) == TN_OK &&
+           conform_call(w->one, reference, 7, &a) != TN_OK;
+}
+
 /* Runs all checks of the level ops on a case whose inputs of dtype `from` become `dtype`. */
 static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype)
 {
@@ -246,8 +258,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
         for (int64_t i = 0; i < one->n_in; i++)
             before[i] = one->in[i].there ? conform_bytes(a.whole[i], &sizes[i]) : NULL;
         if (conform_call(one, s->device, 7, &a) != TN_OK) {
-            if (layout > 0 && (one->def->flags & TN_OP_VIEW) && s->called > 0)
-                tn_error_clear(); /* not a failure: a view of this memory may be impossible */
+            if (layout > 0 && impossible_view(s, &w, from, (conform_layout)layout))
+                tn_error_clear();
             else if (layout > 0 && !(tn_error_code() == TN_ERR_NOT_IMPLEMENTED &&
                                      strncmp(s->row[dtype].route, "decomposition", 13) == 0))
                 /* a device must support an operator for all strides or for none */

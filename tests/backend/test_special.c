@@ -285,6 +285,17 @@ static void pairs_agree(tn_dtype dtype)
     same("xlogy", cpu, dtype, tn_xlogy(ta, tb), y[0], 3, 0);
     same("logaddexp", cpu, dtype, tn_logaddexp(ta, tb), y[1], 2, 1);
     same("logaddexp2", cpu, dtype, tn_logaddexp2(ta, tb), y[2], 2, 1);
+
+    /* beside 0 the logarithm alone is the result */
+    const double step = dtype == TN_F64 ? 1.41 : dtype == TN_F32 ? 0.174 : 0.01;
+    for (int i = 0; i < MANY; i++) {
+        b[i] = stored(-step * i, dtype);
+        y[0][i] = (double)log1pl(expl(b[i]));
+        y[1][i] = (double)(log1pl(exp2l(b[i])) / logl(2));
+    }
+    tb = put(cpu, dtype, TN_SHAPE(MANY), b, DENSE);
+    same("logaddexp with 0", cpu, dtype, tn_logaddexp(tn_mul_scalar(tb, 0), tb), y[0], 4, 0);
+    same("logaddexp2 with 0", cpu, dtype, tn_logaddexp2(tn_mul_scalar(tb, 0), tb), y[1], 4, 0);
 }
 
 static void special_functions_are_right(void)

@@ -31,6 +31,13 @@ static int64_t regions_of(const tn_graph *graph)
     return count;
 }
 
+/* The sign and the payload of a NaN are not promised: they depend on the loop that the compiler
+ * made for these strides. */
+static tn_tensor *one_nan(tn_tensor *x)
+{
+    return tn_where(tn_isnan(x), tn_fill(tn_clone(x), NAN), x);
+}
+
 /* The result of the graph, of the compiled graph and of its plan, with these inputs, are the same.
  * Returns the number of regions. */
 static int64_t same(tn_graph *graph, tn_tensor *const *in, int64_t n_in, const char *what)
@@ -46,12 +53,12 @@ static int64_t same(tn_graph *graph, tn_tensor *const *in, int64_t n_in, const c
     regions = regions_of(compiled);
     ck_assert_msg(tn_graph_run(compiled, in, n_in, &got, 1) == TN_OK, "%s: %s", what,
                   tn_error_last()->message);
-    ck_same(got, expected);
+    ck_same(one_nan(got), one_nan(expected));
     plan = tn_plan_new(compiled, NULL);
     ck_made(plan);
     for (int i = 0; i < 2; i++) {
         ck_ok(tn_plan_run(plan, in, n_in, &got, 1));
-        ck_same(got, expected);
+        ck_same(one_nan(got), one_nan(expected));
     }
     tn_plan_drop(plan);
     tn_graph_drop(compiled);
@@ -224,7 +231,7 @@ START_TEST(inputs_may_be_broadcast_or_strided)
         ck_ok(tn_graph_compile(compiled, tn_default_device(), "fuse"));
         ck_ok(tn_graph_run(graph, in, 4, &expected, 1));
         ck_ok(tn_graph_run(compiled, in, 4, &got, 1));
-        ck_same(got, expected);
+        ck_same(one_nan(got), one_nan(expected));
         tn_graph_drop(graph);
         tn_graph_drop(compiled);
     }

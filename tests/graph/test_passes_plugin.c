@@ -265,6 +265,60 @@ START_TEST(calls_that_keep_their_order_are_neither_merged_nor_removed)
 }
 END_TEST
 
+START_TEST(attention_is_decomposed_unless_it_draws)
+{
+    for (int draws = 0; draws < 2; draws++) {
+        TN_SCOPE;
+        tn_graph *graph = tn_graph_new();
+        tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(1, 2, 3, 4), TN_F32);
+        tn_node *in[] = { x, x, x, TN_NODE_NONE }, *y;
+        y = tn_graph_add_op(graph, NULL,
+                            draws ? "scaled_dot_product_attention(dropout_p=0.5)"
+                                  : "scaled_dot_product_attention()",
+                            in, 4);
+        ck_made(y);
+        ck_ok(tn_graph_output(graph, &y, 1));
+        ck_ok(tn_graph_pass(graph, "decompose"));
+        ck_assert_int_eq(strstr(names_of(graph), "scaled_dot_product_attention") != NULL, draws);
+        tn_graph_drop(graph);
+    }
+}
+END_TEST
+
+/* A constant of a decomposition never has the name of another constant. */
+START_TEST(constants_of_a_decomposition_have_names_of_their_own)
+{
+    TN_SCOPE;
+    char text[9000];
+    tn_state *given = tn_state_new(), *held;
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3, 4, 8)), *expected, *out;
+    tn_graph *graph, *again;
+
+    ck_ok(tn_state_set(given, "c1", tn_tensor_full(TN_SHAPE(9), 100, TN_F32, NULL)));
+    graph = tn_graph_parse("graph(%self : Module, %x : float32[2, 3, 4, 8]):  # tenon.graph 1\n"
+                           "  %k : float32[9] = prim::Constant[name=\"c1\"]()\n"
+                           "  %y : float32[2, 3, 5, 9] = interpolate[output_size=(5, 9), "
+                           "mode=\"bilinear\"](%x)\n"
+                           "  %mul : float32[2, 3, 5, 9] = mul(%y, %k)\n"
+                           "  return (%mul)\n",
+                           NULL, given);
+    ck_made(graph);
+    ck_ok(tn_graph_run(graph, &x, 1, &expected, 1));
+    ck_ok(tn_graph_pass(graph, "decompose(ops='interpolate')"));
+    ck_assert_int_lt(tn_graph_print(graph, "text", text, sizeof text), (int64_t)sizeof text);
+    held = tn_graph_constants(graph);
+    ck_made(held);
+    again = tn_graph_parse(text, NULL, held);
+    ck_made(again);
+    ck_ok(tn_graph_run(again, &x, 1, &out, 1));
+    near(out, expected);
+    tn_graph_drop(again);
+    tn_graph_drop(graph);
+    tn_state_drop(held);
+    tn_state_drop(given);
+}
+END_TEST
+
 START_TEST(operators_are_replaced_by_their_decomposition)
 {
     TN_SCOPE;
@@ -485,6 +539,8 @@ int main(void)
         random_and_written_values_are_not_merged,
         calls_that_keep_their_order_are_neither_merged_nor_removed,
         operators_are_replaced_by_their_decomposition,
+        attention_is_decomposed_unless_it_draws,
+        constants_of_a_decomposition_have_names_of_their_own,
         NULL
     };
     return suite_run("passes-plugin", tests);

@@ -25,7 +25,7 @@ TN__INTO_LOOPS __mmask8 tn__circle_odd8(tn__eight x)
 }
 TN__INTO_LOOPS __mmask8 tn__erfc_odd8(tn__eight x)
 {
-    return _mm512_cmp_pd_mask(_mm512_abs_pd(x), tn__all8(15), _CMP_NLE_UQ);
+    return _mm512_cmp_pd_mask(_mm512_abs_pd(x), tn__all8(15), _CMP_NLT_UQ);
 }
 TN__INTO_LOOPS __mmask8 tn__erfinv_odd8(tn__eight x)
 {

@@ -117,6 +117,8 @@ TN__INTO_LOOPS double length(double a, double b)
     return ((p > TN__LARGEST_F64) | (q > TN__LARGEST_F64)) ? TN__INFINITY_F64 : y;
 }
 
+#define LN_2 0.69314718055994530942
+
 /* The larger of a and b, NaN if either is NaN. */
 TN__INTO_LOOPS float larger_f32(float a, float b)
 {
@@ -127,14 +129,45 @@ TN__INTO_LOOPS double larger_f64(double a, double b)
     return a > b ? a : b != b ? b : a < b ? b : a;
 }
 
-/* -|a - b| scale, and 0 if both are the same infinity. */
-TN__INTO_LOOPS float below_f32(float a, float b, float scale)
+/* -|a - b| / 2, and 0 if both are the same infinity. Half, because the square of e^(x/2) may be
+ * subnormal, which tn__near_exp_below_f32 and tn__exp64_below never return. */
+TN__INTO_LOOPS float below_f32(float a, float b)
 {
-    return a == b ? 0 : -__builtin_fabsf(a - b) * scale;
+    return a == b ? 0 : -__builtin_fabsf(a - b) * 0.5f;
 }
-TN__INTO_LOOPS double below_f64(double a, double b, double scale)
+TN__INTO_LOOPS double below_f64(double a, double b)
 {
-    return a == b ? 0 : -__builtin_fabs(a - b) * scale;
+    return a == b ? 0 : -__builtin_fabs(a - b) * 0.5;
+}
+
+/* e^(2 x) and 2^(2 x) for x <= 0. A rounded x ln 2 would be off by more the larger it is, so what
+ * rounding leaves out is added: with float32 in whole numbers, whose product is exact, and a rest.
+ */
+TN__INTO_LOOPS float exp_square_f32(float x)
+{
+    float y = tn__near_exp_below_f32(x);
+    return y * y;
+}
+TN__INTO_LOOPS float exp2_square_f32(float x)
+{
+    float in = x < -200 ? -200 : x, whole = (in + 0x1.8p23f) - 0x1.8p23f;
+    float high = whole * 0x1.62ep-1f, low = whole * 3.1946185e-05f;
+    float near = TN__MA(in - whole, (float)LN_2, low), sum = high + near;
+    float y = tn__near_exp_below_f32(sum);
+    y = TN__MA(y, (high - sum) + near, y);
+    return y * y;
+}
+TN__INTO_LOOPS double exp_square_f64(double x)
+{
+    double y = tn__exp64_below(x);
+    return y * y;
+}
+TN__INTO_LOOPS double exp2_square_f64(double x)
+{
+    double in = x < -2000 ? -2000 : x, rest, r = tn__product64(in, 0x1.62e42fefa39efp-1, &rest);
+    double y = tn__exp64_below(r);
+    y = TN__MA64(y, TN__MA64(in, 0x1.abc9e3b39803fp-56, rest), y);
+    return y * y;
 }
 
 /* a ln b, and 0 if a is 0 and b a number */
@@ -148,8 +181,6 @@ TN__INTO_LOOPS double times_log_f64(double a, double b)
     double y = a * tn__log64(b);
     return ((a == 0) & (b == b)) ? 0 : y;
 }
-#define LN_2 0.69314718055994530942
-
 /* atanh |x| = log1p(2 |x| / (1 - |x|)) / 2 */
 TN__INTO_LOOPS double atanh_of(double x)
 {
@@ -162,9 +193,9 @@ TN__INTO_LOOPS double atanh_of(double x)
 /* clang-format off */
 UNARY(logit, log_odds_f32(a, p, q))
 BINARY(xlogy, times_log_f32(a, b))
-BINARY(logaddexp, larger_f32(a, b) + tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, 1))))
+BINARY(logaddexp, larger_f32(a, b) + tn__near_log1p_f32(exp_square_f32(below_f32(a, b))))
 BINARY(logaddexp2, larger_f32(a, b) + (float)(1 / LN_2) *
-                   tn__near_log1p_f32(tn__near_exp_below_f32(below_f32(a, b, (float)LN_2))))
+                   tn__near_log1p_f32(exp2_square_f32(below_f32(a, b))))
 /* clang-format on */
 #undef T
 #undef NAME
@@ -172,9 +203,9 @@ BINARY(logaddexp2, larger_f32(a, b) + (float)(1 / LN_2) *
 #define NAME(x) x##_f64
 /* clang-format off */
 BINARY(xlogy, times_log_f64(a, b))
-BINARY(logaddexp, larger_f64(a, b) + tn__log1p_unit64(tn__exp64_below(below_f64(a, b, 1))))
+BINARY(logaddexp, larger_f64(a, b) + tn__log1p_unit64(exp_square_f64(below_f64(a, b))))
 BINARY(logaddexp2, larger_f64(a, b) + (1 / LN_2) *
-                   tn__log1p_unit64(tn__exp64_below(below_f64(a, b, LN_2))))
+                   tn__log1p_unit64(exp2_square_f64(below_f64(a, b))))
 UNARY(atanh, atanh_of(a))
 BINARY(hypot, length(a, b))
 /* clang-format on */
