@@ -241,7 +241,7 @@ static tn_status find_formats(struct saving *s)
     if (s->format == NULL)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: no format has the extension before .index.json; "
-                       "expected a name such as net.safetensors.index.json",
+                       "expected a name such as net.EXTENSION.index.json",
                        s->path);
     return TN_OK;
 }

@@ -394,7 +394,7 @@ START_TEST(wrong_decompositions_are_refused)
     } wrong[] = {
         { { NULL }, "operator \"org.a\": no", "line 2" },
         { { "org.a[by=3](float32[2, 3])", BODY("  %y = relu(%x)\n") },
-          "no plugin provides revision 1 of it",
+          "no plugin provides its revision 1",
           "for org.a[by=2](float32[2, 3])" },
         { { KEY, BODY("  %y = org.a[by=2](%x)\n") }, "decomposition \"" KEY, "org.a" },
         { { KEY, BODY("  %y = org.b(%x)\n"), "org.b(float32[2, 3])",

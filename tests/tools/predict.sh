@@ -115,7 +115,7 @@ check 1 '3 names for 10 classes' predict "$model" digits.npy --labels "$here/cla
 check 1 'labels: none: cannot be read: No such file' predict "$model" digits.npy --labels none
 echo '["a", 1]' >wrong.json
 check 1 'not a list of names' predict "$model" digits.npy --labels wrong.json
-check 1 '--top: results are no scores' predict 'Identity()' digits.npy --top 1
+check 1 '--top: the results are not scores of classes' predict 'Identity()' digits.npy --top 1
 check 1 'expected one for each' predict 'Flatten(0)' digits.npy
 check 1 'the result has 3 dimensions, the first of a wrong size' predict \
     'Conv2d(1, 2, 3)' digits.npy --format png --output wrong
