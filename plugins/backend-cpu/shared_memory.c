@@ -42,7 +42,7 @@ static struct note *note_of(const tn_memory *memory)
 }
 
 /* Maps a file, which from then on owns the descriptor; closes the descriptor if that fails. `wrong`
- * is the status for a file that cannot be mapped, which is not for lack of memory. */
+ * is the status if the reason is not lack of memory. */
 static tn_status map(tn_memory *memory, int descriptor, tn_status wrong)
 {
     size_t bytes = ((size_t)memory->bytes + page() - 1) / page() * page();

@@ -419,7 +419,7 @@ static const tn_option digits_options[] = {
     TN_OPTION_END
 };
 
-/* Keeps the samples of the split: the test has those whose index divided by 5 leaves 4. */
+/* Keeps the samples of the split. Those whose index modulo 5 is 4 are the test. */
 static void keep_split(struct data_memory *m, bool test)
 {
     size_t size = 64 * sizeof(float);

@@ -124,8 +124,8 @@ static tn_status take_labels(struct data_memory *memory, const struct idx *label
     return data_memory_labels(memory, bytes, classes > 0 ? classes : memory->classes, path);
 }
 
-/* Reads both files. `classes` 0: as many as the largest class says. Images with `flat` 0 get a
- * channel: [28, 28] becomes [1, 28, 28]. */
+/* Reads the images and, unless labels_path is NULL, the classes. `classes` 0: the largest class
+ * plus 1. Images with two dimensions get a channel: [28, 28] becomes [1, 28, 28]. */
 static tn_status open_pair(tn_dataset_open *args, const char *images_path, const char *labels_path,
                            int64_t classes, const char *const *names)
 {

@@ -44,7 +44,7 @@ static unsigned char *read_text(const char *path, uint64_t *size)
     return (unsigned char *)bytes;
 }
 
-/* Makes the windows the samples. `what` names what the text has. */
+/* Makes each window a sample. `what` is "bytes" or "tokens", for the message. */
 static tn_status give(struct text *t, tn_dataset_open *args, const char *path, int64_t length,
                       int64_t stride, int64_t classes, const char *what)
 {

@@ -47,7 +47,7 @@ static const char *name_of(tn_dtype dtype)
 
 /* ---- reading: one entry ---------------------------------------------------------------------- */
 
-/* A value of the wrong type, or NULL: one is missing. */
+/* Fails because a value has the wrong type; `got` is NULL if the value is missing. */
 static tn_status wrong_type(const tn_source *source, const char *name, const char *what,
                             const json_t *got, const char *expected)
 {

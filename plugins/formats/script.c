@@ -141,8 +141,8 @@ static struct storage *find_storage(struct writing *w, tn_tensor *tensor, const 
     return storage;
 }
 
-/* Adds a tensor to its storage, which must be written as a whole if its tensors are different views
- * of it, or one whose elements overlap. */
+/* Adds a tensor to its storage. The storage must be written as a whole if its tensors are different
+ * views of it, or if they are not contiguous. find_storage() decides this for the first tensor. */
 static tn_status place(struct writing *w, int64_t index)
 {
     tn_tensor *tensor = tn_state_tensor(w->tensors, index);
@@ -175,7 +175,7 @@ static tn_status add_storage(struct writing *w, struct storage *storage, int64_t
 
     if (!storage->whole)
         return tn_state_set(w->state, storage->path, storage->one);
-    do /* a slot can have such a path */
+    do /* until no slot has this path */
         tn_snprint(storage->name, sizeof storage->name, SCRIPT_STORAGES "%lld",
                    (long long)(*next)++);
     while (tn_state_find(w->tensors, storage->name) >= 0);

@@ -17,7 +17,7 @@
  *
  * The text "tenon.requires" has a revision and a plugin for each operator, and the versions of
  * these plugins; `true` is there for an operator that only decompositions call. The text
- * "tenon.functions" has the decompositions, those that another one uses first:
+ * "tenon.functions" has the decompositions; one that another uses comes before it:
  *
  *   {"operators": {"relu": [1, "tenon.ops"], "mul": [1, "tenon.ops", true]},
  *    "plugins": {"tenon.ops": "0.1.0"}}

@@ -49,8 +49,8 @@ static bool is_decomposed(const struct requires *r, const char *name)
 }
 
 /* Checks that there is an operator in this revision, or a decomposition of it. *missing becomes
- * true in the second case. `inner`: only for operators that just decompositions call, or only for
- * all others. */
+ * true if there is no such operator. `inner`: checks only operators that only decompositions call;
+ * otherwise only all others. */
 static tn_status check_operator(const struct requires *r, const char *name, const json_t *row,
                                 const json_t *plugins, bool inner, bool *missing)
 {

@@ -207,7 +207,7 @@ static tn_tensor *flat(tn_tensor *x)
     return x == TN_NONE ? x : tn_reshape(x, TN_SHAPE(-1));
 }
 
-/* Fails if sizes are unknown that the printed form does not have. */
+/* Fails if the sizes are unknown: the printed form, from which the module was built, has none. */
 static tn_status sizes_known(tn_module *self)
 {
     const struct attention *s = tn_module_data(self);

@@ -350,8 +350,7 @@ static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
 /* ---- with what follows ---- */
 
 /* Sets the shape of the result and the padding on both sides. Returns false if x does not fit, or
- * if the padding has not the same size on both sides. Numbers for which the computations here could
- * overflow do not fit either. */
+ * if the padding differs between the two sides, or if the computations here could overflow. */
 static bool fits(const struct conv *s, const tn_tensor *x, int dims, int64_t *shape, int64_t *pad)
 {
     if (tn_tensor_ndim(x) != dims + 2 || tn_tensor_size(x, 1) != s->in_channels ||

@@ -93,18 +93,17 @@ TN_HIDDEN void layers_put(layers_text *text, const char *format, ...);
  * numbers in parentheses. */
 TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
 
-/* For tn_layer_def.fuse, in fuse.c. layers_skip() returns the index of the first follower from `at`
- * on that changes something. layers_plain_weight() returns the parameter `weight` if its first
- * sizes are `shape` and it and x are both float32 or both float64 (results of other types are
- * rounded by each operator); NULL, without an error, if not or if the weight is computed, because
- * computing it may have effects. layers_has_shape() returns
- * whether `sum` has the dtype, the device and the shape of x, with `last` as the last size if it is
- * not negative, so that adding it broadcasts and promotes nothing. */
-/* layers_norm_fits() returns whether all tensors of a norm have the dtype and device of x and one
- * number for each of `channels` channels. */
+/* For tn_layer_def.fuse, in fuse.c. layers_norm_fits() returns whether all tensors of a norm have
+ * the dtype and device of x and one number for each of `channels` channels. layers_skip() returns
+ * the index of the first follower from `at` on that changes something. */
 TN_HIDDEN bool layers_norm_fits(const tn_channel_norm *norm, const tn_tensor *x, int64_t channels);
 TN_HIDDEN int64_t layers_skip(const tn_follower *followers, int64_t count, int64_t at);
+/* Returns the parameter `weight` if its first sizes are `shape` and it and x are both float32 or
+ * both float64 (results of other types are rounded by each operator). Otherwise returns NULL,
+ * without an error; also if the weight is computed, because computing it may have effects. */
 TN_HIDDEN tn_tensor *layers_plain_weight(tn_module *self, const tn_tensor *x, tn_ints shape);
+/* Returns whether `sum` has the dtype, the device and the shape of x, with `last` as the last size
+ * if it is not negative, so that adding it broadcasts and promotes nothing. */
 TN_HIDDEN bool layers_has_shape(const tn_tensor *sum, const tn_tensor *x, int64_t last);
 
 /* The status of an operator from its result, a tensor or NULL. */

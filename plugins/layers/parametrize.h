@@ -19,7 +19,8 @@ TN_HIDDEN tn_status parametrize_rename(tn_module *self, tn_module *owner, const 
                                        int64_t count);
 /* Writes the shape of a tensor, "[2, 3]", for a message. */
 TN_HIDDEN const char *parametrize_shape(const tn_tensor *tensor, char *out, size_t size);
-/* Fails if the module is attached to a tensor already, whose shape its data has. */
+/* Fails if `attached`: the data of such a module has the shape of its tensor, so it cannot be
+ * attached to another one. */
 TN_HIDDEN tn_status parametrize_once(tn_module *self, bool attached);
 /* Sets *dim to the dimension that it means for `tensor`; a negative one counts from the end. */
 TN_HIDDEN tn_status parametrize_dim(tn_module *self, const tn_tensor *tensor, int64_t *dim);

@@ -55,8 +55,9 @@ static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
 
 /* ---- piecewise linear or quadratic functions ---- */
 
-/* Gradients of relu6, hardtanh and leaky_relu compare x with bounds, and y compares as x does, so
- * that an in-place call saves y. Where it is known, x is used. */
+/* The gradients of relu6, hardtanh and leaky_relu only compare x with bounds. y compares with the
+ * bounds as x does, so an in-place call saves y instead of x. The formulas use x where it is known.
+ */
 #define KNOWN (x != NULL ? x : y)
 
 static bool always(const tn_op *op, const void *options, tn_dtype dtype)
@@ -76,7 +77,8 @@ static bool is_exact(double value)
            (size >= 0x1p-14 && size <= 0x1p15 && fmod(ldexp(frexp(size, &exponent), 8), 1) == 0);
 }
 
-/* A bound that is rounded, in y, would not be equal to the bound. */
+/* If the dtype rounded a bound, y would contain the rounded bound, which is not equal to the bound.
+ */
 static bool bounds_are_exact(const tn_op *op, const void *options, tn_dtype dtype)
 {
     const tn_hardtanh_options *o = options;
@@ -142,8 +144,9 @@ static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive,
     return tn_mul(gy, tn_where(is_at_most(x, 0.0), below, number(x, positive)));
 }
 
-/* Returns the gradient by x, or by the result y after an in-place call, as in PyTorch. By y it has
- * the error that rounded y: near the limit -negative, y + negative is no longer exact. */
+/* Returns the gradient, computed from x or, after an in-place call, from the result y, as in
+ * PyTorch. From y it includes the rounding error of y: near the limit -negative, y + negative is no
+ * longer exact. */
 static tn_tensor *elu_gradient(tn_tensor *gy, tn_tensor *x, tn_tensor *y, double positive,
                                double negative, double inner)
 {
@@ -151,7 +154,8 @@ static tn_tensor *elu_gradient(tn_tensor *gy, tn_tensor *x, tn_tensor *y, double
                      : tn_elu_result_grad(gy, y, positive, negative, inner);
 }
 
-/* Otherwise y would not have the sign of x, or be -infinity for all negative x. */
+/* Returns whether y has the sign of x, which the gradient from y needs. With a negative alpha it
+ * has not; with an infinite alpha, y is -infinity for all negative x. */
 static bool is_sign_kept(double alpha)
 {
     return alpha >= 0 && isfinite(alpha);

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* What a dtype can represent: bits of the mantissa, the exponent of the least number, and the
- * largest number. */
+/* What a dtype can represent: the bits of its mantissa, the exponent of its smallest positive
+ * number, and its largest number. */
 struct range {
     int digits, least;
     double most;
@@ -41,7 +41,8 @@ static struct parts shifted(struct parts p, tn_tensor *mask, int by)
     return next;
 }
 
-/* The parts of |x|: the mantissa is from 1/2 to 1. Those of 0, infinity and NaN are 1/2 and 0. */
+/* Returns the parts of |x|, with 1/2 <= mantissa < 1. For 0, infinity and NaN the mantissa is 1/2
+ * and the exponent 0. */
 static struct parts split(tn_tensor *x)
 {
     int most = x != NULL && tn_tensor_dtype(x) == TN_F64 ? 512 : 64;
@@ -51,7 +52,8 @@ static struct parts split(tn_tensor *x)
     struct parts p = { tn_where(odd, half, size), tn_mul_scalar(tn_cast(odd, TN_F32), 0.0) };
 
     p.exponent = p.mantissa != NULL ? tn_cast(p.exponent, tn_tensor_dtype(p.mantissa)) : NULL;
-    /* The first step is taken twice, because the least numbers are below the product of all. */
+    /* The largest step comes twice, because all steps together multiply only by 2^(2 most - 1),
+     * which is not enough for the smallest numbers. */
     p = shifted(p, tn_lt(p.mantissa, number(x, ldexp(1, -most))), most);
     for (int by = most; by > 0; by /= 2)
         p = shifted(p, tn_lt(p.mantissa, number(x, ldexp(1, -by))), by);

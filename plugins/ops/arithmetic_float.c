@@ -139,9 +139,10 @@ static tn_tensor *step(tn_tensor *x, tn_tensor *values)
 
 DECOMPOSE(heaviside, step(in[0], in[1]))
 
-/* Multiplies by 2 to half of the exponent twice, so that a power that is out of range does not make
- * the product 0 or infinite. The halves are whole if the exponent is; the first is finite, so that
- * the second of an infinite exponent is infinite. */
+/* Returns x 2^exponent. Multiplies by two powers of 2 with half of the exponent each, so that a
+ * power that is out of range does not make the product 0 or infinite. The halves are whole if the
+ * exponent is. The first half is clamped, so that an infinite exponent leaves an infinite second
+ * half. */
 static tn_tensor *scaled(tn_tensor *x, tn_tensor *exponent)
 {
     tn_tensor *half;

@@ -45,8 +45,8 @@ tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that br
 tn_status tn__common_pair(tn_infer *infer);
 /* Gives output 0 the shape to which all inputs that are given broadcast together. */
 tn_status tn__common_broadcast(tn_infer *infer);
-/* Like tn__common_broadcast(). If inputs of the shape of the result are packed in one other order
- * than row-major, the result gets this order. */
+/* Like tn__common_broadcast(). If all packed inputs with the shape of the result have the same
+ * order of strides, and it is not row-major, the result gets this order. */
 tn_status tn__common_broadcast_in_order(tn_infer *infer);
 /* Makes output 0 a view of in[0] with `ndim` dimensions. The caller then sets shape and strides. */
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);

@@ -134,8 +134,9 @@ static tn_tensor *root(tn_tensor *a, tn_tensor *b)
 }
 OF_PARTS(sqrt, root(a, b))
 
-/* e^(w ln z). For z = 0 the result is 0 if the real part of w is positive; if it is negative, the
- * result's real part is infinite, otherwise NaN. */
+/* e^(w ln z). For z = 0 the result is 0 if the real part of w is positive. Otherwise the imaginary
+ * part of the result is NaN; its real part is infinite if the real part of w is negative, else NaN.
+ */
 static tn_tensor *power(tn_tensor *z, tn_tensor *w)
 {
     tn_tensor *none = tn_eq(z, number(z, 0.0));

@@ -429,9 +429,9 @@ static tn_status check_norm(const tn_infer *infer, int64_t outputs, double eps)
                : TN_OK;
 }
 
-/* Gives y the strides that it has after a further operator, an elementwise one with the input
- * `more`, or one with only one input (NULL). Like separate operators, it does not keep every order
- * of strides. */
+/* Gives y the strides that it has after one more elementwise operator: with the second input
+ * `more`, or with one input if `more` is NULL. As with separate operators, not every order of
+ * strides is kept. */
 static tn_status follow_strides(const tn_infer *infer, const tn_view *more)
 {
     tn_meta *y = &infer->out[0], before = *y;

@@ -9,7 +9,8 @@
 
 enum kind { COMPLEX, FROM_REAL, TO_REAL };
 
-/* A transform: its kind, and the sign of the exponent of its mathematical definition. */
+/* A transform: its kind, and whether the exponent of its mathematical definition is negative
+ * (`forward`). */
 struct form {
     const char *op;
     enum kind kind;

@@ -325,8 +325,8 @@ static tn_status fft_c2c_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Multiplies x, the n / 2 + 1 first elements of n along `dim`, by `factor`, except the elements 0
- * and n / 2, which have no conjugate among the n. */
+/* Multiplies x, the first n / 2 + 1 of n elements along `dim`, by `factor`, except those without a
+ * conjugate among the n elements: element 0 and, if n is even, element n / 2. */
 static tn_tensor *weigh_pairs(tn_tensor *x, int64_t n, int64_t dim, double factor)
 {
     int64_t more = (n - 1) / 2;

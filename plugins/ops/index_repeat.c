@@ -189,8 +189,9 @@ static tn_status diag_embed_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* With rows of N elements, consecutive elements of a diagonal are N + 1 apart: appends N zeros to
- * each element of x, and moves the result by the position of the first one. */
+/* In a matrix with rows of N elements, consecutive elements of a diagonal are N + 1 apart in
+ * memory. So this appends N zeros to each element of x, and puts in front as many zeros as elements
+ * precede the diagonal. */
 static tn_tensor *diagonal_of(tn_tensor *x, int64_t offset)
 {
     int64_t n = tn_tensor_size(x, -1), lead = tn_tensor_ndim(x) - 1;

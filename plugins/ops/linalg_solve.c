@@ -228,7 +228,7 @@ static tn_status linalg_slogdet_derive(tn_derive *d)
     if (g != TN_NONE)
         g = tn_cast(g, dtype);
     if (tn__is_complex(dtype) && d->gout[0] != TN_NONE) {
-        /* g + i Im(gsign^H sign) conjugated: the part of gsign along the circle. */
+        /* adds i Im(conj(sign) gsign), the part of gsign along the unit circle */
         tn_tensor *along = tn_imag(tn_mul(tn__common_conj(sign), d->gout[0]));
         tn_tensor *turned = tn_complex(tn_sub(along, along), along);
 

@@ -20,7 +20,8 @@ static int64_t adam_group(const tn_adam_step_options *o)
     return o->amsgrad ? 5 : 4;
 }
 
-/* A tensor's value can change without a new call, for example when a graph is replayed. */
+/* Does not check the value of a tensor, which can change without a new call, for example when a
+ * graph is replayed. */
 tn_status tn__optimizer_check_number(const tn_view *tensor, bool option, const char *name)
 {
     char text[TN__TEXT];
@@ -115,8 +116,8 @@ static tn_status adam_step_infer(tn_infer *infer)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* float64 only if step, lr or the parameter has this dtype, because that shows that the device
- * supports it. */
+/* Returns float64 if step, lr or the parameter has this dtype, which shows that the device supports
+ * it; else float32. */
 tn_dtype tn__optimizer_dtype(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
 {
     tn_tensor *const all[] = { a, b, parameter };

@@ -15,9 +15,9 @@ static tn_dtype wide(tn_dtype dtype)
     return dtype == TN_F64 ? TN_F64 : TN_F32;
 }
 
-/* Numbers drawn uniformly from the open interval between 0 and 1. The bounds keep a step of the
- * generator (2^-24; float64: 2^-53) from 1 and half a step from 0, so that no rounding reaches
- * them. */
+/* Numbers drawn uniformly from the open interval between 0 and 1. The bounds are half a step of the
+ * generator (2^-24; float64: 2^-53) above 0 and one step below 1, so that rounding never gives 0 or
+ * 1. */
 static tn_tensor *between_0_and_1(tn_tensor *x, tn_ints shape, tn_dtype dtype)
 {
     double step = dtype == TN_F64 ? 0x1p-53 : 0x1p-24;
@@ -215,9 +215,10 @@ static tn_tensor *indices_within(tn_tensor *x, int64_t least, int64_t most)
     return tn_clamp(x, tn_scalar_int(least), tn_scalar_int(most));
 }
 
-/* Returns the places of numbers between edges: how many edges of the row are at most as large. A
- * number below the last edge gets the place of a weight that is not 0. The bound is for numbers
- * that were rounded to the last edge, which sums of subnormal weights allow. */
+/* Returns the place of each number among the edges of its row: how many edges are at most as large
+ * as the number. A number below the last edge gets the place of a weight that is not 0. The result
+ * is limited to the last place, because a number can be rounded up to the last edge if the weights
+ * are subnormal. */
 static tn_tensor *places_of(tn_tensor *edges, tn_tensor *numbers)
 {
     if (edges == NULL)
@@ -226,8 +227,8 @@ static tn_tensor *places_of(tn_tensor *edges, tn_tensor *numbers)
                           tn_tensor_size(edges, -1) - 1);
 }
 
-/* `count` numbers for each row, uniform from 0 to the sum of the row, which they do not reach: the
- * largest factor is 1 - 2^-53. */
+/* `count` numbers for each row, uniform from 0 to the sum of the row. The largest factor is 1 -
+ * 2^-53, so they are below the sum unless the sum is subnormal. */
 static tn_tensor *draws_below(tn_tensor *sums, int64_t count)
 {
     if (sums == NULL)

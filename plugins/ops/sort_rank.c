@@ -207,8 +207,8 @@ static tn_status nanmedian_decompose(const tn_decompose *call)
     return tn_nanmedian_dim(x, 0, &call->out[0], &place);
 }
 
-/* Distributes the gradient evenly among the elements that are equal to the result, or NaN as it
- * is. */
+/* Distributes the gradient evenly among the elements that are equal to the result; NaN counts as
+ * equal to NaN. */
 static tn_status median_derive(tn_derive *d)
 {
     tn_tensor *x = d->in[0], *y = d->out[0], *mask;

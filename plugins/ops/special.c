@@ -100,8 +100,8 @@ static bool has_limits(double eps)
     return tn__given_number(eps) && eps >= 0;
 }
 
-/* If eps > 1/2, the lower limit is above the upper one. As in PyTorch, the lower one comes first.
- */
+/* If eps > 1/2, the lower limit eps is above the upper limit 1 - eps. As in PyTorch, numbers below
+ * the lower limit then become the lower limit, and all others the upper limit. */
 static tn_tensor *limited(tn_tensor *x, double eps)
 {
     if (!has_limits(eps))
@@ -113,7 +113,7 @@ static tn_tensor *limited(tn_tensor *x, double eps)
 
 DECOMPOSE(logit, in_float32(limited(x, o->eps), x, log_odds))
 
-/* gy / (x (1 - x)); outside of the limits 0, or NaN if there are none: there x (1 - x) < 0. */
+/* gy / (x (1 - x)). Outside of the limits it is 0. Without limits it is NaN where x (1 - x) < 0. */
 static tn_tensor *logit_gradient(tn_tensor *gy, tn_tensor *x, double eps)
 {
     bool limits = has_limits(eps);

@@ -157,8 +157,8 @@ static tn_tensor *polygamma_everywhere(tn_tensor *x, int64_t n)
     return tn_where(left, mirrored, y);
 }
 
-/* digamma has poles at 0, where the side is that of the sign, and at the negative integers, where
- * there is no sign. */
+/* At 0 digamma has a pole, and the sign of the zero tells its side. At the negative integers the
+ * side is not known, so the result is NaN. */
 static tn_tensor *digamma_everywhere(tn_tensor *x, int64_t n)
 {
     tn_tensor *zero = number(x, 0.0), *origin = tn_eq(x, zero), *y = polygamma_everywhere(x, 0);

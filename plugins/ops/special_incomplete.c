@@ -120,8 +120,8 @@ static tn_tensor *integral(tn_tensor *a, tn_tensor *x, tn_tensor *above)
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
-/* P or, with `upper`, Q for finite a and x above 0. Each formula gets arguments of its own region.
- */
+/* P or, with `upper`, Q for finite a and x above 0. Each formula gets only arguments that suit it:
+ * those of other elements are replaced first, and the results for these are not used. */
 static tn_tensor *inside(tn_tensor *a, tn_tensor *x, bool upper)
 {
     tn_tensor *large = is_above(a, (double)MOST_SERIES), *above = tn_gt(x, add_number(a, 1.0));
@@ -160,7 +160,7 @@ static tn_tensor *everywhere(tn_tensor *a, tn_tensor *x, bool upper)
     return tn_where(wrong, number(a, NAN), y);
 }
 
-/* The shape of both inputs, in float32 if the dtype is shorter. */
+/* Returns P or, with `upper`, Q, computed in float32 if the dtype is shorter. */
 static tn_tensor *incomplete(tn_tensor *a, tn_tensor *x, bool upper)
 {
     bool narrow = a != NULL && tn__common_narrow(a);
@@ -174,7 +174,8 @@ static tn_tensor *incomplete(tn_tensor *a, tn_tensor *x, bool upper)
     return kept(scope, narrow ? tn_cast(y, tn_tensor_dtype(a)) : y);
 }
 
-/* x^(a - 1) e^-x / gamma(a). Of a large a, its terms would cancel each other. */
+/* x^(a - 1) e^-x / gamma(a). For a large a it is computed relative to its maximum, because the
+ * terms of its logarithm would cancel each other. */
 static tn_tensor *density(tn_tensor *a, tn_tensor *x)
 {
     tn_tensor *large = is_above(a, (double)MOST_SERIES), *m = add_number(a, -1.0), *one, *near;

@@ -4,10 +4,16 @@
  * f = t^beta2_decay:
  *   a = max(eps[1], rms(p)) * min(lr, 1 / sqrt(t))
  *   p = p * (1 - lr * weight_decay)
- *   two dimensions or more: r = r + f * (mean of g^2 along rows - r), c = c + f * (mean of g^2
- * along columns - c), v = r * c / max(mean of r, eps[0]); else v = v + f * (g^2 - v) u = g /
- * sqrt(max(v, eps[0]^2)) p = p - a / max(1, rms(u) / d) * u The averages of a matrix need only a
- * row and a column. Sums over a parameter stay on the device. */
+ *   for two dimensions or more:
+ *     r = r + f * (mean of g^2 along rows - r)
+ *     c = c + f * (mean of g^2 along columns - c)
+ *     v = r * c / max(mean of r, eps[0])
+ *   otherwise:
+ *     v = v + f * (g^2 - v)
+ *   u = g / sqrt(max(v, eps[0]^2))
+ *   p = p - a / max(1, rms(u) / d) * u
+ * So the averages of a matrix need only the memory of a row and a column. Sums over a parameter
+ * stay on the device. */
 #include "optim.h"
 
 #include <math.h>

@@ -66,7 +66,7 @@ void lbfgs_hold(tn_tensor **slot, tn_tensor *value)
     tn_tensor_drop(before);
 }
 
-/* Reads the element of a tensor, which is NULL after an error. */
+/* Sets *out to the element of the tensor, NaN on failure. `tensor` is NULL after an error. */
 static tn_status item_of(tn_tensor *tensor, double *out)
 {
     uint64_t mark = tn_error_mark();

@@ -23,7 +23,7 @@ struct lbfgs_point {
 
 /* Replaces the reference in *slot by one to `value`, which may be NULL. */
 TN_HIDDEN void lbfgs_hold(tn_tensor **slot, tn_tensor *value);
-/* Returns the scalar product, NaN after an error. */
+/* Sets *out to the scalar product, NaN on failure. */
 TN_HIDDEN tn_status lbfgs_dot(tn_tensor *a, tn_tensor *b, double *out);
 /* Calls the closure and sets loss and gradient of the point. */
 TN_HIDDEN tn_status lbfgs_evaluate(struct lbfgs_step *step, struct lbfgs_point *point);
@@ -31,8 +31,8 @@ TN_HIDDEN tn_status lbfgs_evaluate(struct lbfgs_step *step, struct lbfgs_point *
 TN_HIDDEN tn_status lbfgs_move(const struct lbfgs_step *step, double t, tn_tensor *direction);
 
 /* lbfgs_search.c: searches the line from the point `at`, beginning with length t, for a point that
- * fulfils the strong Wolfe conditions, by at most `most` iterations. The parameters are where they
- * were afterwards, and *at is the point that was found. */
+ * fulfils the strong Wolfe conditions, by at most `most` iterations. Afterwards the
+ * parameters have the values from before the call, and *at is the point that was found. */
 TN_HIDDEN tn_status lbfgs_search(struct lbfgs_step *step, tn_tensor *direction, double t,
                                  int64_t most, struct lbfgs_point *at);
 

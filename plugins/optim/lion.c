@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lion, by the rule of its paper (Chen et al., Symbolic Discovery of Optimization Algorithms,
- * 2023); torch.optim has no Lion. c = beta1 * m + (1 - beta1) * gradient p = p - lr * (sign(c) +
- * weight_decay * p) m = beta2 * m + (1 - beta2) * gradient */
+ * 2023); torch.optim has no Lion:
+ *   c = beta1 * m + (1 - beta1) * gradient
+ *   p = p - lr * (sign(c) + weight_decay * p)
+ *   m = beta2 * m + (1 - beta2) * gradient */
 #include "optim.h"
 
 struct lion {

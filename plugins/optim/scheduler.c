@@ -43,8 +43,8 @@ static bool initial(const tn_schedule_args *args)
     return (args->flags & TN_SCHEDULE_INITIAL) != 0;
 }
 
-/* Sets the rates that a scheduler has at its start, for a step that does not follow the last one.
- */
+/* If the step does not follow the last one (TN_SCHEDULE_JUMP), sets the rates to the initial ones
+ * times `factor` and returns true; otherwise returns false. */
 static bool jump(tn_schedule_args *args, double factor)
 {
     if ((args->flags & TN_SCHEDULE_JUMP) == 0)

@@ -81,8 +81,8 @@ static tn_status sequential_check(tn_scheduler *self)
     return add_all(self, &s->schedulers, "");
 }
 
-/* The schedulers have all taken step 0 when they were created. That is undone: the first one starts
- * from the initial rates, each other one at its milestone. */
+/* Each scheduler has taken step 0 when it was created. Here they start again: the first one from
+ * the initial rates, and each other one at its milestone. */
 static tn_status sequential_step(tn_scheduler *self, tn_schedule_args *args)
 {
     const struct sequential_lr *s = tn_scheduler_data(self);

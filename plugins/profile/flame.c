@@ -82,7 +82,7 @@ static void add_spans(struct graph *g, const result *r)
             memset(&place.path[1], 0, DEPTH * sizeof *place.path);
         if (depth >= DEPTH)
             continue;
-        /* A range whose caller did not end is shown below the next one outside. */
+        /* A range whose caller has no box is shown below the nearest outer range that has one. */
         int64_t above = depth;
         while (place.path[above] == NULL)
             above--;

@@ -80,7 +80,8 @@ static int64_t at_least_0(int64_t number)
 
 /* ---- operators and ranges -------------------------------------------------------------------- */
 
-/* Calls of modules have one row together: their self time is what the calls themselves cost. */
+/* All calls of modules share one row, "(modules)", whose self time is the cost of the calls
+ * themselves. */
 static void add_operators(struct rows *rows, const result *r, bool by_shape)
 {
     for (int64_t i = 0; i < r->count; i++) {

@@ -152,7 +152,8 @@ static uint64_t range_begin(void *user, const tn_range_event *event)
     return record_token(t);
 }
 
-/* An end of the user closes the innermost range if the user began it. */
+/* The end of a range of the user has no token: it closes the innermost range if the user began
+ * it. */
 static void range_end(void *user, uint64_t token, const tn_range_event *event)
 {
     record_thread *t;

@@ -123,7 +123,8 @@ double flops_of(const tn_op_event *event);
 /* Returns the FLOP/s of multiply-adds in float32 on all threads; measures them in the first call.
  */
 double ceiling_flops(void);
-/* Like ceiling_flops(), but does not measure: returns 0 before the first call of it. */
+/* Like ceiling_flops(), but does not measure: returns 0 before the first call
+ * of ceiling_flops(). */
 double ceiling_known(void);
 
 /* ---- schedule.c ------------------------------------------------------------------------------ */

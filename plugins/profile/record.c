@@ -17,7 +17,7 @@
 record_session record_current;
 
 static _Thread_local record_thread *mine;
-/* The number of the profile whose limit of memory left none for this thread. */
+/* The number of the profile in which the memory limit left nothing for this thread. */
 static _Thread_local uint64_t refused;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -53,8 +53,9 @@ static int64_t thread_id(void)
 #endif
 }
 
-/* Takes the struct of a thread that has ended, with records of an earlier profile. This thread may
- * be late, in a profile that is over, while the next one is being read: its records stay. */
+/* Takes over the struct of a thread that has ended, if its records are of an earlier profile than
+ * `number`. Records of this profile or a later one stay: if this thread is late, another thread may
+ * be reading them. */
 static record_thread *reuse(uint64_t number)
 {
     record_thread *t = atomic_load_explicit(&record_current.threads, memory_order_acquire);
@@ -240,8 +241,8 @@ void record_close(record_thread *t)
     buffer_publish(&t->records);
 }
 
-/* Closes the range of this token, and ranges of the user inside that were not ended. Returns the
- * thread if the range is now the innermost, NULL if it is not of this profile. */
+/* Closes the ranges inside of the range of this token that have not ended. Returns the thread,
+ * whose innermost range then is this one; NULL if the range is not of this profile. */
 record_thread *record_find(uint64_t token)
 {
     record_thread *t = mine;

@@ -37,7 +37,7 @@ static tn_status note_mode(network *n, tn_module *module)
     return TN_OK;
 }
 
-/* Returns the first tensor that the module itself has; NULL if it has none. */
+/* Sets *has to whether the module itself has a parameter or a buffer. */
 static tn_status has_tensors(tn_module *module, bool *has)
 {
     tn_walk_options direct = { .size = sizeof direct, .flags = TN_WALK_DIRECT };

@@ -41,7 +41,7 @@ void network_join(network *n, int64_t a, int64_t b)
         return;
     n->elements[other].parent = one;
     network_lock(n, one, gone->lock, gone->because);
-    /* shorter ways for the next searches */
+    /* makes the paths to the root shorter for the next searches */
     n->elements[a].parent = one;
     n->elements[b].parent = one;
 }
@@ -147,7 +147,7 @@ static tn_status probe(network *n, struct findings *f, tn_tensor *const *inputs)
 static int make_code(uint32_t *code, int64_t count)
 {
     int bits = 1;
-    uint64_t choices = 1; /* bits over bits / 2 */
+    uint64_t choices = 1; /* the number of words of `bits` bits, bits / 2 of which are ones */
 
     while (choices < (uint64_t)count && bits < 31) {
         bits++;

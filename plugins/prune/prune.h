@@ -8,7 +8,8 @@
 
 /* Fails if an amount is neither a number of units nor a fraction. `who` is the method. */
 TN_HIDDEN tn_status prune_amount_check(const char *who, tn_scalar amount);
-/* Returns how many of `size` units an amount is; -1 and sets the error if there are fewer. */
+/* Returns how many of `size` units an amount is; -1 and sets the error if it is more than
+ * `size`. */
 TN_HIDDEN int64_t prune_amount_of(const char *who, tn_scalar amount, int64_t size);
 
 TN_HIDDEN extern const tn_prune_def prune_identity, prune_random_unstructured,

@@ -86,7 +86,7 @@ enum tn__ew {
     TN__EW_gelu,
     TN__EW_mish,
     TN__EW_gelu_grad,
-    TN__EW_logit, /* a limited to [p, q]; to digamma in simd/special.c */
+    TN__EW_logit, /* a limited to [p, q]; from here to digamma: simd/special.c */
     TN__EW_i0,
     TN__EW_i1,
     TN__EW_digamma,

@@ -67,8 +67,8 @@ static inline int64_t tn__kernel_int(const tn_view *row, int64_t i)
     return ((const int64_t *)(const void *)at)[i * row->strides[0]];
 }
 
-/* Returns where the numbers of a random operator begin, which has the options seed and block and
- * the optional tensor `state`. sdk/operators/random.ops explains them. */
+/* Returns where the sequence of random numbers begins for an operator with the options seed and
+ * block and the optional tensor `state`. sdk/operators/random.ops explains them. */
 static inline struct tn__philox tn__kernel_philox(int64_t seed, int64_t block, const tn_view *state)
 {
     struct tn__philox g = { (uint64_t)seed, (uint64_t)block, 0 };

@@ -37,7 +37,7 @@ struct forward {
     int64_t rows, blocks, strips, across;
 };
 
-/* The place of a product in the result, for what follows it. */
+/* Where a product is in the result of the convolution, and the epilogue to apply to it. */
 struct place {
     const struct tn__epilogue *after;
     int64_t pixel, channel;
@@ -181,7 +181,7 @@ static tn_status forward(struct windows_of *at, const tn_view *weight, bool turn
     return status;
 }
 
-/* Of a call of convolution or convolution_activation. */
+/* Fills `w` from a call of convolution or convolution_activation. */
 static void read_windows(const tn_call *call, struct tn__windows *w)
 {
     if (strcmp(call->op, "convolution") == 0) {

@@ -30,14 +30,16 @@ struct tn__epilogue {
 /* Returns whether the kernel of convolution_activation computes the call with the bits of separate
  * operators; if not, writes a reason. */
 bool tn__epilogue_supports(const tn_call *call, char *reason, size_t size);
-/* Reads the inputs of a call of convolution_activation with `outputs` output channels in all. */
+/* Reads the inputs of a call of convolution_activation. With `planar`, result and residual are
+ * planes; otherwise they have the channels last. */
 tn_status tn__epilogue_begin(struct tn__epilogue *e, const tn_call *call, bool planar);
 /* Sets where the result is. */
 void tn__epilogue_into(struct tn__epilogue *e, const struct tn__images *y);
 void tn__epilogue_end(struct tn__epilogue *e);
 
-/* Finish n channels from `channel` on of `pixels` pixels from `pixel` on, counted over all images:
- * all computes before, or, in planes, n pixels from `pixel` on of one channel of one image. */
+/* Apply the epilogue to a part of the result. tn__epilogue_pixels: channels [channel, channel + n)
+ * of pixels [pixel, pixel + pixels), counted over all images. tn__epilogue_plane: pixels [pixel,
+ * pixel + n) of one channel of one image. */
 void tn__epilogue_pixels(const struct tn__epilogue *e, int64_t pixel, int64_t pixels,
                          int64_t channel, int64_t n);
 void tn__epilogue_plane(const struct tn__epilogue *e, int64_t image, int64_t channel, int64_t pixel,

@@ -70,8 +70,9 @@ bool tn__fft_smooth(int64_t n);
 /* Returns the cost of a single transform of n elements: the number of elements in all vectors that
  * it computes. n must be smooth. */
 int64_t tn__fft_split_cost(int64_t n, int64_t vector);
-/* Returns a plan, which the caller must return. Plans are kept for later calls. Returns NULL and
- * sets the error when memory runs out. BLUESTEIN is chosen by itself in place of SINGLE. */
+/* Returns a plan, which the caller gives back by tn__fft_plan_give(). Plans are kept for later
+ * calls. Returns NULL and sets the error when memory runs out. BLUESTEIN is chosen by itself in
+ * place of SINGLE. */
 struct tn__fft_plan *tn__fft_plan_take(int64_t n, tn_dtype part, bool real, enum tn__fft_mode mode);
 void tn__fft_plan_give(struct tn__fft_plan *plan);
 /* Frees the plans that are kept for later calls. */

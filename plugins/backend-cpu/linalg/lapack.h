@@ -80,7 +80,8 @@ void tn__lapack_plane_write(const void *from, int64_t ld, const struct tn__plane
 bool tn__lapack_plane_finite(tn_dtype dtype, const void *numbers, int64_t count);
 /* Writes the identity to a matrix stored by columns. */
 void tn__lapack_plane_identity(tn_dtype dtype, void *to, int64_t rows, int64_t columns);
-/* Returns x as it appears in error messages: "" or "(Batch element 3): ". */
+/* Writes to `text`, and returns, how a message names matrix `index`: "(Batch element 3): ", or ""
+ * if there is no batch. */
 const char *tn__lapack_batch_text(const struct tn__batch *batch, int64_t index, char *text,
                                   size_t size);
 

@@ -51,7 +51,7 @@ TN__INTO_LOOPS tn__eight tn__picked4_8(tn__eight x, tn__eight x2, const double (
     return tn__ma8(x2, high, tn__ma8(x, tn__pick8(rows[1], at), tn__pick8(rows[0], at)));
 }
 
-/* As tn__picked4_8, of 13 rows. */
+/* Like tn__picked4_8, for 13 rows and the powers of x up to 12. */
 TN__INTO_LOOPS tn__eight tn__picked13_8(tn__eight x, const double (*rows)[16], __m512i at)
 {
     tn__eight x2 = _mm512_mul_pd(x, x), x4 = _mm512_mul_pd(x2, x2);
@@ -101,8 +101,8 @@ TN__INTO_LOOPS tn__eight tn__exp8(tn__eight x)
     return tn__exp8_of(x, _mm512_setzero_pd());
 }
 
-/* What a logarithm of a base needs: tables of those of 1 / tn__inverse_table in two parts, that of
- * 2 in two parts, and 1 / ln base in two parts. */
+/* What a logarithm to some base needs: in two parts each, a table of the logarithms of 1 /
+ * tn__inverse_table, the logarithm of 2, and 1 / ln base. */
 struct tn__base8 {
     const double *high, *low;
     double two_high, two_low, scale, scale_low;
@@ -166,7 +166,7 @@ TN__INTO_LOOPS tn__eight tn__log10_8(tn__eight x)
 
 /* ---- sine, cosine, tangent ------------------------------------------------------------------- */
 
-/* The sign of the bits of a is changed if bit 4 of `turns` is set. */
+/* Returns a, negated if bit 4 of `turns` is set. */
 TN__INTO_LOOPS tn__eight tn__turned8(tn__eight a, __m512i turns)
 {
     __m512i sign = _mm512_and_si512(_mm512_slli_epi64(turns, 59), _mm512_set1_epi64(INT64_MIN));
@@ -246,7 +246,8 @@ TN__INTO_LOOPS tn__eight tn__erf8(tn__eight x)
     return _mm512_castsi512_pd(_mm512_or_si512(_mm512_castpd_si512(y), sign));
 }
 
-/* The complement for |x| <= 15: a quarter of a power of 2 that 1 + |x| is in has a polynomial. */
+/* Returns erfc x for |x| <= 15. 1 + |x| selects the polynomial: there is one for each quarter of
+ * the interval from one power of 2 to the next. */
 TN__INTO_LOOPS tn__eight tn__erfc8(tn__eight x)
 {
     tn__eight size = _mm512_abs_pd(x);

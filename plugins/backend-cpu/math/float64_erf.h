@@ -9,8 +9,8 @@
 #include "base/vectorize.h"
 
 /* Returns e^(y^2) erfc(y) = t p(t - 1/2) with t = 3 / (3 + y), for 0 <= y <= 28, where y = z +
- * rest. p is steep, so the rounding errors of z, which is `rest`, and of t are added to its
- * argument. */
+ * rest. p is steep, so `rest`, the rounding error of z, and the rounding error of t are added to
+ * the argument of p. */
 TN__INTO_LOOPS double tn__erfc64_scaled(double z, double rest)
 {
     double below = 3 + z, t = 3 / below, low, back = tn__product64(t, below, &low);

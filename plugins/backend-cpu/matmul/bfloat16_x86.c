@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The blocks of products of bfloat16 with AMX and AVX512-BF16. Both add two products at a time to
- * sums in float32, and take subnormal numbers for 0. The system gives the permission for AMX's
+ * sums in float32, and treat subnormal numbers as 0. The system gives the permission for AMX's
  * registers to a process that asks for it, so this file asks when the first product comes. */
 #include "matmul/bfloat16.h"
 
@@ -31,7 +31,7 @@ static void nothing(void)
 }
 
 /* All eight registers have 16 rows of 64 bytes. The configuration is constant and has an address of
- * its own: GCC takes _tile_loadconfig to read eight bytes only, and leaves out stores to the
+ * its own: GCC assumes that _tile_loadconfig reads only eight bytes, and leaves out stores to the
  * others. */
 static const struct {
     uint8_t palette, start, reserved[14];

@@ -54,8 +54,9 @@ void tn__blas_leave(void)
 /* exit() calls the destructor of OpenBLAS, which frees what its functions use, while other threads
  * still run. This destructor takes the lock and keeps it, so that those threads wait for the end of
  * the process in tn__blas_enter(). It runs first: glibc calls the destructors of libraries that do
- * not depend on each other in the order in which they were loaded. The limit is for a thread that
- * does not leave BLAS soon; one that called exit() in BLAS, in a signal handler, does not wait. */
+ * not depend on each other in the order in which they were loaded. It waits for a limited
+ * time, because a thread may stay in BLAS; if exit() was called in BLAS, by a signal handler, it
+ * does not wait. */
 __attribute__((destructor)) static void keep_threads_out(void)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };

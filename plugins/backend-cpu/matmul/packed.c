@@ -259,9 +259,9 @@ static bool turns(const struct tn__product *p)
            k * m + m * n + (crowds_b ? n * k : 0) < k * n + (crowds_a ? m * k : 0);
 }
 
-/* Returns whether b is read in place: its rows are contiguous and whole vectors, and are in
- * different sets of the cache. Packing b costs the more, beside the product, the fewer rows a has.
- */
+/* Returns whether b is read in place: a has few rows, and the rows of b are contiguous, fill whole
+ * vectors, and fall into different sets of the cache. The fewer rows a has, the more packing b
+ * costs compared with the product. */
 static bool reads_in_place(const struct strips *s)
 {
     const struct tn__product *p = s->p;

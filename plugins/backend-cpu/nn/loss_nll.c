@@ -9,7 +9,7 @@
 #include "op/copy.h"
 #include "simd/simd.h"
 
-enum { SEGMENT = 65536 }; /* numbers that are added before the sum is added to the sum of all */
+enum { SEGMENT = 65536 }; /* numbers in a partial sum, which is then added to the total */
 
 enum reduction { NONE, MEAN, SUM };
 

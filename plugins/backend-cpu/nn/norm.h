@@ -15,8 +15,8 @@ bool tn__norm_is_channels_last(const tn_view *view);
  * NULL. */
 bool tn__norm_has_layout(const struct tn__norm_layout *layout, const tn_view *view);
 
-/* batch_norm and batch_norm_relu with running statistics, in one pass over x. The kernels take no
- * other calls. */
+/* batch_norm and batch_norm_relu with running statistics, in one pass over x. The kernels
+ * support no other calls. */
 bool tn__norm_supports_running(const tn_call *call, char *reason, size_t size);
 tn_status tn__norm_batch(const tn_call *call);
 tn_status tn__norm_batch_relu(const tn_call *call);

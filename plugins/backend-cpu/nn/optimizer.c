@@ -63,7 +63,8 @@ static bool packed(const tn_view *view)
     return true;
 }
 
-/* The elements are then walked in the order of memory. */
+/* Tensors without gaps that have the strides of their parameter can be walked together in the order
+ * of memory. */
 bool tn__optimizer_takes(const tn_call *call, int64_t first, int64_t group, char *reason,
                          size_t size)
 {

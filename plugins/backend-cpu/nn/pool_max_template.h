@@ -74,8 +74,9 @@ static tn_status NAME(max_rows_channels_last)(void *user, int64_t begin, int64_t
     return TN_OK;
 }
 
-/* Memory for the maxima of lines of the image, in which the columns are next to each other, each
- * with its channels: of whole columns of windows, and of windows. */
+/* Buffers for a line of windows, with an element for each column and channel of the image. best,
+ * place: the maxima of each column over the rows of the window, and their indices. most, index: the
+ * maxima of whole windows, and their indices. */
 struct NAME(line) {
     int64_t channels, width; /* elements of a line */
     T *best, *most;
@@ -125,9 +126,9 @@ static void NAME(line_window)(const struct NAME(line) * line, const struct pool 
     }
 }
 
-/* The maxima of a line of windows, first over the lines of the image that it reads, for all columns
- * and channels at once, then over the columns of the windows, for all windows at once that have no
- * padding at the sides. */
+/* Computes the maxima of a line of windows in two steps. First each column of the image is reduced
+ * over the rows of the windows, for all columns and channels at once. Then the columns of each
+ * window are reduced: at once for all windows without padding at the sides, else one by one. */
 static void NAME(line_max)(const struct NAME(line) * line, const struct pool *p, int64_t *at,
                            const T *x, T *y, int64_t *where)
 {

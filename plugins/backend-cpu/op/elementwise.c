@@ -75,9 +75,10 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Returns the loop that computes without buffers if all operands are float16 or all are bfloat16,
- * and contiguous or of stride 0 (or if they must not be converted), or if all are integers of one
- * narrow dtype. Returns NULL if they are not, or if `op` has no such loop. */
+/* Returns the loop that computes without buffers; NULL if there is none. The inputs and, unless
+ * `compares`, the result must have one dtype. There are loops for narrow integers, and for float16
+ * and bfloat16, but not for their comparisons; the tensors of these two must be contiguous or have
+ * stride 0, except for nextafter, which converts nothing. */
 static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, bool compares,
                                 const struct tn__span *span)
 {

@@ -176,8 +176,8 @@ static tn_status result_of(const struct job *job, const struct walk *walk)
     return walk->bad ? tn__index_span_fail(&job->indexed, job->call->op, walk->at) : TN_OK;
 }
 
-/* Checks a run of the index. For a scatter in place, where bad indices must be reported before an
- * element is written. */
+/* Checks a run of the index without writing: before a scatter in place, because bad indices must be
+ * reported before an element is written. */
 static void look(void *user, int64_t n, char *const *base, const int64_t *stride)
 {
     struct walk *walk = user;

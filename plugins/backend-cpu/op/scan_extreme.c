@@ -18,7 +18,7 @@ struct job {
     tn__store *store, *store_f32;
     enum kind kind;
     bool whole;
-    int64_t item; /* the size of an element of lines that run_contiguous computes; 0: it does not */
+    int64_t item; /* bytes of an element, if run_contiguous can compute the lines; otherwise 0 */
     struct tn__scan_pieces pieces;
 };
 

@@ -267,8 +267,8 @@ struct rank_job {
     int64_t k; /* rank of KTH, from 0 */
 };
 
-/* Returns the rank of the element that is asked for in a line with these numbers. If it is that of
- * a NaN, sets `*first` to the index of the first NaN, else to -1. */
+/* Returns the rank of the element that is asked for in a line with these numbers. If the result is
+ * a median that is NaN, sets `*first` to the index of the first NaN, else to -1. */
 static int64_t rank_of(const struct rank_job *job, int64_t n, const void *numbers, int64_t *first)
 {
     int64_t nans = 0;

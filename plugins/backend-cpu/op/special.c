@@ -29,8 +29,8 @@ struct job {
     tn__store *store;
 };
 
-/* The asymptotic series at x + STEPS, and the sum of 1 / (x + k)^2 for the steps; below 1/2 it is
- * reflected: pi^2 / sin(pi x)^2 less that of 1 - x. */
+/* The asymptotic series at x + STEPS, plus the sum of 1 / (x + k)^2 for k < STEPS. Below 1/2 the
+ * result is pi^2 / sin(pi x)^2 minus the result for 1 - x. */
 static void trigamma(int64_t n, double *x)
 {
     double t[GROUP], y[GROUP] = { 0 };

@@ -32,7 +32,7 @@ TN__INTO_LOOPS __mmask8 tn__erfinv_odd8(tn__eight x)
     return _mm512_cmp_pd_mask(_mm512_abs_pd(x), tn__all8(0.999), _CMP_NLE_UQ);
 }
 
-/* Computes the numbers of x that `odd` has by `far`, and returns y with them. */
+/* Returns y with far(x) in place of the elements that `odd` marks. */
 TN__INTO_LOOPS tn__eight tn__corrected8(tn__eight y, tn__eight x, __mmask8 odd, tn__far8 *far)
 {
     double from[8], to[8];

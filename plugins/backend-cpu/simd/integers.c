@@ -47,8 +47,9 @@ static inline int64_t any_quotient(int64_t a, int64_t b)
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
 }
 
-/* The quotient of integers below 2^52: the float64 next to it is as far from the next integer as
- * the quotient, because 1 / b is more than the rounding. */
+/* The quotient of integers below 2^52 in size. Rounding does not reach the next integer, because a
+ * quotient that is no integer is at least 1 / |b| from it, which is more than the rounding error.
+ */
 static inline int64_t small_quotient(int64_t a, int64_t b)
 {
     return (int64_t)((double)a / (double)b);

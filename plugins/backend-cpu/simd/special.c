@@ -140,9 +140,9 @@ TN__INTO_LOOPS double below_f64(double a, double b)
     return a == b ? 0 : -__builtin_fabs(a - b) * 0.5;
 }
 
-/* e^(2 x) and 2^(2 x) for x <= 0. A rounded x ln 2 would be off by more the larger it is, so what
- * rounding leaves out is added: with float32 in whole numbers, whose product is exact, and a rest.
- */
+/* e^(2 x) and 2^(2 x) for x <= 0, as squares. 2^x is e^(x ln 2), and the rounding error of x ln 2
+ * would be large for a large |x|, so it is added afterwards. In float32, x is split into a whole
+ * number, whose product with the high part of ln 2 is exact, and a rest. */
 TN__INTO_LOOPS float exp_square_f32(float x)
 {
     float y = tn__near_exp_below_f32(x);
@@ -375,9 +375,9 @@ TN__INTO_LOOPS double cotangent_of_pi(double f)
     return __builtin_copysign(size > 0.25 ? tangent : 1 / tangent, f);
 }
 
-/* digamma is that at x + STEPS, by its asymptotic series, less the sum of 1 / (x + k); below 1/2 it
- * is reflected: that of 1 - x, less pi cot(pi x). It has poles at 0, where the side is that of the
- * sign, and at the negative integers, where there is no sign. */
+/* digamma(x + STEPS), by its asymptotic series, minus the sum of 1 / (x + k) for k < STEPS. Below
+ * 1/2 the result is digamma(1 - x) - pi cot(pi x). At 0 there is a pole, and the sign of the zero
+ * tells its side; at the negative integers the side is not known, so the result is NaN. */
 static void digamma_group(const double *x, double *y)
 {
     double t[GROUP], squares[GROUP], steps[GROUP] = { 0 }, series[GROUP] = { 0 }, least = 1;
