@@ -394,6 +394,16 @@ const tn_graph *tn_module_graph(tn_module *module)
     return NULL;
 }
 
+static tn_status add_constant(tn_state *state, const char *name, tn_tensor *tensor)
+{
+    if (tn_state_find(state, name) >= 0 && tn_state_get(state, name) != tensor)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_graph_constants: two constants have the name %q; expected a name of its "
+                       "own for each tensor",
+                       name);
+    return tn_state_set(state, name, tensor);
+}
+
 tn_state *tn_graph_constants(const tn_graph *graph)
 {
     tn_state *state;
@@ -404,7 +414,7 @@ tn_state *tn_graph_constants(const tn_graph *graph)
     for (const tn_node *node = graph->first;
          node != NULL && tn__graph_is_leaf(node) && status == TN_OK; node = node->next)
         if (node->kind == TN_NODE_CONSTANT)
-            status = tn_state_set(state, tn__graph_target(node), node->held.tensor);
+            status = add_constant(state, tn__graph_target(node), node->held.tensor);
     if (status == TN_OK)
         return state;
     tn_state_drop(state);

@@ -453,8 +453,8 @@ const tn_op *tn_node_op(const tn_node *node)
     if (node->op != NULL)
         return node->op;
     tn_fail(TN_ERR_TYPE,
-            "tn_node_op: node %s is not a call of an operator; expected a node of "
-            "kind TN_NODE_OP or TN_NODE_INPLACE",
+            "tn_node_op: node %s is not a call of an operator; expected TN_NODE_OP or "
+            "TN_NODE_INPLACE",
             node->name);
     return NULL;
 }
@@ -505,9 +505,7 @@ const char *tn_node_compiler(const tn_node *node)
         return NULL;
     if (node->region != NULL)
         return node->region->def->name;
-    tn_fail(TN_ERR_TYPE,
-            "tn_node_compiler: node %s is not a region; expected a node of kind "
-            "TN_NODE_REGION",
+    tn_fail(TN_ERR_TYPE, "tn_node_compiler: node %s is not a region; expected TN_NODE_REGION",
             node->name);
     return NULL;
 }
@@ -528,10 +526,11 @@ tn_status tn_node_set_input(tn_node *node, int64_t index, tn_node *value)
     if (status != TN_OK)
         return status;
     if (node->kind == TN_NODE_ITEM || node->kind == TN_NODE_REGION)
-        return tn_fail(TN_ERR_REFUSED,
-                       "tn_node_set_input: the inputs of node %s cannot be "
-                       "changed; expected no item and no region",
-                       node->name);
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "tn_node_set_input: inputs of node %s cannot be changed; expected no item and "
+            "no region",
+            node->name);
     if (!in_range(node, index, node->n_in, "tn_node_set_input"))
         return TN_ERR_INDEX;
     status = tn__graph_value_check(node->graph, value, is_optional(node, index),

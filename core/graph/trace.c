@@ -122,26 +122,13 @@ tn_status tn__trace_map(tn__trace *trace, tn_tensor *tensor, tn_node *node)
     return TN_OK;
 }
 
-/* Gives a constant a name of its own if another constant has the node's name as its name. */
-static tn_status name_constant(const tn_graph *graph, tn_node *constant)
+static bool has_constant(const tn_graph *graph, const char *name)
 {
-    char name[32];
-    bool taken = true;
-
-    for (int64_t i = -1; taken; i++) {
-        if (i < 0)
-            tn_snprint(name, sizeof name, "%s", constant->name);
-        else
-            tn_snprint(name, sizeof name, "constant_%lld", (long long)i);
-        taken = false;
-        for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node) && !taken;
-             node = node->next)
-            taken = node != constant && node->kind == TN_NODE_CONSTANT &&
-                    strcmp(tn__graph_target(node), name) == 0;
-        if (!taken && i >= 0)
-            return tn__graph_set_text(&constant->target, name);
-    }
-    return TN_OK;
+    for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
+         node = node->next)
+        if (node->kind == TN_NODE_CONSTANT && strcmp(tn__graph_target(node), name) == 0)
+            return true;
+    return false;
 }
 
 /* Adds a node for a tensor that no operator of the trace has made: a slot, or a constant. */
@@ -159,13 +146,10 @@ static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
             node->slot = slot->kind;
         return node;
     }
-    tn_snprint(name, sizeof name, "c%lld", (long long)trace->n_constants++);
-    node = tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
-    if (node != NULL) { /* a graph to which a decomposition is added may have a c0 */
-        tn_free(node->target);
-        node->target = NULL;
-    }
-    return node != NULL && name_constant(trace->level.graph, node) != TN_OK ? NULL : node;
+    do /* a graph to which a decomposition is added may have a c0 */
+        tn_snprint(name, sizeof name, "c%lld", (long long)trace->n_constants++);
+    while (has_constant(trace->level.graph, name));
+    return tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
 }
 
 /* Adds a node for a new tensor whose values were never set. */

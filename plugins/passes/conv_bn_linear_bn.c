@@ -142,12 +142,15 @@ static tn_status build(tn_graph *graph, tn_node *layer, tn_node *norm, const tn_
  * can. */
 static const char *operators_apart(const tn_node *layer, const tn_node *norm, tn_folding *f)
 {
+    const char *why;
+
     if (((const tn_batch_norm_options *)tn_node_options(norm))->training)
         return "it is in training mode";
     if (tn_node_is_no_grad(layer))
         return "the operator before it records no gradients";
-    if (without_batch(layer) != NULL)
-        return without_batch(layer);
+    why = without_batch(layer);
+    if (why != NULL)
+        return why;
     f->weight = held(tn_node_input(layer, 1));
     f->bias = held(tn_node_input(layer, 2));
     f->mean = held(tn_node_input(norm, 1));

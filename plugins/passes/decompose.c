@@ -121,7 +121,6 @@ static tn_status keep_order(tn_graph *graph, tn_node *copy, const tn_meta *was)
 {
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     tn_node *value = tn_node_input(copy, 0), *after = tn_node_next(copy);
-
     bool rows = true;
 
     if (!order_of(was, order))

@@ -10,15 +10,16 @@
 
 #include "core/base/internal.h"
 
-/* Runs a list of tests that ends with NULL; the exit status of the program. */
-static inline int suite_run(const char *name, const TTest *const *tests)
+/* Runs a list of tests that ends with NULL, each for at most `seconds` (0: any time); the exit
+ * status of the program. */
+static inline int suite_run_for(const char *name, const TTest *const *tests, double seconds)
 {
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
     SRunner *runner;
     int failed;
 
-    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(tcase, seconds);
     for (; *tests; tests++)
         tcase_add_test(tcase, *tests);
     suite_add_tcase(suite, tcase);
@@ -27,6 +28,11 @@ static inline int suite_run(const char *name, const TTest *const *tests)
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int suite_run(const char *name, const TTest *const *tests)
+{
+    return suite_run_for(name, tests, 120);
 }
 
 /* The last failure has this code and this text in its message; it is cleared. */

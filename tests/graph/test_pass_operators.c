@@ -178,16 +178,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pass_operators");
-    TCase *tests = tcase_create("pass_operators");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, what_passes_change_of_an_operator_is_near_it);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    const TTest *const tests[] = { what_passes_change_of_an_operator_is_near_it, NULL };
+    return suite_run_for("pass_operators", tests, 600);
 }

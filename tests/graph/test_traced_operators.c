@@ -241,16 +241,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("traced_operators");
-    TCase *tests = tcase_create("traced_operators");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, every_case_of_an_operator_is_traced_and_gives_the_same_bits);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    const TTest *const tests[] = { every_case_of_an_operator_is_traced_and_gives_the_same_bits,
+                                   NULL };
+    return suite_run_for("traced_operators", tests, 600);
 }
