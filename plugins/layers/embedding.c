@@ -63,10 +63,11 @@ static tn_status build(tn_module *self)
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
             return tn_fail(TN_ERR_VALUE,
                            /* PyTorch's wording */
-                           "%s: padding_idx %lld must be within num_embeddings "
-                           "%lld",
+                           "%s: padding_idx %lld must be within num_embeddings %lld; expected "
+                           "%lld to %lld",
                            tn_module_type(self), (long long)s->padding_idx,
-                           (long long)s->num_embeddings);
+                           (long long)s->num_embeddings, (long long)-s->num_embeddings,
+                           (long long)s->num_embeddings - 1);
         if (s->padding_idx < 0)
             s->padding_idx += s->num_embeddings;
     }

@@ -59,7 +59,7 @@ tn_status parametrize_once(tn_module *self, bool attached)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
                    "%s: module: it parametrizes a tensor already; expected a module of its own for "
-                   "each tensor (tn_parametrize_transfer shares one)",
+                   "each tensor (call tn_parametrize_transfer to share one)",
                    tn_module_type(self));
 }
 

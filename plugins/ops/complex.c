@@ -100,7 +100,7 @@ static tn_status view_as_complex_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME,
                        "x: wrong layout, got strides %s and offset %lld; expected stride 1 in the "
                        "last dimension, and other strides and an offset that are divisible by 2 "
-                       "(tn_complex makes a copy)",
+                       "(or call tn_complex, which copies)",
                        tn__common_text(text, (tn_ints){ x->strides, x->ndim }),
                        (long long)infer->in0_offset);
     return TN_OK;
