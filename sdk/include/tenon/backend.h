@@ -107,7 +107,8 @@ typedef struct tn_copy_args {
     uint32_t reserved;
 } tn_copy_args;
 
-/* Arguments that fill memory of the device with a repeated pattern, in the order of the stream. */
+/* Arguments of a fill, which repeats a pattern in memory of the device, in the order of the
+ * stream. */
 typedef struct tn_fill_args {
     tn_head head;
     void *memory;
@@ -119,7 +120,7 @@ typedef struct tn_fill_args {
     void *stream;
 } tn_fill_args;
 
-/* What memory of kind TN_MEMORY_SHARED is called in other processes. */
+/* How another process finds memory of kind TN_MEMORY_SHARED. */
 typedef struct tn_share_args {
     tn_head head;
     uint32_t flags; /* TN_SHARE_FD, for memory_share */
@@ -127,7 +128,7 @@ typedef struct tn_share_args {
      * memory_open may use one instead of the handle, and does not close it; -1: none. */
     int32_t fd;
     unsigned char
-        handle[64]; /* memory_share writes it; the other process gives it to memory_open */
+        handle[64]; /* memory_share writes it; the other process passes it to memory_open */
 } tn_share_args;
 
 /* Arguments of a capture: the device records the work of a stream instead of running it. The

@@ -96,11 +96,12 @@ TN_ATTR(unused) static inline tn_status tn_error_last_code(void)
     return tn_error_last()->code;
 }
 
-/* Copies the first failure of this thread to `out`, then clears all failures as tn_error_clear
- * does. Returns the code of the copied failure; TN_OK if there was none. [null-ok: out] */
+/* Copies the first failure of this thread to `out` and clears it: tn_failed then returns false, but
+ * tn_error_last still returns the last failure. Returns the code of the copied failure; TN_OK if
+ * there was none. [null-ok: out] */
 TN_API tn_status tn_error_take(tn_error *out);
 
-/* Clears all failures of this thread. */
+/* Clears all failures of this thread, the last one too. */
 TN_API void tn_error_clear(void);
 
 /* For code that tries an operation and recovers if it fails. tn_error_mark returns the current

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a plugin can contribute for graphs: a pass, which changes a graph, and a compiler, which
- * replaces regions of a graph by code of its own. Included by <tenon/contrib.h>.
+ * replaces sets of nodes of a graph by code of its own. Included by <tenon/contrib.h>.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_COMPILER_H
@@ -83,10 +83,10 @@ typedef struct tn_region_node {
 } tn_region_node;
 
 /* A graph or a part of one, as read-only arrays. The nodes are in an order in which they can run.
- * Valid only during the call. A region never contains nodes of operators with TN_OP_RANDOM or
- * TN_OP_ORDERED, nodes with inputs or outputs of unknown shape, or nodes that use tensors of
- * another device. If the graph contains an operator that writes into its inputs, its region
- * contains no nodes at all. */
+ * The struct is valid only during the call of `claim` or `compile`. A region never contains nodes
+ * of operators with TN_OP_RANDOM or TN_OP_ORDERED, nodes with inputs or outputs of unknown shape,
+ * or nodes that use tensors of another device. If the graph contains an operator that writes into
+ * its inputs, its region contains no nodes at all. */
 typedef struct tn_region {
     tn_head head;
     const tn_device *device; /* the device that will run the code */
@@ -101,7 +101,7 @@ typedef struct tn_region {
     int64_t n_out;
 } tn_region;
 
-/* Receives the nodes that a compiler wants to replace. */
+/* Receives the sets of nodes that a compiler will replace. */
 typedef struct tn_claims {
     tn_head head;
     /* [callback]: claims a set of nodes of the region, by number, to be compiled together. The

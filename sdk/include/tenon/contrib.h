@@ -6,13 +6,13 @@
  * <tenon/format.h>, that of a layer in <tenon/layer.h>, those of datasets and transforms are in
  * <tenon/data.h>, that of a pruning method is in <tenon/prune.h>.
  *
- * Every descriptor is `static const`, begins with TN_HEAD, and must stay valid until the process
- * ends. The core copies it into a struct of its own that is filled with zeros first, so a member
- * that an older plugin does not have is NULL. In callbacks, `self` and `op` point to this copy.
- * A callback reports a failure with tn_fail and returns the status; it must not end the process,
- * print, or start threads. The core does not read the member `user` of a descriptor, and every
- * callback can reach it, so one function can serve several descriptors, for example those that a
- * program makes at run time or that come from another language.
+ * Every descriptor begins with TN_HEAD and must stay valid until the process ends, so most are
+ * `static const`. The core copies it into a struct of its own that is filled with zeros first, so a
+ * member that an older plugin does not have is NULL. In callbacks, `self` and `op` point to this
+ * copy. A callback reports a failure with tn_fail and returns the status; it must not end the
+ * process, print, or start threads. The core does not read the member `user` of a descriptor, and
+ * every callback can reach it, so one function can serve several descriptors, for example those
+ * that a program makes at run time or that come from another language.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_CONTRIB_H
@@ -65,15 +65,15 @@ typedef struct tn_infer {
     tn_meta *out;
     /* The offset of in[0] in its storage, in elements. The offset of a view starts from it. */
     int64_t in0_offset;
-    /* `infer` may write these two members for an operator with a list that is TN_OPERAND_WRITTEN:
-     * the tensors of the list come in groups of `group`, and in each group tensor i is only read if
-     * bit i of `only_read` is set. 0: all tensors are written. For an input i that is
-     * TN_OPERAND_UPDATED, bit i of `only_read` says that this call does not write it. */
+    /* `infer` may write these two members to say which inputs this call only reads. For an input i
+     * with TN_OPERAND_UPDATED, bit i of `only_read` says this. A list with TN_OPERAND_WRITTEN
+     * consists of groups of `group` tensors, at most 64; bit k of `only_read` says it for tensor k
+     * of each group. `group` 0: the call writes all tensors of the list. */
     int64_t group;
     uint64_t only_read;
-    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer).
-     * TN_BACKEND_CHANNELS_LAST is as the kernel wants it: the first one of the operator, by
-     * priority, that takes the dtypes of the inputs (TN_KERNEL_CHANNELS_LAST). */
+    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer). If the
+     * first kernel by priority that accepts the dtypes of the inputs has TN_KERNEL_CHANNELS_LAST or
+     * TN_KERNEL_CHANNELS_FIRST, this flag sets or clears TN_BACKEND_CHANNELS_LAST. */
     uint64_t device_flags;
 } tn_infer;
 
@@ -95,7 +95,7 @@ typedef struct tn_derive {
     const tn_meta *in_meta; /* one element per input; ndim is -1 for absent inputs */
     int64_t n_in;
     int32_t n_out;
-    uint32_t need; /* bit i: gin[i] is needed; bit 31 stands for all inputs of a list from 31 on */
+    uint32_t need; /* bit i: gin[i] is needed; bit 31: all inputs from 31 on */
     tn_tensor **gin;
     /* The gradient that in[0] has received from its other uses, with the shape and dtype of in[0],
      * or NULL. A derivative that changes only few elements may add to this tensor in place and then
@@ -117,7 +117,7 @@ typedef struct tn_decompose {
     uint32_t reserved;
 } tn_decompose;
 
-/* An input or output of an operator, for messages and bindings. The layout never changes. */
+/* An input or output of an operator. The layout never changes. */
 typedef struct tn_operand {
     const char *name;
     uint64_t flags;  /* TN_OPERAND_* */
@@ -247,10 +247,9 @@ enum {
 };
 
 /* One call of a kernel. `in[i]` is NULL for an absent optional input. The memory of `out` is
- * allocated before the call; in-place, it is the memory of in[0]. `supports`, `workspace`, and
- * `prepare` when it decides what to do, must not use the members `data` (which may be NULL) and
- * `byte_offset` of a view; but `prepare` may read the constant inputs. make_output: [callback],
- * from inside `run`. */
+ * allocated before the call; in-place, it is the memory of in[0]. `supports`, `workspace` and
+ * `prepare_key` must not use the members `data` (which may be NULL) and `byte_offset` of a view;
+ * `prepare` may use them only of constant inputs. make_output: [callback], from inside `run`. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -275,23 +274,24 @@ typedef struct tn_call {
 } tn_call;
 
 enum {
-    /* Required for a kernel that is asked before a kernel of another plugin: without this flag, a
-     * kernel with a higher priority than that of another plugin is refused. */
+    /* The kernel may have a higher priority than a kernel of another plugin for the same operator,
+     * device and dtype. Without this flag it is then refused. */
     TN_KERNEL_OVERRIDE = 1,
     TN_KERNEL_DETERMINISTIC = 2, /* the results do not depend on threads or timing */
     /* `run` may be called while the device records (TN_CALL_CAPTURED). The record then contains
      * everything that `run` does, and refers only to memory of the operands and of the prepared
      * data, never to memory of the host. */
     TN_KERNEL_CAPTURE_SAFE = 4,
-    /* The order of strides that the kernel wants for images: channels with stride 1
-     * (TN_KERNEL_CHANNELS_LAST), or rows with stride 1. Replaces TN_BACKEND_CHANNELS_LAST of the
-     * device in tn_infer.device_flags. At most one of the two. */
+    /* The order of strides with which the kernel works best on images: channels with stride 1
+     * (TN_KERNEL_CHANNELS_LAST), or elements of a row with stride 1 (TN_KERNEL_CHANNELS_FIRST).
+     * Replaces TN_BACKEND_CHANNELS_LAST of the device in tn_infer.device_flags. A kernel has at
+     * most one of the two flags. */
     TN_KERNEL_CHANNELS_LAST = 8,
     TN_KERNEL_CHANNELS_FIRST = 16,
-    /* A call that this kernel takes is decomposed, and kernels with a lower priority are not asked:
-     * for a plugin whose kernels of the parts are faster than another kernel of the whole. `run` is
-     * never called, and may be NULL. Ignored where the operator has no decomposition for the
-     * dtype. */
+    /* A call for which this kernel is chosen is decomposed, and kernels with a lower priority are
+     * not asked. For a plugin whose kernels for the operators of the decomposition are faster than
+     * another plugin's kernel for the whole operator. `run` is never called, and may be NULL.
+     * Ignored where the operator has no decomposition for the dtype. */
     TN_KERNEL_DECOMPOSE = 32
 };
 
@@ -340,15 +340,14 @@ typedef struct tn_kernel_def {
      * one for each output; 0: any dtype. The mask of a list input is for all its tensors. A call
      * with other dtypes goes to the next kernel. NULL: only `dtypes` is checked. */
     const uint64_t *operand_dtypes;
-    /* Makes the core call `prepare` by itself, for calls that no program prepared, once an input
-     * had the same values in several calls (weights in inference). The core keeps the data with the
-     * memory of the input, for calls in which the input is the same view with the same values and
-     * prepare_key returns the same number, and releases the data when the memory is written or
-     * freed. call->constant is `weights` then: one bit, of that input.
-     * prepare_key returns a number, not 0, that stands for everything in the call on which the data
-     * depends besides the input; 0 if nothing should be kept for this call. It decides as
-     * `supports` does. Results must have the same bits with and without the data. NULL: the core
-     * keeps nothing. */
+    /* With prepare_key, the core also calls `prepare` for calls that no program prepared, once an
+     * input has had the same values in several calls (weights in inference). `weights` has one bit,
+     * that of this input; call->constant is then `weights`. The core uses the data for calls in
+     * which the input is the same view with the same values and prepare_key returns the same
+     * number. It releases the data when the memory of the input is written or freed. prepare_key
+     * returns 0 if nothing should be kept for this call, otherwise a number that differs if the
+     * data would differ for a reason other than the input. Results must have the same bits with and
+     * without the data. NULL: the core keeps nothing. */
     uint64_t (*prepare_key)(const tn_call *call);
     uint64_t weights;
 } tn_kernel_def;
@@ -374,10 +373,10 @@ typedef struct tn_step_args {
     /* With TN_OPTIMIZER_CLOSURE an element is NULL while the parameter has no gradient, and every
      * call of `closure` updates the elements. */
     tn_tensor *const *gradients;
-    /* Evaluates the loss with recording on, and computes new gradients. Returns the loss, which the
-     * scope of the step owns; NULL, after recording a failure, if the evaluation failed. NULL if
-     * the program gave no closure, and for rules without TN_OPTIMIZER_CLOSURE, whose closure the
-     * core has called before. To be called with `closure_user`, any number of times. */
+    /* Set only for rules with TN_OPTIMIZER_CLOSURE; NULL for all others, for which the core itself
+     * calls the program's closure before the step. Evaluates the loss with recording on, and
+     * computes new gradients. Returns the loss, which the scope of the step owns; NULL after
+     * recording a failure. To be called with `closure_user`, any number of times. */
     tn_tensor *(*closure)(void *user);
     void *closure_user;
 } tn_step_args;
@@ -389,7 +388,8 @@ enum {
     /* The rule evaluates the loss itself, with the closure of tn_step_args: a step without closure
      * fails. `step` is called even if no parameter has a gradient, for all parameters. */
     TN_OPTIMIZER_CLOSURE = 2,
-    /* The rule takes only parameters with two dimensions; a step with another one fails. */
+    /* The rule accepts only parameters with two dimensions; a step fails if a parameter has another
+     * number of dimensions. */
     TN_OPTIMIZER_MATRICES = 4
 };
 
@@ -412,8 +412,8 @@ typedef struct tn_optimizer_def {
 } tn_optimizer_def;
 
 enum {
-    /* Step 0: the scheduler was created, or starts a sequence of schedulers. The rates are those at
-     * the start, changed by the other schedulers of the optimizer. */
+    /* Step 0: the scheduler was created, or another scheduler restarts it (RESTART). The rates are
+     * those that the optimizer had at first, changed by its other schedulers. */
     TN_SCHEDULE_INITIAL = 1,
     /* The step does not follow the last one; the rates are computed from those at the start. */
     TN_SCHEDULE_JUMP = 2,

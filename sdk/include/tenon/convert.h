@@ -99,15 +99,15 @@ TN_API tn_module *tn_module_copy(tn_module *module);
  *   "plan(passes='', bindings=8, train=False, compilers='', device_graph=False)": a call in
  *   evaluation mode that records no gradient traces the module and makes a plan (<tenon/graph.h>)
  *   for inputs of these dtypes, shapes and devices, after the passes and compilers
- *   (tn_graph_compile); later ones run it. At most `bindings` plans are kept. A call fails if the
- *   module cannot be traced or planned. Calls in training mode, in a region of autocast, within a
- *   trace, and those that record gradients run eagerly. A plan is made again after a change of the
- *   module: other parameters, buffers, children, modes, options or forwards. Hooks of the module
- *   itself run as before; those of modules below are refused.
+ *   (tn_graph_compile); later calls run the plan. At most `bindings` plans are kept. A call fails
+ *   if the module cannot be traced, or if the trace cannot become a plan. Calls in training mode,
+ *   in a region of autocast, within a trace, and those that record gradients run eagerly. A plan is
+ *   made again after a change of the module: other parameters, buffers, children, modes, options or
+ *   forwards. Hooks of the module itself run as before; those of modules below are refused.
  *   With train=True, calls in training mode and those that record gradients have plans, too, of
  *   forward and backward; the guide says which of them run eagerly (docs/guides/graphs.md).
  *   With device_graph=True, the device records the kernels of a plan for evaluation once, and calls
- *   launch the record; a call fails where it cannot.
+ *   launch the record; a call fails if the device cannot record them.
  * Copies of the module run eagerly. Any other name is refused with a list of the known names. No
  * other thread may be calling the module. [null-through] [null-ok: spec] */
 TN_API tn_status tn_module_compile(tn_module *module, const char *spec);

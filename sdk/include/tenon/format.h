@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The descriptor of a file format, which a plugin (or a program, with tn_register) can contribute.
- * What <tenon/contrib.h> says about descriptors holds for it.
+ * The rules for descriptors in <tenon/contrib.h> apply to it.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_FORMAT_H

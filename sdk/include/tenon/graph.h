@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Graphs: operators and the values between them, as nodes. A program builds a graph, passes change
- * it, compilers replace regions of it by code of their own, and tn_graph_run runs it.
+ * it, compilers replace sets of its nodes by code of their own, and tn_graph_run runs it.
  * tenon-interface: tenon.graph 0
  *
- * A node stands for a step and for the value that the step computes. Operators with several outputs
- * have a node for each output in addition (TN_NODE_ITEM). Nodes belong to their graph and are in
- * order: a node only uses earlier nodes. A node that was erased can still be read until its graph
- * is dropped. Only one thread may change a graph; any number of threads may run it at the same
- * time.
+ * A node is one step of a run, such as a call of an operator, and also the value that this step
+ * computes. An operator with several outputs has an additional node for each output (TN_NODE_ITEM).
+ * Nodes belong to their graph and are in order: a node only uses earlier nodes. A node that was
+ * erased can still be read until its graph is dropped. Only one thread may change a graph; any
+ * number of threads may run it at the same time.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_GRAPH_H
@@ -42,7 +42,7 @@ enum {
     TN_NODE_LOOP = 11 /* tn_loop: its blocks are test and body */
 };
 
-/* Stands for an absent optional input of a node. NULL, in contrast, always means an earlier
+/* Takes the place of an absent optional input of a node. NULL, in contrast, always means an earlier
  * error. */
 #define TN_NODE_NONE ((tn_node *)(uintptr_t)16)
 
@@ -207,8 +207,10 @@ TN_API tn_module *tn_node_module(const tn_node *node);
  * traced ("" for that module itself). NULL, without an error, if it is not known. [borrowed]
  * [null-through] */
 TN_API const char *tn_node_path(const tn_node *node);
-/* Removes the nodes whose values are not used: slots, constants, and operators that write nothing,
- * draw no random numbers and keep no order; in blocks, too. Returns their number, -1 on error. */
+/* Removes nodes whose values are not used: slots, constants, compiled regions, nodes with blocks,
+ * and calls of operators. Nodes that write into a tensor, draw random numbers, call a module or
+ * have an operator with TN_OP_ORDERED stay. Does the same in blocks. Returns the number of removed
+ * nodes, -1 on error. */
 TN_API int64_t tn_graph_dead_code(tn_graph *graph);
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -271,14 +273,14 @@ typedef struct tn_tracing_options {
  * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
  * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow)
  * except by tn_cond and tn_loop, or calls a module that is not below `module`; the message names
- * the node and its module. The graph is for the mode of the module, training or evaluation, if any
- * code asked for it.
- * docs/guides/graphs.md describes what becomes a node. [owned] [null-ok: options] [null-through] */
+ * the node and its module. If any code asked for the mode, training or evaluation, the graph is
+ * only for this mode. docs/guides/graphs.md describes what becomes a node. [owned]
+ * [null-ok: options] [null-through] */
 TN_API tn_graph *tn_module_trace(tn_module *module, tn_tensor *input,
                                  const tn_tracing_options *options);
 /* Like tn_module_trace, for a module that is called with a pack: all tensors in it, at any depth,
- * become inputs of the graph; all other values are kept, and calls with others are refused. [owned]
- * [null-ok: options] [null-through] */
+ * become inputs of the graph. All other values are fixed: a call with different ones is refused.
+ * [owned] [null-ok: options] [null-through] */
 TN_API tn_graph *tn_module_trace_pack(tn_module *module, const tn_pack *input,
                                       const tn_tracing_options *options);
 /* Returns a module of type GraphModule whose forward runs the graph. It has the parameters, buffers
@@ -313,9 +315,9 @@ TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 /* A plan runs a graph for inference: its kernels are chosen once, its memory is laid out once, and
- * a run only calls kernels. The results have the bits of those of tn_graph_run. All this is fixed
- * for inputs of given dtypes, shapes, strides and device, in a binding; other inputs get a binding
- * of their own when they first come. */
+ * a run only calls kernels. The results are the same as those of tn_graph_run, to the bit. The
+ * kernels and the memory are those of a binding, which is for inputs of one dtype, shape, layout
+ * and device each; the first run with other inputs makes another binding. */
 typedef struct tn_plan tn_plan;
 
 typedef struct tn_plan_options {
@@ -328,12 +330,13 @@ typedef struct tn_plan_options {
         sizeof(tn_plan_options), 8, NULL                                                           \
     }
 
-/* What a plan needs: of the binding that was used last. The layout (64 bytes) never changes. */
+/* What a plan needs. All numbers but `bindings` are those of the binding that was used last. The
+ * layout (64 bytes) never changes. */
 typedef struct tn_plan_stats {
     int64_t bindings; /* number of bindings */
     int64_t steps;    /* number of kernels and compiled regions that a run calls */
     int64_t bytes;    /* memory for the values between steps, of each thread that runs the plan */
-    int64_t bytes_least;    /* a lower bound of it: the most that is needed at one time */
+    int64_t bytes_least;    /* a lower bound of `bytes`: the most that is needed at one time */
     int64_t bytes_apart;    /* what these values would need if they shared no memory */
     int64_t bytes_prepared; /* what kernels have prepared, such as packed weights */
     int64_t values;         /* number of values in the memory between steps (tn_plan_value_at) */
@@ -342,7 +345,7 @@ typedef struct tn_plan_stats {
 
 /* A value between the steps of a plan. The layout (40 bytes) never changes. */
 typedef struct tn_plan_value {
-    const char *node;    /* the node that makes it; valid until the plan is dropped */
+    const char *node;    /* name of the node that computes it; valid until the plan is dropped */
     int64_t first, last; /* the steps, from 0, between which its memory is needed */
     int64_t offset;      /* in the memory that the values share */
     int64_t bytes;
@@ -351,10 +354,10 @@ typedef struct tn_plan_value {
 /* Returns a plan for a copy of the graph; later changes of the graph do not change the plan. The
  * tensors of slots are shared, and each run uses their current values. Makes a binding for inputs
  * of the declared dtypes and shapes on the device of the graph's tensors; modules that the graph
- * calls are replaced by what they call in their current mode. Fails, with the node and the reason,
- * if a step draws random numbers, reads values, writes into a tensor that it has not made, has
- * results whose shapes depend on values, or if an operator has no kernel. [owned]
- * [null-ok: options] [null-through] */
+ * calls are replaced by the operators that they call in their current mode. Fails, with the node
+ * and the reason, if a step draws random numbers, reads values of tensors on the host, writes into
+ * an input or slot, or has results whose shapes depend on values, or if an operator has no kernel.
+ * [owned] [null-ok: options] [null-through] */
 TN_API tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options);
 /* Runs the plan. Records no gradient: fails if an input or slot requires one, unless gradients are
  * off. Otherwise like tn_graph_run. Any number of threads may run a plan at the same time. [scoped]
@@ -380,11 +383,11 @@ TN_API void tn_plan_drop(tn_plan *plan);
  * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
  * through; the mode of the module is the same afterwards). The graph is traced once if it is the
  * same in both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to a
- * file with the extension .script, and tn_module_from_file reads it. Names of a script can neither
- * be added nor removed. For a script, returns the script. Fails as tn_module_trace does, and for
- * modules with parametrized or computed tensors or backward hooks. If some parts are in training
- * mode and some in evaluation mode, there is a graph for these modes, too. [owned]
- * [null-ok: options] [null-through] */
+ * file with the extension .script, and tn_module_from_file reads it. No name can be added to a
+ * script or removed from it. If `module` is a script, it is returned with a new reference. Fails as
+ * tn_module_trace does, and for modules with parametrized or computed tensors or backward hooks. If
+ * some parts are in training mode and some in evaluation mode, there is a graph for these modes,
+ * too. [owned] [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]
@@ -402,7 +405,7 @@ TN_API const tn_graph *tn_script_graph(const tn_module *script, bool training);
  * file, its value a text (TN_VALUE_STRING) or bytes (TN_VALUE_BYTES). They are saved and loaded
  * with the script; copies share them. [borrowed] [null-through] */
 TN_API tn_state *tn_script_files(const tn_module *script);
-/* Returns the type of the module of which a script, or a child of a script, was made. [borrowed]
+/* Returns the type of the module from which a script, or a child of a script, was made. [borrowed]
  * [null-through] */
 TN_API const char *tn_script_original(const tn_module *part);
 
@@ -414,19 +417,20 @@ typedef tn_status (*tn_block_fn)(void *user, tn_tensor *const *in, int64_t n_in,
                                  int64_t n_out);
 /* Calls `then_fn` if the predicate, one element of bool, is true, and `else_fn` if not. Gradients
  * are those of the function that ran. In a trace both functions are recorded, as the blocks of one
- * node: a function may use other tensors, such as parameters, which become inputs of the node, but
- * it may write only into tensors that it has made, and both must give results of the same dtypes
- * and shapes. A result that shares memory with an input, or with another result, is copied; another
- * tensor that the function has not made, such as a parameter, the function must copy. On failure
- * all elements of `out` are NULL. [scoped] [array: in n_in, out n_out] [null-ok: user]
- * [null-through] */
+ * node. They may use other tensors, such as parameters, which become inputs of the node. They may
+ * write only into tensors that they have created, and both must return results of the same dtypes
+ * and shapes. A result that shares memory with an input, or with another result, is copied. A
+ * function must not return a tensor that it has neither created nor received in `in`, such as a
+ * parameter: it returns a copy. On failure all elements of `out` are NULL. [scoped]
+ * [array: in n_in, out n_out] [null-ok: user] [null-through] */
 TN_API tn_status tn_cond(tn_tensor *predicate, tn_block_fn then_fn, tn_block_fn else_fn,
                          tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
                          void *user);
-/* Starts with the values `in` and, as long as `test_fn` gives true (one element of bool), replaces
- * them by what `body_fn` gives for them, at most `most` times (-1: no limit). The values keep their
- * number, dtypes and shapes; the last ones are the results. In a trace, and for results, as
- * tn_cond. [scoped] [array: in count, out count] [null-ok: user] [null-through] */
+/* Starts with the values `in` and, as long as `test_fn` returns true (one element of bool),
+ * replaces them by the results of `body_fn` for them, at most `most` times (-1: no limit). The
+ * values keep their number, dtypes and shapes; the last ones are stored in `out`. The rules of
+ * tn_cond for traces and for results apply. [scoped] [array: in count, out count] [null-ok: user]
+ * [null-through] */
 TN_API tn_status tn_loop(tn_block_fn test_fn, tn_block_fn body_fn, int64_t most,
                          tn_tensor *const *in, tn_tensor **out, int64_t count, void *user);
 
@@ -436,10 +440,10 @@ TN_API tn_status tn_loop(tn_block_fn test_fn, tn_block_fn body_fn, int64_t most,
 TN_API tn_node *tn_graph_add_cond(tn_graph *graph, tn_node *before, tn_node *predicate,
                                   const tn_graph *then_graph, const tn_graph *else_graph,
                                   tn_node *const *inputs, int64_t n_inputs);
-/* Adds a node of kind TN_NODE_LOOP. As many of the inputs as the body has results are the values
- * that change; the other ones stay as they are in all steps. Both blocks get all of them; the test
- * has one result. `most` as in tn_loop. [borrowed] [array: inputs n_inputs] [null-ok: before]
- * [null-through] */
+/* Adds a node of kind TN_NODE_LOOP. If the body has n results, the first n inputs are the values
+ * that change; the other inputs are the same in all steps. Both blocks receive all of these values;
+ * the test has one result. `most` as in tn_loop. [borrowed] [array: inputs n_inputs]
+ * [null-ok: before] [null-through] */
 TN_API tn_node *tn_graph_add_loop(tn_graph *graph, tn_node *before, const tn_graph *test_graph,
                                   const tn_graph *body_graph, int64_t most, tn_node *const *inputs,
                                   int64_t n_inputs);
@@ -453,11 +457,12 @@ TN_API int64_t tn_node_most(const tn_node *node);
 
 /* ---- operators of other plugins -------------------------------------------------------------- */
 
-/* Stores in `operators` what a process that lacks plugins needs to read the texts of these graphs:
- * for each operator that they call its revision, an integer under its name; and for each call of an
- * operator of a plugin that does not come with Tenon its decomposition, the text of a graph under
- * the operator with its options and the types of its inputs: "scale[by=2](float32[2, 3])". An
- * operator of which a call has no decomposition made of operators only has none at all.
+/* Stores in `operators` what a process without some plugins needs to read the texts of these
+ * graphs. For each operator that the graphs call, it stores the revision, an integer under the name
+ * of the operator. For each call of an operator of a plugin that does not come with Tenon, it also
+ * stores the decomposition, the text of a graph. Its name is the operator with its options and the
+ * types of its inputs: "scale[by=2](float32[2, 3])". If one call of an operator has no
+ * decomposition that consists of operators only, no decomposition of this operator is stored.
  * [array: graphs count] */
 TN_API tn_status tn_graph_operators(tn_graph *const *graphs, int64_t count, tn_state *operators);
 /* Like tn_graph_parse, with the result of tn_graph_operators: operators are taken in these
@@ -472,10 +477,11 @@ TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 
 /* ---- parts that are computed again ----------------------------------------------------------- */
 
-/* Puts a node into a part whose values backward computes again (tn_checkpoint_call) in place of
- * keeping them; 0: into none. Nodes of one part that follow one another are run as one function
- * where gradients are recorded, if no handler runs them. Copies of the graph have the parts; texts
- * have not. Refused for nodes that write into tensors, which must happen once. [null-through] */
+/* Puts a node into part `part` of the graph; 0: into no part. Backward computes the values of a
+ * part again instead of keeping them (tn_checkpoint_call). While gradients are recorded, successive
+ * nodes of one part run as one function, except in tn_graph_run_with. Copies of the graph keep the
+ * parts, texts do not contain them. Fails for nodes that compute nothing, and for nodes that write
+ * into tensors, because they must run only once. [null-through] */
 TN_API tn_status tn_node_set_part(tn_node *node, int64_t part);
 /* Returns the part of a node; 0: none, or `node` is NULL. */
 TN_API int64_t tn_node_part(const tn_node *node);

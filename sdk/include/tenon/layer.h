@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The descriptor of a layer, a type of module, which a plugin (or a program, with tn_register) can
- * contribute. What <tenon/contrib.h> says about descriptors holds for it.
+ * contribute. The rules for descriptors in <tenon/contrib.h> apply to it.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_LAYER_H
@@ -26,9 +26,10 @@ enum {
     TN_LAYER_THROUGH = 64,
     /* `fuse` is called only while no gradients are recorded (tn_grad_enabled). */
     TN_LAYER_FUSE_NO_GRAD = 128,
-    /* forward writes into none of the tensors that it gets, unless a child does, and into its own
-     * only in training, and only into buffers. A sum of a chain is computed ahead, for `fuse`, only
-     * by modules of such layers. */
+    /* forward writes neither into its input nor into tensors of the module, except into buffers in
+     * training mode; what it calls its children to do does not count. tn_module_call_chain computes
+     * the tensor that a sum (`+name`) adds before its turn, so that `fuse` can add it, only if the
+     * layers of that module and of those below it have this flag. */
     TN_LAYER_READS_INPUT = 256
 };
 
@@ -137,7 +138,7 @@ typedef struct tn_layer_def {
      * asks only if no hook, observer or mode could see the difference: docs/plugins/writing.md has
      * the rules. `pointwise` returns what forward would do now to each element of its input: the
      * name of an operator with its default options ("relu"), "gelu_tanh", or "" if it returns its
-     * input. NULL: something else. It has no effect. */
+     * input; NULL if it does something else. `pointwise` itself must change nothing. */
     const char *(*pointwise)(tn_module *self);
     /* `fuse` computes forward and as many of the `count` followers as it can, from the first on,
      * and sets *done to their number. The bits of the result and of all gradients must be those of
@@ -146,8 +147,8 @@ typedef struct tn_layer_def {
     tn_tensor *(*fuse)(tn_module *self, tn_tensor *input, const tn_follower *followers,
                        int64_t count, int64_t *done);
     /* Describes forward in *out, which is filled with zeros, if forward would now compute a norm
-     * with fixed numbers and do nothing else; if not, returns false. It has no effect, and no error
-     * is set. May be NULL. */
+     * with fixed numbers and do nothing else; if not, returns false. It must change nothing and
+     * record no failure. May be NULL. */
     bool (*channel_norm)(tn_module *self, tn_channel_norm *out);
 } tn_layer_def;
 

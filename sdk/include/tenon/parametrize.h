@@ -75,13 +75,13 @@ TN_API tn_status tn_parametrize_transfer(tn_module *from, tn_module *to, const c
 
 /* ---- evaluating once ------------------------------------------------------------------------- */
 
-/* Between begin and end, this thread computes each parametrized tensor once, when it is first
- * needed, and keeps it; once more where nothing is recorded (tn_grad_begin). Pairs may be nested;
- * the outermost end drops the tensors. They are computed again after this thread assigned,
- * parametrized or removed one, loaded a state, converted a module (<tenon/convert.h>), or replaced
- * an original, or a tensor, child or option of a parametrization. Not seen are: what other threads
- * do, a change of the mode, tn_tensor_swap, and whatever writes to an original in place, such as an
- * optimizer or tn_init. */
+/* Between begin and end, this thread computes each parametrized tensor when it is first needed, and
+ * keeps it: once while operators are recorded and once while they are not (tn_grad_begin). Pairs
+ * may be nested; the outermost end drops the tensors. They are computed again after this thread
+ * assigned, parametrized or removed one, loaded a state, converted a module (<tenon/convert.h>), or
+ * replaced an original, or a tensor, child or option of a parametrization. These changes have no
+ * effect before the outermost end: what other threads do, a change of the mode, tn_tensor_swap, and
+ * writes to an original in place, such as those of an optimizer or tn_init. */
 TN_API tn_status tn_parametrize_cache_begin(void);
 TN_API void tn_parametrize_cache_end(void);
 

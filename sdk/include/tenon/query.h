@@ -20,9 +20,10 @@ typedef struct tn_build_facts {
     const char *reserved[4];
 } tn_build_facts;
 
-/* An interface of the host that the plugin was compiled against: the revisions that the plugin
- * accepts and the size of the function table. For a draft (revision 0) the size must match exactly.
- * The layout of the struct never changes. */
+/* An interface of the host, or of another plugin (tn_interface_find), that the code was compiled
+ * against: its id, the revisions from `min` to `max` that the code accepts, and the size of the
+ * function table. For a draft (revision 0) the size must match exactly. The layout of the struct
+ * never changes. */
 typedef struct tn_interface_need {
     const char *id;
     uint32_t min;

@@ -133,7 +133,7 @@ TN_API const void *tn_interface_find(const struct tn_plugin *self,
                                      const struct tn_interface_need *need, uint32_t *revision);
 
 /* Switches an observer on or off. An observer that is off costs nothing and is not called, except
- * that calls which it saw begin also end. Records TN_ERR_KEY for an unknown name. */
+ * for the end of calls whose begin it has received. Records TN_ERR_KEY for an unknown name. */
 TN_API tn_status tn_observer_set_on(const char *name, bool on);
 /* A range of the program, which profilers show under its name. Ranges of a thread may be nested:
  * tn_range_end ends the innermost one. Without an observer both return at once. An end without a

@@ -61,9 +61,9 @@ TN_API int64_t tn_state_meta_count(const tn_state *state);
 /* Returns the key of text `index`. [borrowed] */
 TN_API const char *tn_state_meta_key(const tn_state *state, int64_t index);
 
-/* Versions: the version of the layer of each module that the state was made from, by the path of
- * the module ("" for the root). tn_state_version returns -1 if the version is unknown;
- * tn_state_set_version with -1 removes it; tn_state_version_count returns the number of
+/* Versions: for each module whose entries the state has, the version of its layer (tn_layer_def),
+ * stored under the path of the module ("" for the root). tn_state_version returns -1 if the version
+ * is unknown; tn_state_set_version with -1 removes it; tn_state_version_count returns the number of
  * versions. */
 TN_API int64_t tn_state_version(const tn_state *state, const char *path);
 TN_API tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version);
@@ -73,8 +73,8 @@ TN_API const char *tn_state_version_path(const tn_state *state, int64_t index);
 
 /* ---- the state of a module ------------------------------------------------------------------- */
 
-/* With this flag a state contains the module's own tensors. Without it, a state contains views of
- * them that are outside of the graph. */
+/* With this flag a state contains the module's own tensors. Without it, a state contains detached
+ * views of them (tn_tensor_detach). */
 enum { TN_STATE_KEEP_VARS = 1 };
 
 /* Returns the state of a module: the parameters, persistent buffers and extra state of the module
@@ -296,7 +296,7 @@ TN_API tn_tensor *tn_state_get(const tn_state *state, const char *name);
 
 /* Returns a new state with the entries, versions and texts whose names begin with `prefix`, without
  * the prefix: with "model." the part that tn_module_state_into added under this prefix. The tensors
- * are the same. Fails with TN_ERR_KEY if there is none. [owned] */
+ * are the same. Fails with TN_ERR_KEY if no entry has this prefix. [owned] */
 TN_API tn_state *tn_state_part(const tn_state *state, const char *prefix);
 
 /* Returns a new, empty list of names. [owned] */

@@ -6,7 +6,7 @@
  *
  * A tensor is a view of a storage: dtype, shape, strides (in elements) and offset. The innermost
  * scope of the thread owns the tensors that operators and module calls return. tn_tensor_keep adds
- * a reference that the caller owns and must give back with tn_tensor_drop. Functions with the tag
+ * a reference that the caller owns and must drop with tn_tensor_drop. Functions with the tag
  * [null-through] fail without recording a new error if a tensor argument is NULL, so a nested
  * expression needs only one check at its end.
  *
@@ -297,7 +297,8 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Stands for an absent optional tensor. NULL, in contrast, always means an earlier error. */
+/* Takes the place of an absent optional tensor. NULL, in contrast, always means an earlier
+ * error. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
 
 /* Adds a reference for the caller and returns the tensor. [owned] [null-through] */

@@ -123,7 +123,7 @@ TN_API tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *tex
 TN_API void *tn_optimizer_user(const tn_optimizer *optimizer);
 TN_API void *tn_scheduler_user(const tn_scheduler *scheduler);
 
-/* A function that gives the factor of a scheduler such as LambdaLR, for a group and a step. NaN
+/* A function that returns the factor of a scheduler such as LambdaLR, for a group and a step. NaN
  * makes the step fail. [callback] */
 typedef double (*tn_schedule_function)(void *user, int64_t group, int64_t step);
 /* Like tn_scheduler_parse, for a spec with schedulers that call a function, such as "LambdaLR()" or
@@ -191,12 +191,13 @@ TN_API tn_state *tn_optimizer_save_state(tn_optimizer *optimizer);
  * already added stay. [null-through] */
 TN_API tn_status tn_optimizer_save_state_into(tn_optimizer *optimizer, tn_state *state,
                                               const char *prefix);
-/* Loads such a state, or one that PyTorch saved. Groups and parameters are matched by their order;
- * the numbers of groups and of parameters in each group must be equal. The options of the state
- * replace those of the optimizer. The state tensors are copied, on the device of the parameter;
- * floating ones get the dtype of a floating parameter. If the function fails, the optimizer is
- * unchanged. Load the state after schedulers were created, because a new scheduler sets the
- * learning rates. To load a part of a larger state: tn_state_part. [null-through] */
+/* Loads a state that tn_optimizer_save_state returned or that PyTorch saved. Groups and parameters
+ * are matched by their order; the numbers of groups and of parameters in each group must be equal.
+ * The options of the state replace those of the optimizer. The state tensors are copied, on the
+ * device of the parameter; floating ones get the dtype of a floating parameter. If the function
+ * fails, the optimizer is unchanged. Load the state after schedulers were created, because a new
+ * scheduler sets the learning rates. To load a part of a larger state: tn_state_part.
+ * [null-through] */
 TN_API tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state);
 
 /* ---- hooks of optimizers --------------------------------------------------------------------- */
@@ -213,8 +214,8 @@ typedef tn_status (*tn_optimizer_state_hook)(void *user, tn_optimizer *optimizer
  * and tn_global_hook_step_pre register one for all optimizers. Before a step the hooks of all
  * optimizers run first, after a step they run last. Hooks of one kind run in the order of their
  * registration; `flags` is 0 or TN_HOOK_PREPEND. If a hook returns a status other than TN_OK, the
- * call fails: after a hook before a step the step is not taken, after other hooks what the call did
- * stays done. `release` (may be NULL) frees `user` when the hook is removed or its optimizer is
+ * call fails. If it is a hook before a step, the step is not taken; a hook after a step or a load
+ * undoes nothing. `release` (may be NULL) frees `user` when the hook is removed or its optimizer is
  * freed. Returns 0 and records a failure if the hook cannot be registered.
  * [null-ok: user, release] */
 TN_API tn_hook_handle tn_optimizer_hook_step_pre(tn_optimizer *optimizer, tn_optimizer_hook hook,
@@ -265,7 +266,8 @@ typedef struct tn_average_options {
     tn_status (*many)(void *user, tn_tensor *const *averages, tn_tensor *const *values, int64_t n,
                       int64_t count);
     void *user;
-    void (*release)(void *user); /* frees `user` after the model and its copies; may be NULL */
+    /* Frees `user` when the model and its copies have been freed; may be NULL. */
+    void (*release)(void *user);
 } tn_average_options;
 #define TN_AVERAGE_OPTIONS                                                                         \
     {                                                                                              \
@@ -279,10 +281,10 @@ typedef struct tn_average_options {
  * options: an equal average of the parameters. If the function fails, `user` of the options still
  * belongs to the caller. [owned] [null-ok: options] [null-through] */
 TN_API tn_module *tn_average_new(tn_module *module, const tn_average_options *options);
-/* Updates the averages with the parameters of `module`, which has as many as the averaged module,
- * with the same shapes; dtypes and devices may differ. The first update copies. Without
- * use_buffers, the buffers are copied in every update. If the function fails, some averages may
- * have changed; the update does not count. [null-through] */
+/* Updates the averages with the parameters of `module`, which must have as many parameters as the
+ * averaged module, with the same shapes; dtypes and devices may differ. The first update copies
+ * them. Without use_buffers, the buffers are copied in every update. If the function fails, some
+ * averages may have changed; the update does not count. [null-through] */
 TN_API tn_status tn_average_update(tn_module *average, tn_module *module);
 /* Returns the number of updates; -1 on error. */
 TN_API int64_t tn_average_count(tn_module *average);
@@ -299,19 +301,21 @@ TN_API tn_status tn_module_update_statistics(tn_module *module, tn_tensor *(*nex
 
 /* ---- whole steps ----------------------------------------------------------------------------- */
 
-/* A step of training as one plan: forward, loss, backward and the update of the parameters run with
- * one memory for all values between, without history and without .grad. The losses and parameters
- * have the bits of eager steps: tn_optimizer_zero_grad, the calls, tn_backward, tn_optimizer_step.
- * Only one thread at a time may run a step, and no other may use the optimizer meanwhile. */
+/* A step of training as one plan: forward, loss, backward and the update of the parameters share
+ * one block of memory for all intermediate values, record nothing and do not use .grad. The losses
+ * and parameters are the same, to the bit, as after tn_optimizer_zero_grad, the calls of the
+ * modules, tn_backward and tn_optimizer_step. Only one thread at a time may run a step, and no
+ * other thread may use the optimizer meanwhile. */
 typedef struct tn_step tn_step;
 
 typedef struct tn_step_options {
     uint32_t size;     /* sizeof(tn_step_options) */
     uint32_t bindings; /* most plans that are kept, for other inputs; 0: 8 */
-    /* Called when a plan is made, between backward and the update: .grad of the parameters are
-     * tensors without values then, and what changes them is recorded, as tn_clip_grad_norm without
-     * `norm`. All parameters of the module have the gradients of this step alone, as after
-     * tn_module_zero_grad. Failing makes the run fail. May be NULL. */
+    /* Called once when a plan is made, to change the gradients between backward and the update, for
+     * example with tn_clip_grad_norm. The operators that it calls become steps of the plan. The
+     * gradients are those of this step alone, as after tn_module_zero_grad; tn_tensor_grad returns
+     * tensors that have no values yet, so the function must not read any (tn_clip_grad_norm with
+     * NULL for `norm`). If it fails, the run fails. May be NULL. */
     tn_status (*gradients)(void *user);
     void *user; /* must live as long as the step */
 } tn_step_options;
@@ -327,12 +331,12 @@ typedef struct tn_step_options {
 TN_API tn_step *tn_step_new(tn_module *module, tn_module *loss, tn_optimizer *optimizer,
                             const tn_step_options *options);
 /* Takes a step. `in` has the inputs of the module, TN_NONE for None, and with a loss the target
- * after them. Stores the loss, which has no history, and then the first results of the module in
- * `out`. The first run for inputs of other dtypes, shapes, strides or devices makes a plan, and so
- * does a run after a change of the module, its modes or the parameters of the optimizer; learning
- * rates and other options of the optimizer may change at any time. Fails, with the reason, if there
- * can be no plan (docs/guides/graphs.md); a run that fails may have changed parameters and buffers.
- * [scoped] [array: in n_in, out n_out] */
+ * after them. Stores the loss, which is not recorded for gradients, and then the first results of
+ * the module in `out`. The first run for inputs of other dtypes, shapes, strides or devices makes a
+ * plan, and so does a run after a change of the module, its modes or the parameters of the
+ * optimizer; learning rates and other options of the optimizer may change at any time. Fails, with
+ * the reason, if no plan can be made (docs/guides/graphs.md lists the cases); a run that fails may
+ * have changed parameters and buffers. [scoped] [array: in n_in, out n_out] */
 TN_API tn_status tn_step_run(tn_step *step, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
                              int64_t n_out);
 /* Like tn_plan_describe and tn_plan_print, for the plan that was used last. Fail before the first

@@ -48,7 +48,8 @@ static inline tn_ints tn_no_ints(void)
     tn_ints row = { NULL, 0 };
     return row;
 }
-/* The shape of a tensor without dimensions. As the value of an option: "not given". */
+/* The shape of a tensor without dimensions: an empty list. An option that is None has the value
+ * tn_none_ints() instead. */
 #define TN_SCALAR_SHAPE tn_no_ints()
 
 /* A list of integers that is not given: the value None of an option. */
@@ -348,7 +349,9 @@ enum {
      * is VALUE, and the member has type tn_values. */
     TN_OPTION_MANY = 4,
     /* The value None is accepted. It is stored as NaN in a FLOAT, INT64_MIN in an INT, NULL in a
-     * STRING, count -1 in INTS and FLOATS, kind NONE in a SCALAR. */
+     * STRING, count -1 in INTS and FLOATS, TN_DTYPE_AUTO in a DTYPE, kind NONE in a SCALAR. In
+     * FLOATS an element may be None, too, and is stored as NaN. Not for BOOL; a VALUE accepts None
+     * without this flag. */
     TN_OPTION_OPTIONAL = 8,
     TN_OPTION_REPR_KEYWORD = 16, /* repr prints NAME=VALUE instead of only the value */
     /* For INTS: the member has type tn_ints_given, which also says whether the value was written as
@@ -364,7 +367,7 @@ typedef struct tn_ints_given {
 /* One row of an option table. A table ends with TN_OPTION_END. The layout never changes. */
 typedef struct tn_option {
     const char *name;
-    const char *def; /* the default as text, in the spec grammar; NULL if the option is required */
+    const char *def; /* the default as text, in the spec grammar; NULL: required, or None */
     const char *help;
     uint32_t kind; /* tn_option_kind */
     uint32_t flags;
