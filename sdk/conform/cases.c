@@ -37,7 +37,7 @@ static bool wrong(reader *r, const char *format, const char *what)
     if (r->line > 0)
         snprintf(r->words, r->size, "%s:%lld: %s", r->file, (long long)r->line, own);
     else
-        snprintf(r->words, r->size, "%s: %s; --cases names a file or folder", r->file, own);
+        snprintf(r->words, r->size, "%s: %s; name a file or folder with --cases", r->file, own);
     return false;
 }
 

@@ -129,9 +129,9 @@ static bool no_device(conform *c, const char *type)
     return false;
 }
 
-/* Chooses the device on which operators are called: the first of the plugin's own type, else that
- * of
- * --device, else cpu. Returns false after reporting a failure or a skipped test. */
+/* Chooses the device on which operators are called: the first of the plugin's own type, else the
+ * first that --device names, else cpu. Returns false after reporting a failure or a skipped
+ * test. */
 static bool find_device(conform *c, conform_plugin *plugin)
 {
     char name[64] = "cpu";
@@ -180,8 +180,8 @@ static bool all_on_host(const conform_plugin *plugin)
     return host;
 }
 
-/* The kinds of contributions that have one test for each contribution, with the folder in its
- * name. */
+/* The kinds of contributions that have one test for each contribution. The name of the test begins
+ * with `folder`. */
 static const struct named_kind {
     uint32_t kind;
     int level;
@@ -291,14 +291,15 @@ static void perform(conform *c, conform_plugin *plugin)
         conform_gradient(c);
 }
 
-/* Returns true if a test makes allocations of memory fail (failing_memory.c). */
+/* Returns true if a test needs the allocator of failing_memory.c, because it makes allocations fail
+ * or counts them. */
 static bool needs_scarce_memory(const char *test)
 {
     return strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
            strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0;
 }
 
-/* Runs one of the tests of the process. `loaded`: whether the plugin is there. */
+/* Runs one of the tests of the process. `loaded`: whether the plugin was loaded. */
 static void run_one(conform *c, conform_plugin *plugin, const char *test, bool loaded)
 {
     double began = conform_now();

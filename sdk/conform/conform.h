@@ -38,7 +38,7 @@ typedef struct conform_plugin {
     const conform_options *options;
     const char *id;
     bool backend, ops; /* the plugin provides a device type; it provides operators */
-    bool reference;    /* the reference device is there */
+    bool reference;    /* the reference device is registered */
     /* The device on which operators are called: the plugin's own, or that of --device. */
     const tn_device *device;
 } conform_plugin;
@@ -115,9 +115,10 @@ void conform_check_specs(conform *c, const char *word, const tn_option *options,
 typedef struct conform_other_value {
     char from[32], to[32];
 } conform_other_value;
-/* Writes to `out` the spec with another value of option `which` (of a list of floats: another
- * element `element`; of an integer or a text: the default). Returns false if the spec does not
- * contain the option, or contains its default, or if no other value is known. */
+/* Writes to `out` the spec with another value of option `which`: in a list of floats, only element
+ * `element` is changed; an integer or a text becomes the default, an integer without default its
+ * successor. Returns false if the spec does not contain the option, or contains its default, or if
+ * no other value is known. */
 bool conform_other_spec(const char *spec, const tn_option *options, int which, int element,
                         conform_other_value *value, char *out, size_t size);
 /* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines

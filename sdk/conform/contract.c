@@ -79,8 +79,8 @@ static void has_kernels_that_run(conform *c)
         if (conform_runs(c->plugin, tn_op_name_at(i)))
             return;
     conform_fail(c,
-                 "kernels: none of %lld runs an operator on %s; --device names the device that "
-                 "they are for",
+                 "kernels: none of %lld runs an operator on %s; name the device that they are for "
+                 "with --device",
                  (long long)kernels, tn_device_name(c->plugin->device));
 }
 
@@ -162,8 +162,9 @@ static void keeps_the_surroundings(conform *c)
 
     remember_surroundings(&now);
     if (strcmp(now.locale, surroundings.locale) != 0)
-        conform_fail(c, "locale: changed, got %.60s; expected %.60s (setlocale is the program's)",
-                     now.locale, surroundings.locale);
+        conform_fail(
+            c, "locale: changed, got %.60s; expected %.60s (only the program may call setlocale)",
+            now.locale, surroundings.locale);
     if (strcmp(now.folder, surroundings.folder) != 0)
         conform_fail(c, "working directory: changed, got %.300s; expected %.300s", now.folder,
                      surroundings.folder);
@@ -182,7 +183,7 @@ static void leaves_the_process_alone(conform *c)
     struct sigaction action;
 
     if (tn_plugin_activate(c->plugin->id) !=
-        TN_OK) { /* with TENON_CHECK=1, also if it changed the thread */
+        TN_OK) { /* with TENON_CHECK=1, activation also fails if it changed the thread */
         if (strstr(tn_error_text(), "checked boundary") != NULL)
             conform_fail(c, "%s", tn_error_text());
         tn_error_clear();
@@ -203,7 +204,8 @@ static void leaves_the_process_alone(conform *c)
 #endif
 }
 
-/* Checks that the ELF file of the plugin exports no symbol except tn_plugin_query. */
+/* Checks that the ELF file of the plugin exports no symbol except tn_plugin_query. Names that the
+ * compiler and the linker may add (_init, _fini, __*) are accepted. */
 static void exports_one_name(conform *c)
 {
     int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -262,8 +264,9 @@ static void exports_one_name(conform *c)
 
 /* ---- host memory that runs out ---- */
 
-/* Lets host memory fail from allocation 0, 1, 2, ... of a sum on, until no allocation is left to
- * fail: each call must return an error or the correct result. */
+/* Computes sums while host memory fails: in run `at`, allocation `at` and all later ones fail. Ends
+ * with the first run that needs no more than `at` allocations. Each run must return an error or the
+ * correct result. */
 static void bears_scarce_memory(conform *c)
 {
     enum { COUNT = 300, MOST = 400 };

@@ -15,7 +15,7 @@ enum { SAMPLES = 64, THREADS = 4, EPOCHS = 8 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* What a check of one spec has: samples of the dataset, as they were read first. */
+/* The dataset of a spec, and samples of it as they were first read. */
 typedef struct reading {
     conform *c;
     const char *spec;
@@ -155,7 +155,7 @@ static bool read_in_threads(const reading *r)
     return well;
 }
 
-/* Everything that holds for a dataset, whether it has transforms or not. */
+/* Checks what every dataset must fulfil, with or without transforms. */
 static bool check_samples(reading *r)
 {
     bool well = read_first(r);
@@ -240,7 +240,8 @@ void conform_check_specs(conform *c, const char *word, const tn_option *options,
 
 /* ---- datasets -------------------------------------------------------------------------------- */
 
-/* Opens the dataset once more while it is open, and closes either of the two first. */
+/* Opens the dataset a second time while it is open, compares the samples, then closes the first one
+ * and compares again. */
 static bool check_two(reading *r)
 {
     tn_dataset *other = tn_dataset_parse(r->spec);
@@ -359,7 +360,7 @@ static bool given_same(const reading *r)
                          given_form->name);
 }
 
-/* The random numbers of a sample follow from the epoch, whichever was read before. */
+/* Checks that the sample of an epoch does not depend on the epochs that were read before it. */
 static bool epochs_same(const reading *r)
 {
     tn_pack *epoch[EPOCHS] = { NULL };
@@ -463,7 +464,7 @@ static tn_loader *loader_for(const reading *r, int workers)
                          workers, r->spec);
 }
 
-/* Reads two epochs from both loaders, which must give the same. */
+/* Reads two epochs from both loaders, which must return the same batches. */
 static bool go_on_equally(const reading *r, tn_loader *a, tn_loader *b, const char *when)
 {
     bool well = a != NULL && b != NULL;
@@ -520,7 +521,7 @@ static bool check_batch_form(reading *r, const struct form *form, int *taken)
         given[i] = given_make(form, i);
     r->dataset = tn_dataset_parse(given_def.name);
     if (is_accepted(r)) {
-        tn_error_clear(); /* that of a form that was refused before */
+        tn_error_clear(); /* the error of a form that was refused before */
         ++*taken;
         well = check_batches(r);
     }

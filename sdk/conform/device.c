@@ -119,7 +119,7 @@ static void keeps_the_order_of_work(conform *c)
         tn_event_drop(event);
     }
     if (!chain)
-        conform_skip(c, "events work; the device cannot add yet: %s", words);
+        conform_skip(c, "events work; the device has no kernel for add: %s", words);
     tn_error_clear();
     tn_scope_end(scope);
 }
@@ -169,7 +169,7 @@ static void serves_several_threads(conform *c)
     for (int i = 0; i < started; i++) {
         pthread_join(thread[i], NULL);
         if (workers[i].lacks)
-            conform_skip(c, "the device cannot add yet: %s", workers[i].words);
+            conform_skip(c, "the device has no kernel for add: %s", workers[i].words);
         else if (workers[i].words[0] != '\0')
             conform_fail(c, "%s", workers[i].words);
         c->checks++;
@@ -198,15 +198,16 @@ static void survives_wrong_indices(conform *c)
                 conform_fail(c, "gather: index %lld of 6 elements: accepted; expected a failure",
                              (long long)wrong[i]);
             else if (tn_error_text()[0] == '\0' || conform_device_is_blamed())
-                conform_fail(c, "gather: index %lld: does not fail as it should: %s",
+                conform_fail(c, "gather: index %lld of 6 elements: wrong failure: %s",
                              (long long)wrong[i], tn_error_last()->message);
             tn_error_clear();
             if (c->verdict == CONFORM_PASS) {
                 y = tn_add(x, x);
                 if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
-                    conform_skip(c, "the device cannot add yet: %s", tn_error_text());
+                    conform_skip(c, "the device has no kernel for add: %s", tn_error_text());
                 else if (y == NULL || !conform_device_doubled(y, 6))
-                    conform_fail(c, "after a wrong index: no longer works: %s", tn_error_text());
+                    conform_fail(c, "after a wrong index: the device no longer works: %s",
+                                 tn_error_text());
             }
         }
         tn_error_clear();
@@ -377,7 +378,7 @@ static void counts_kernels(conform *c, uint64_t flag, const char *use)
     if (all == 0)
         conform_skip(c, "no loaded plugin provides such operators");
     else if (there < all)
-        conform_skip(c, "%lld of %lld kernels are there; %s; missing: %s", (long long)there,
+        conform_skip(c, "the device has %lld of %lld kernels; %s; missing: %s", (long long)there,
                      (long long)all, use, missing);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of memory of other kinds than the device's ordinary one: pinned, managed and shared. */
+ * Checks the kinds of memory besides ordinary memory of the device: pinned, managed and shared. */
 #include "device.h"
 
 #include <string.h>
@@ -119,7 +119,7 @@ static void opens_only_what_is_there(conform *c, const tn_shared *shared)
     wrong = *shared;
     wrong.bytes = UINT64_C(1) << 40;
     if (c->verdict == CONFORM_PASS && opened(c, &wrong) != NULL)
-        conform_fail(c, "memory_open: memory->bytes of more bytes than there are: accepted; "
+        conform_fail(c, "memory_open: memory->bytes above the size of the memory: accepted; "
                         "expected TN_ERR_VALUE");
 }
 

@@ -346,7 +346,8 @@ void conform_compiler(conform *c)
     bool well = true;
 
     if (strcmp(def->device, tn_device_type(c->plugin->device)) != 0) {
-        conform_skip(c, "the compiler is for %s (name it with --device)", def->device);
+        conform_skip(c, "the compiler is for %s; name a device of this type with --device",
+                     def->device);
         return;
     }
     for (int i = 0; i < GRAPHS && well; i++)

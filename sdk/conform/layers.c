@@ -72,7 +72,7 @@ static bool same_state(const conform_subject *s, tn_module *module, tn_module *o
     bool lazy = tn_module_is_lazy(module, NULL), well = expected != NULL;
 
     if (well && lazy && tn_module_load_state(module, expected, false) != TN_OK)
-        well = conform_layer_say(s, "the module of its %s does not take its state: %s", what,
+        well = conform_layer_say(s, "the module of its %s does not load its state: %s", what,
                                  tn_error_text());
     got = well ? tn_module_state(module) : NULL;
     if (well && !lazy)
@@ -323,8 +323,8 @@ static bool conversion(const conform_subject *s, tn_module *module)
 
 /* ---- a test ---- */
 
-/* Returns whether the device can run this layer in a dtype: it has all kernels. A call that fails
- * for another reason counts, too. Otherwise leaves the error. */
+/* Returns whether the device has all kernels that this layer needs in a dtype; true also if the
+ * call fails for another reason. If not, the error stays recorded. */
 static bool runs_in(conform_subject *s, tn_dtype dtype)
 {
     uint64_t scope = tn_scope_begin();
@@ -354,8 +354,8 @@ static bool choose_dtype(conform_subject *s)
     return wide;
 }
 
-/* Returns true, and skips the test, if a device that --device names has no kernel for an operator
- * of the layer: that says nothing about the layer. */
+/* Returns true, and skips the test, if a device that --device names lacks a kernel for the layer,
+ * because that is no fault of the layer. */
 static bool lacks_kernels(conform_subject *s)
 {
     bool lacks = !runs_in(s, TN_F64);
@@ -464,12 +464,12 @@ static void without_case(conform *c)
     tn_error_restore(mark);
     tn_module_drop(module);
     if (holds)
-        conform_skip(c, "%s contains other modules and does not take a float tensor of 2 x 3",
+        conform_skip(c, "%s contains other modules and does not accept a float tensor of 2 x 3",
                      plain.spec);
     else if (!takes)
         conform_fail(
             c,
-            "layer: no case, and as %s it does not take a float tensor of 2 x 3 (%s); write a "
+            "layer: no case, and as %s it does not accept a float tensor of 2 x 3 (%s); write a "
             "case, and name the file with --cases",
             plain.spec, tn_error_text());
     tn_error_clear();

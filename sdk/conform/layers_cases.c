@@ -4,6 +4,7 @@
  *   layer SPEC
  *   eval                                the layer is checked only in eval mode
  *   random                              the layer draws random numbers in eval mode, too
+ *   train 0                             the expected results are those of eval mode
  *   in DTYPE SHAPE [g] [: NUMBERS]      "-": no dimensions; without NUMBERS, random numbers
  *   state NAME DTYPE SHAPE : NUMBERS    a parameter or buffer for computing the results
  *   out DTYPE SHAPE : NUMBERS           an expected result
@@ -131,7 +132,7 @@ static bool read_tensor(const reader *r, char *text, conform_tensor *t)
     t->grad = flag[0] == 'g';
     if (tn_dtype_parse(dtype, &t->dtype) != TN_OK || (TN_MASK_COMPLEX & TN_BIT(t->dtype)) != 0) {
         tn_error_clear();
-        return wrong(r, "unknown or complex dtype; layers take other dtypes");
+        return wrong(r, "unknown or complex dtype; expected a bool, integer or float dtype");
     }
     if (!read_shape(shape, t))
         return wrong(r, "malformed shape; expected 2,3, or - for no dimension");
@@ -151,14 +152,14 @@ static bool read_tensor(const reader *r, char *text, conform_tensor *t)
 static bool read_input(reader *r, char *text)
 {
     if (r->one.n_in == CONFORM_LAYER_INPUTS)
-        return wrong(r, "too many inputs of a layer; expected fewer");
+        return wrong(r, "too many inputs of a layer; expected at most 8");
     return read_tensor(r, text, &r->one.in[r->one.n_in]) && ++r->one.n_in > 0;
 }
 
 static bool read_result(reader *r, char *text)
 {
     if (r->one.n_out == CONFORM_LAYER_RESULTS)
-        return wrong(r, "too many results of a layer; expected fewer");
+        return wrong(r, "too many results of a layer; expected at most 16");
     if (strchr(text, ':') == NULL)
         return wrong(r, "no numbers; expected out DTYPE SHAPE : NUMBERS");
     return read_tensor(r, text, &r->one.out[r->one.n_out]) && ++r->one.n_out > 0;
@@ -191,7 +192,7 @@ static bool read_line(reader *r, char *line)
         r->ours = line[0] == 'l' && strncmp(line + 6, r->type, length) == 0 &&
                   (line[6 + length] == '(' || line[6 + length] == '\0');
         if (r->ours && strlen(line + 6) >= sizeof r->one.spec)
-            return wrong(r, "the spec is too long; expected a shorter one");
+            return wrong(r, "the spec is too long; expected at most 511 bytes");
         if (r->ours)
             strcpy(r->one.spec, line + 6);
         return true;

@@ -82,16 +82,20 @@ bool conform_layer_hooked(const conform_subject *s, tn_module *module, tn_tensor
         !conform_layer_all_near(s, &hooked, plain, 0, when))
         return false;
     if (counts->pre != 1 || counts->after != 1)
-        return conform_layer_say(s,
-                                 "%s: in one call the pre-hook ran %d times, the forward hook %d",
-                                 when, counts->pre, counts->after);
+        return conform_layer_say(
+            s,
+            "%s: in one call the pre-hook ran %d times, the forward hook %d times; "
+            "expected once each",
+            when, counts->pre, counts->after);
     for (int64_t i = 0; i < hooked.count; i++)
         wanted = wanted || tn_tensor_requires_grad(hooked.at[i]);
     if (backward_of(&hooked) != TN_OK)
         return conform_layer_say(s, "%s: backward: %s", when, tn_error_text());
     if (wanted && counts->back != 1)
-        return conform_layer_say(s, "%s: in one backward the backward hook ran %d times", when,
-                                 counts->back);
+        return conform_layer_say(s,
+                                 "%s: in one backward the backward hook ran %d times; "
+                                 "expected once",
+                                 when, counts->back);
     return true;
 }
 

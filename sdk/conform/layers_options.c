@@ -2,7 +2,7 @@
  *
  * Checks options of layers, for tenon check. If a case sets an option to a value other than its
  * default, another value must change the behaviour in at least one case. Only bools and floats are
- * tried, because another value of them always exists. */
+ * tried, because they always have another value. */
 #include "layers.h"
 
 #include <stdlib.h>

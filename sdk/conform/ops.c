@@ -426,7 +426,9 @@ static void work(conform *c, bool gradients)
     if (cases < 0)
         conform_fail(c, "cases: %s", words);
     else if (cases == 0)
-        conform_fail(c, "operator: no case; --cases FILE adds some (docs/plugins/check.md)");
+        conform_fail(
+            c,
+            "operator: no case; write one (docs/plugins/check.md) and name its file with --cases");
     else if (c->verdict == CONFORM_PASS && s->unjudged > 0 && elements == 0)
         conform_skip(c, "the reference device cannot run the operator");
     else if (c->verdict == CONFORM_PASS && (c->checks == 0 || (elements == 0 && missed > 0)))

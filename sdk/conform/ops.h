@@ -116,8 +116,10 @@ bool conform_own_defaults(conform *c, const tn_op_def *def);
 bool conform_is_own(const conform *c, const char *op);
 /* Returns true if a call of the case on the reference draws from the random generator. */
 bool conform_draws(const conform_case *one, tn_dtype dtype);
-/* Check the flags of an operator of the plugin (ops_flags.c): with one case; when `changed` says
- * whether a call changed input `i`, which is declared as updated; and after all cases. */
+/* Check the flags of an operator of the plugin (ops_flags.c, ops_autocast.c). conform_flags_case()
+ * and conform_autocast_case() check them with one case. conform_updated() is called after a call
+ * with input `i`, which the operator declares as updated; `changed` says whether the call has
+ * changed it. conform_flags_end() is called after all cases. */
 bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_autocast_case(subject *s, const conform_case *one, tn_dtype from);
 bool conform_updated(subject *s, const where_from *w, const attempt *a, int64_t i, bool changed);

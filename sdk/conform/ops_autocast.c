@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks by calls that the flags TN_OP_AUTOCAST_LOW and TN_OP_AUTOCAST_HOST_LOW of an operator are
- * right: with inputs that were rounded to the dtype of a region, it must give results wherever it
- * gives some with float32, and these must be close to those of float32. The other flags for
- * autocast only ever cast to float32. The calls run on the reference. */
+ * right: with inputs that were rounded to the dtype of a region, a call that works with float32
+ * must also work, and its results must be close to those with float32. The other flags for autocast
+ * need no check, because they cast to nothing but float32. The calls run on the reference. */
 #include "ops.h"
 
 #include <math.h>
 
 enum { SMALL = 16 }; /* products of up to 200 such numbers are in the range of float16 */
 
-/* Returns the largest absolute value, 0 of none, NaN on failure. */
+/* Returns the largest absolute value, 0 if there are no elements, NaN on failure. */
 static double largest(tn_tensor *x)
 {
     double value = NAN;

@@ -96,12 +96,12 @@ static bool is_recorded(subject *s, where_from *w, tn_prepared *kept, const atte
 
     if (stream == NULL || tn_device_sync(s->device) != TN_OK || tn_stream_begin(stream) != TN_OK) {
         tn_stream_drop(stream);
-        return failed(s, w, "a stream to record on");
+        return failed(s, w, "creating a stream to record on");
     }
     if (tn_stream_capture_begin(stream) == TN_OK) {
         (void)tn_prepared_run(kept, a->in, one->n_in, out, one->def->n_outputs);
         graph = tn_stream_capture_end(stream);
-        well = graph != NULL || failed(s, w, "a call that is recorded");
+        well = graph != NULL || failed(s, w, "recording a call");
     } else {
         well = tn_error_code() == TN_ERR_NOT_IMPLEMENTED || failed(s, w, "capture_begin");
         tn_error_clear();
@@ -127,8 +127,8 @@ static bool same_form(const tn_tensor *x, const tn_tensor *y)
     return same;
 }
 
-/* Runs a prepared call with a copy of an input as output, for each input that the kernel says it
- * may overwrite (`inplace`). */
+/* For each input that the kernel may overwrite (tn_kernel_def.inplace): runs a prepared call whose
+ * output is a copy of this input. */
 static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
 {
     const conform_case *one = w->one;
@@ -147,12 +147,12 @@ static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
         in[i] = into[0] = tn_tensor_empty(tn_tensor_shape(a->in[i]), tn_tensor_dtype(a->in[i]),
                                           s->device);
         if (into[0] == NULL || tn_tensor_copy_async(into[0], a->in[i]) != TN_OK)
-            return failed(s, w, "a copy of an input");
+            return failed(s, w, "copying an input");
         for (int32_t k = 1; k < one->def->n_outputs; k++) {
             into[k] = tn_tensor_empty(tn_tensor_shape(a->out[k]), tn_tensor_dtype(a->out[k]),
                                       s->device);
             if (into[k] == NULL)
-                return failed(s, w, "an output");
+                return failed(s, w, "creating an output");
         }
         kept = tn_op_prepare(one->op, in, one->n_in, one->options, 0);
         if (kept != NULL && (tn_prepared_kernel(kept)->inplace >> i & 1) != 0) {

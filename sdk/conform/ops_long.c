@@ -42,7 +42,8 @@ static void add_product(FILE *to, const char *dtype)
     add_input(to, dtype, "1,1501,2", "3002,2,1", (int64_t)2 * LONG);
 }
 
-/* Each result is odd and beyond 2^53, where all doubles are even numbers. */
+/* Each result is odd. Two of the three results are beyond 2^53, where all doubles are even
+ * numbers. */
 static void add_whole(FILE *to, const char *op)
 {
     fprintf(to,

@@ -107,7 +107,7 @@ static bool start(const conform_rule *r, tn_dtype dtype, const tn_device *device
     return start_in_order(r, dtype, device, false, t);
 }
 
-/* For steps whose gradients are already there, also of a rule that needs a closure. */
+/* A closure for rules that need one, in steps whose gradients are set beforehand. */
 static tn_tensor *no_loss(void *user)
 {
     (void)user;

@@ -118,11 +118,14 @@ static int64_t cases_of_file(conform *c, const char *path)
             one.n_gradient = read_numbers(line + 9, one.gradient);
         } else if (one.spec[0] != '\0' && strncmp(line, "after ", 6) == 0) {
             count = read_numbers(line + 6, after);
-            well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
-                       ? case_after(&r, &one, after, count)
-                       : conform_fail(c, "%s:%lld: %s", path, (long long)number,
-                                      count > 0 ? "`after` comes after `parameter` and `gradient`"
-                                                : "wrong numbers; expected 1 to 16");
+            well =
+                count > 0 && one.n_parameter > 0 && one.n_gradient > 0
+                    ? case_after(&r, &one, after, count)
+                    : conform_fail(
+                          c, "%s:%lld: %s", path, (long long)number,
+                          count > 0
+                              ? "`after` before `parameter` or `gradient`; expected it after both"
+                              : "wrong numbers; expected 1 to 16");
         } else if (strncmp(line, "op ", 3) == 0 || strncmp(line, "case ", 5) == 0 ||
                    strncmp(line, "layer ", 6) == 0) {
             end_case(&one);
@@ -135,7 +138,7 @@ static int64_t cases_of_file(conform *c, const char *path)
     end_case(&one);
     free(line);
     if (file == NULL)
-        conform_fail(c, "%s: %s; --cases names a file or folder", path, reason);
+        conform_fail(c, "%s: %s; name a file or folder with --cases", path, reason);
     else
         fclose(file);
     return well ? found : -1;

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-/* Writes another value as text. In `out` is the default, or nothing if there is none: it is the
- * other value of a text, of which nothing else is known, and of an integer, because others may be
- * out of range. Returns false if no other value is known. */
+/* Writes another value than `value` to `out`, as text. On entry `out` contains the default of the
+ * option, or "" if there is none. A text and an integer become the default, because other values
+ * may not be valid; an integer without default becomes its successor. Returns false if no other
+ * value is known. */
 static bool other_value(const tn_option *option, const char *value, char *out, size_t size)
 {
     bool number = option->kind == TN_OPTION_KIND_FLOAT || option->kind == TN_OPTION_KIND_FLOATS;

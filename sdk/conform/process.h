@@ -27,7 +27,8 @@ typedef struct running {
 
 /* The time in seconds. */
 double conform_now(void);
-/* Starts a process for tests, whose names are separated by commas. */
+/* Starts a process for tests, whose names are separated by commas. With `guarded`, it runs with
+ * TENON_CHECK=1. */
 bool process_start(const conform_options *o, const char *tests, bool guarded, running *r);
 /* Reads from both pipes, waiting at most `milliseconds`. Returns true when both are closed. */
 bool process_listen(running *r, int milliseconds);

@@ -52,8 +52,7 @@ static void add_line(conform_report *report, const char *text, int64_t test)
     report->line[report->n_lines++] = one;
 }
 
-/* Reads what a process has reported of one test, from the line after its `begin` to the next one.
- * Returns whether the process said that it is done. */
+/* Reads one line of a process's report, in the part that belongs to the test of `out`. */
 static void read_outcome(conform_outcome *out, const char *line)
 {
     if (strncmp(line, "fail ", 5) == 0)
@@ -72,8 +71,8 @@ typedef struct process {
     int status;       /* of waitpid */
 } process;
 
-/* Finds out what went wrong in a process beside what its tests found. Returns false, and writes the
- * words, if anything did. */
+/* Returns true if nothing went wrong in a process apart from failures that its tests reported.
+ * Otherwise writes to `words` what went wrong. */
 static bool went_well(const conform_report *report, running *r, const process *p, char *words,
                       size_t size)
 {
@@ -87,9 +86,10 @@ static bool went_well(const conform_report *report, running *r, const process *p
                  : p->done ? " while the library was shut down"
                            : "");
     else if (!p->done)
-        snprintf(words, size,
-                 "the process ended with exit status %d inside the test: a plugin never calls exit",
-                 WEXITSTATUS(p->status));
+        snprintf(
+            words, size,
+            "the process ended with exit status %d inside the test: a plugin must not call exit",
+            WEXITSTATUS(p->status));
     else if (!p->ended || WEXITSTATUS(p->status) != 0)
         snprintf(words, size,
                  "the process ended with exit status %d while the library was shut "
