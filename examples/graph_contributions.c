@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A plugin with minimal contributions for graphs and groups of processes: a pass that changes
- * nothing, a pass that removes unused nodes, a compiler that takes over pairs of nodes, and a
+ * nothing, a pass that removes unused nodes, a compiler that claims pairs of nodes, and a
  * communicator for one process. docs/plugins/graphs.md explains it step by step. */
 #include <tenon/plugin.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trains a graph: the module that runs it has the parameters of the network, and the same bits come
- * out. */
+ * Trains a graph: the module that runs it has the parameters of the network, and its losses are
+ * those of the network, to the bit. */
 #include <stdio.h>
 
 #include <tenon/tenon.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# xor.c and swish.c are the samples of the README, word for word. digits is a program of the same training as the demo, without tenon train. tests/models compares resnet18 with PyTorch.
+# xor.c and swish.c are the samples of the README, word for word. digits is a program that trains on the digits of the demo, without tenon train. tests/models compares resnet18 with PyTorch.
 
 noinst_PROGRAMS += examples/digits examples/graph examples/graph_loop examples/graph_train examples/recipes/printed_model examples/resnet18 examples/xor
 examples_digits_SOURCES = %D%/digits.c %D%/chart.c %D%/chart.h

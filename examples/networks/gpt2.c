@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * GPT-2 (small) of transformers. The file has the table of words once: lm_head shares it. */
+ * GPT-2 (small) of transformers. The file has the embedding of the tokens once, because lm_head
+ * shares it. */
 #include "network.h"
 
 enum { HEADS = 12 };

@@ -5,7 +5,7 @@
  *     NETWORK WEIGHTS DATA LOGITS.safetensors <MODEL.txt
  *
  * MODEL.txt is the text that print(model) writes in Python, WEIGHTS the file of weights that was
- * saved there, and the first tensor of the file DATA is the input. The file of the network holds
+ * saved there, and the first tensor of the file DATA is the input. The file of the network has
  * all that Tenon cannot know from this text: the forwards. */
 #include <stdio.h>
 #include "network.h"

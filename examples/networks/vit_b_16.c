@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ViT-B/16 of torchvision. The layers have the sequence as first dimension, as MultiheadAttention
- * without batch_first takes it. */
+ * without batch_first expects it. */
 #include "network.h"
 
 static tn_tensor *block(tn_module *self, tn_tensor *x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small GPT learns a text character by character, and then writes by itself:
+ * Trains a small GPT on a text, character by character, and then generates text with it:
  *
  *     char_gpt TEXT [STEPS] */
 #include <stdio.h>

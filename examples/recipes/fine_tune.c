@@ -67,7 +67,7 @@ static tn_tensor *images(tn_tensor **target)
     return tn_tensor_from(pixels, TN_F32, TN_SHAPE(BATCH, 3, 32, 32));
 }
 
-/* Prints the tensors that learn, and the loss of every twentieth step. */
+/* Prints the parameters that are trained, and the loss of every twentieth step. */
 static void train(tn_module *net)
 {
     tn_optimizer *optimizer = tn_optimizer_new(net, "Adam(lr=0.2)");

@@ -30,7 +30,7 @@ static tn_status residual(void *user, tn_module *module, const tn_pack *input,
 }
 
 /* def backward_hook(m, grad_inputs, grad_outputs): return [ones_like(g) * 42 for g in grad_inputs].
- * The number comes with the registration. */
+ * The number is the argument `user` of the registration. */
 static tn_status replace_gradient(void *user, tn_module *module, const tn_pack *grad_input,
                                   const tn_pack *grad_output, tn_pack *replacement,
                                   tn_hook_outcome *outcome)
@@ -44,7 +44,7 @@ static tn_status replace_gradient(void *user, tn_module *module, const tn_pack *
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_fill(gradient, *number)));
 }
 
-/* Prints what the module makes of x, and the gradients of x and of the weight. */
+/* Prints the result of the module for x, and the gradients of x and of the weight. */
 static void show(const char *when, tn_module *linear)
 {
     static const float numbers[3] = { 1, 2, 3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A module that the program writes itself: a parameter, a buffer, three children and a forward,
- * which has a setting. It learns, is copied, saved and loaded like any other. */
+ * A module that the program defines itself: a parameter, a buffer, three children and a forward,
+ * which has a setting. It is trained, copied, saved and loaded like any other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tenon/tenon.h>

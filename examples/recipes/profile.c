@@ -51,7 +51,7 @@ static void module_end(void *user, uint64_t token, const tn_module_event *event)
     ((struct profile *)user)->modules--;
 }
 
-/* The token carries the time of the beginning to the end. */
+/* Returns the time as the token, which op_end receives. */
 static uint64_t op_begin(void *user, const tn_op_event *event)
 {
     struct profile *p = user;
@@ -89,7 +89,7 @@ static void op_end(void *user, uint64_t token, const tn_op_event *event)
     int module = p->modules < DEPTH ? p->modules : DEPTH;
     struct row *row;
 
-    if (event->device != NULL) /* a GPU works on after the call */
+    if (event->device != NULL) /* a GPU may still work after the call */
         tn_device_sync(event->device);
     memcpy(&start, &token, sizeof start);
     took = now() - start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several threads call one module, and each looks after its own errors. */
+ * Several threads call one module, and each handles its own errors. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void *run(void *argument)
     for (int i = work->first; i < work->end && !tn_failed(); i++)
         predict(work->net, i, work->width, work->results[i][0]);
     tn_grad_end();
-    tn_error_take(&work->error); /* the record ends with the thread: hand it over */
+    tn_error_take(&work->error); /* the thread's errors end with it: keep the first */
     return NULL;
 }
 

@@ -297,7 +297,7 @@ tn_status strict_push(struct stream *stream, struct item *item)
     pthread_mutex_unlock(&device->lock);
     if (wrong)
         return tn_fail(TN_ERR_DEVICE,
-                       "strict: a stream that records takes kernels and copies within "
+                       "strict: a stream that records accepts only kernels and copies within "
                        "the device; got an event, or a copy from or to the host");
     return lost ? tn_fail(TN_ERR_LOST, "strict: the device is lost") : TN_OK;
 }

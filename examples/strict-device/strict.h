@@ -58,7 +58,7 @@ struct strict_api {
 
 /* ==== inside ================================================================================== */
 
-/* ---- memory.c: regions behind handles ---- */
+/* ---- memory.c: regions behind handles; a region is the memory of one allocation ---- */
 
 tn_status strict_alloc(size_t bytes, uint64_t *handle);
 void strict_free(uint64_t handle);
