@@ -227,8 +227,8 @@ TN_API tn_status tn_parallel_for(int64_t count, int64_t grain,
 TN_API int tn_num_threads(void);
 
 #ifdef TN_PROGRAM
-/* Sets the number of threads that tn_parallel_for uses. Waits for running calls of
- * tn_parallel_for. */
+/* Sets the number of threads that tn_parallel_for uses, at least 1. Waits for running calls of
+ * tn_parallel_for; fails within a part of one. */
 TN_PROGRAM tn_status tn_set_num_threads(int count);
 #endif
 

@@ -23,8 +23,8 @@ typedef uint32_t tn_reduction;
 enum {
     TN_REDUCTION_SUM = 0,
     TN_REDUCTION_PRODUCT = 1,
-    TN_REDUCTION_MIN = 2,
-    TN_REDUCTION_MAX = 3,
+    TN_REDUCTION_MIN = 2,     /* not for complex types */
+    TN_REDUCTION_MAX = 3,     /* not for complex types */
     TN_REDUCTION_AVERAGE = 4, /* floating and complex types only */
     TN_REDUCTION_COUNT
 };
@@ -52,8 +52,8 @@ typedef struct tn_comm_args {
 TN_API tn_comm *tn_comm_new(const char *spec, const tn_comm_args *args);
 /* Leaves the group and frees the communicator. [null-ok: comm] */
 TN_API void tn_comm_drop(tn_comm *comm);
-/* Makes all current and later calls of the group fail, in every thread. Does not wait for them.
- * [null-through] */
+/* Makes all later calls of the group fail, in every thread, and the running ones too if the
+ * communicator can stop them (`abort` of tn_comm_def). Does not wait for them. [null-through] */
 TN_API tn_status tn_comm_abort(tn_comm *comm);
 
 /* tn_comm_rank returns the number of this process in the group (0 to size - 1), tn_comm_size the
@@ -65,11 +65,11 @@ TN_API int32_t tn_comm_size(const tn_comm *comm);
 TN_API const char *tn_comm_name(const tn_comm *comm);
 TN_API const tn_device *tn_comm_device(const tn_comm *comm);
 
-/* In all exchanges below, the tensors must be contiguous and on the device of the group. While
- * gradients are recorded, a tensor that is written must not require a gradient. Only one thread at
- * a time may use a group. The functions return TN_ERR_PEER if another process has failed or ended,
- * TN_ERR_TIMEOUT if another process is late; after either failure the group can no longer be
- * used. */
+/* In all exchanges below, the tensors must be contiguous and on the device of the group. `in` and
+ * `out` must have the same dtype and share no memory. While gradients are recorded, a tensor that
+ * is written must not require a gradient. Only one thread at a time may use a group. The functions
+ * return TN_ERR_PEER if another process has failed or ended, TN_ERR_TIMEOUT if another process is
+ * late; after either failure the group can no longer be used. */
 
 /* Combines the tensors of all processes, element by element, and stores the result in `tensor` of
  * every process. [null-through] */

@@ -181,11 +181,12 @@ enum {
      * (exchange between processes). */
     TN_OP_ORDERED = 2048,
     /* What autocast (tn_autocast_begin) does with the floating inputs of a call: casts them to the
-     * dtype of the region (LOW), to float32 (F32), to float32 if one of them is float32 (WIDEST),
-     * or refuses the call (REFUSED). Float64 is never cast. F32 does nothing if the call sets an
-     * option that is a dtype. The flags with HOST are for devices that compute in the memory of the
-     * host (TN_BACKEND_HOST_MEMORY), the others for all other devices; at most one of each. Without
-     * a flag the inputs stay as they are. Forms that write into an existing tensor are never cast.
+     * dtype of the region (LOW), to float32 (F32), to float32 unless all of them have the dtype of
+     * the region (WIDEST), or refuses the call (REFUSED). Float64 is never cast. F32 does nothing
+     * if the call sets an option that is a dtype. The flags with HOST are for devices that compute
+     * in the memory of the host (TN_BACKEND_HOST_MEMORY), the others for all other devices; at most
+     * one of each. Without a flag the inputs stay as they are. Forms that write into an existing
+     * tensor are never cast.
      */
     TN_OP_AUTOCAST_LOW = 1 << 12,
     TN_OP_AUTOCAST_F32 = 1 << 13,
@@ -412,8 +413,8 @@ typedef struct tn_optimizer_def {
 } tn_optimizer_def;
 
 enum {
-    /* Step 0: the scheduler was created, or another scheduler restarts it (RESTART). The rates are
-     * those that the optimizer had at first, changed by its other schedulers. */
+    /* Step 0: the scheduler was created, or another scheduler restarts it (RESTART). `rates` has
+     * the initial rates, as changed by the other schedulers of the optimizer. */
     TN_SCHEDULE_INITIAL = 1,
     /* The step does not follow the last one; the rates are computed from those at the start. */
     TN_SCHEDULE_JUMP = 2,
@@ -510,7 +511,8 @@ typedef struct tn_module_event {
     uint32_t reserved;
 } tn_module_event;
 
-/* Memory that an allocator took from a device, or returned to a cache. */
+/* Memory that an allocator handed out for a tensor or got back from one, whether it comes from the
+ * device or from the cache; also the memory of prepared data (`prepare` of tn_kernel_def). */
 typedef struct tn_memory_event {
     tn_head head;
     const tn_device *device;

@@ -46,9 +46,9 @@ enum {
 };
 
 /* Moves the module to a device and converts it to a dtype and a memory format. A NULL device,
- * TN_DTYPE_AUTO and TN_FORMAT_KEEP leave the property unchanged. The channels-last formats apply
- * only to tensors with four (CHANNELS_LAST) or five (CHANNELS_LAST_3D) dimensions. `flags`:
- * TN_CONVERT_*. [null-ok: device] */
+ * TN_DTYPE_AUTO and TN_FORMAT_KEEP leave the property unchanged. A format other than KEEP applies
+ * only to tensors with four or five dimensions; CHANNELS_LAST fails for a tensor with five,
+ * CHANNELS_LAST_3D for one with four. `flags`: TN_CONVERT_*. [null-ok: device] */
 TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
                                    tn_memory_format format, uint32_t flags);
 /* PyTorch's half(), bfloat16(), float() and double(): convert floating tensors only. */

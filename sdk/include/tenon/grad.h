@@ -217,7 +217,7 @@ TN_API void tn_autocast_end(void);
  * unknown type is an error, with false and TN_DTYPE_AUTO. */
 TN_API bool tn_autocast_enabled(const char *device_type);
 TN_API tn_dtype tn_autocast_dtype(const char *device_type);
-/* Whether regions of this thread keep the casts of leaves that require a gradient until the
+/* Whether regions of this thread keep the casts of float32 leaves that require a gradient until the
  * outermost region ends, so that a parameter is cast only once; true at first. A parameter that is
  * written in the meantime is cast again. */
 TN_API bool tn_autocast_cache(void);

@@ -138,7 +138,8 @@ TN_API int64_t tn_node_user_count(const tn_node *node);
 TN_API tn_node *tn_node_item(const tn_node *node, int64_t index);
 TN_API int64_t tn_node_item_count(const tn_node *node);
 /* tn_node_op returns the operator of a node of kind TN_NODE_OP or TN_NODE_INPLACE, tn_node_options
- * its option struct; NULL, without an error, if the node has none. [borrowed] [null-through] */
+ * its option struct: NULL, without an error, if the operator has no options. Both fail for nodes of
+ * other kinds. [borrowed] [null-through] */
 TN_API const tn_op *tn_node_op(const tn_node *node);
 TN_API const void *tn_node_options(const tn_node *node);
 /* Writes a text from which tn_graph_add_op builds the same call. Writes at most `size` bytes
@@ -146,24 +147,25 @@ TN_API const void *tn_node_options(const tn_node *node);
 TN_API int64_t tn_node_spec(const tn_node *node, char *out, size_t size);
 /* Returns the tensor of a slot or constant. [borrowed] [null-through] */
 TN_API tn_tensor *tn_node_tensor(const tn_node *node);
-/* Stores dtype, shape and strides of the value, as declared or inferred, in `out`. ndim is -1 if
- * only a run can tell the shape. An operator that may return its input, such as reshape, may
- * produce other strides in a run. After tn_node_set_input and tn_node_replace_uses the result is
- * out of date until tn_graph_lint infers it again. */
+/* Stores dtype, shape and strides of the value, as declared or inferred, in `out`. Fails for a node
+ * with several outputs: ask the nodes of tn_node_item. ndim is -1 if only a run can tell the shape.
+ * An operator that may return its input, such as reshape, may produce other strides in a run. After
+ * tn_node_set_input and tn_node_replace_uses the result is out of date until tn_graph_lint infers
+ * it again. */
 TN_API tn_status tn_node_meta(const tn_node *node, struct tn_meta *out);
 /* Returns the name of the compiler of a node of kind TN_NODE_REGION. [borrowed] [null-through] */
 TN_API const char *tn_node_compiler(const tn_node *node);
 
 /* ---- changing nodes -------------------------------------------------------------------------- */
 
-/* Replaces input `index` of a node by `value`; TN_NODE_NONE removes an optional input.
- * [null-through] */
+/* Replaces input `index` of a node by `value`; TN_NODE_NONE removes an optional input. Fails for
+ * nodes of kind TN_NODE_ITEM or TN_NODE_REGION. [null-through] */
 TN_API tn_status tn_node_set_input(tn_node *node, int64_t index, tn_node *value);
-/* Makes every user of `node` use `value` instead, except `value` itself. Returns the number of
- * changed users, -1 on error. [null-through] */
+/* Makes every user of `node` use `value` instead, except the node that computes `value`. Returns
+ * the number of changed users, -1 on error. [null-through] */
 TN_API int64_t tn_node_replace_uses(tn_node *node, tn_node *value);
-/* Removes a node, and its TN_NODE_ITEM nodes, from the graph. Fails if other nodes use it.
- * [null-through] */
+/* Removes a node, and its TN_NODE_ITEM nodes, from the graph. Fails if other nodes use it, and for
+ * a node of kind TN_NODE_ITEM alone. [null-through] */
 TN_API tn_status tn_node_erase(tn_node *node);
 
 /* ---- passes and compilers -------------------------------------------------------------------- */
@@ -307,9 +309,11 @@ TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
  * Fails if the operator has no decomposition. [null-through] */
 TN_API tn_status tn_node_expand(tn_node *node);
 /* Replaces all places where the graph computes `pattern` by `replacement`, both in the form
- * "linear(x, w, b)": names that are not operators stand for any value. Matches do not overlap, and
- * a match whose inner values are used elsewhere is left out. Blocks stay as they are. Returns the
- * number of replaced places, -1 on error. [null-through] */
+ * "linear(x, w, b)". A name without parentheses matches any value, but the same one everywhere in a
+ * match; None matches an absent input. Options that the pattern does not name may have any value.
+ * Each operator must have one output. Matches do not overlap, and a match is left out if its inner
+ * values are used elsewhere, or if another node between its nodes writes or calls a module. Blocks
+ * stay as they are. Returns the number of replaced places, -1 on error. [null-through] */
 TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char *replacement);
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -321,8 +325,9 @@ TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char
 typedef struct tn_plan tn_plan;
 
 typedef struct tn_plan_options {
-    uint32_t size;      /* sizeof(tn_plan_options) */
-    uint32_t bindings;  /* most bindings that are kept; the one not used for longest is dropped */
+    uint32_t size; /* sizeof(tn_plan_options) */
+    /* How many bindings are kept at most (0: 8); the one not used for longest is dropped. */
+    uint32_t bindings;
     const char *passes; /* run first, on the plan's copy of the graph (tn_graph_pass); NULL: none */
 } tn_plan_options;
 #define TN_PLAN_OPTIONS                                                                            \
@@ -381,9 +386,9 @@ TN_API void tn_plan_drop(tn_plan *plan);
 /* Returns a script of a module: a module that has the same parameters, buffers and children under
  * the same paths, and shares their tensors, but needs none of the layers: its forward runs the
  * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
- * through; the mode of the module is the same afterwards). The graph is traced once if it is the
- * same in both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to a
- * file with the extension .script, and tn_module_from_file reads it. No name can be added to a
+ * through; the mode of the module is the same afterwards). If no code asks for the mode, there is
+ * one graph for both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to
+ * a file with the extension .script, and tn_module_from_file reads it. No name can be added to a
  * script or removed from it. If `module` is a script, it is returned with a new reference. Fails as
  * tn_module_trace does, and for modules with parametrized or computed tensors or backward hooks. If
  * some parts are in training mode and some in evaluation mode, there is a graph for these modes,

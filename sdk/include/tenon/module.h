@@ -270,9 +270,10 @@ TN_API tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, 
 TN_API bool tn_module_has_fixed_dtype(const tn_module *module, const char *name);
 
 /* Calls the module with several tensors, as positional arguments: TN_NONE is None. `outputs` gets
- * the first `n_outputs` tensors of the results, those within tuples and lists in their order,
- * TN_NONE for None: of an LSTM the output, h and c. Fewer results are an error. After a failure
- * all outputs are NULL. [scoped] [array: inputs n_inputs, outputs n_outputs] */
+ * the first `n_outputs` tensors of the results, those within tuples, lists and dictionaries in
+ * their order, TN_NONE for None: of an LSTM the output, h and c. Fewer results, or one of another
+ * kind, are an error. After a failure all outputs are NULL. [scoped]
+ * [array: inputs n_inputs, outputs n_outputs] */
 TN_API tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
                                      tn_tensor **outputs, int64_t n_outputs);
 

@@ -32,10 +32,10 @@ enum {
  * that maps the original tensors to the value. If the name is parametrized already, the new
  * parametrization gets the result of the ones before. The first parametrization of a name may have
  * a right inverse (tn_layer_def), which computes the originals from the current value; without one,
- * the current tensor is the original and stays the same object, so that optimizers keep working.
- * With several originals, these are new parameters. The parametrization gets the training mode of
- * the module. No thread may be inside a call of the module. After a failure `module` is
- * unchanged. */
+ * the current tensor is the original. A single original stays the same tensor object, so that
+ * optimizers keep working; several are new parameters or buffers. The parametrization gets the
+ * training mode of the module. No thread may be inside a call of the module. After a failure
+ * `module` is unchanged. */
 TN_API tn_status tn_parametrize(tn_module *module, const char *name, tn_module *parametrization,
                                 uint32_t flags);
 /* Like tn_parametrize without flags, for a parametrization that is given as a spec, such as
@@ -87,12 +87,12 @@ TN_API void tn_parametrize_cache_end(void);
 
 /* ---- many tensors ---------------------------------------------------------------------------- */
 
-/* Parametrizes every parameter of a tree that fits `pattern`, each with a module of its own, made
- * from the spec. A pattern is a list of words, separated by spaces, of which one must fit: a
- * dotted path with `*`, `?` and `[...]` as in file names (`*` fits dots too), such as
- * "*.attn.*.weight"; "Linear:*.weight" fits only in modules of the type Linear. Tensors below
- * `parametrizations` are left out. Returns how many tensors were parametrized; -1 on failure, and
- * then the tree is unchanged. No match is a failure. */
+/* Parametrizes every tensor of a tree that fits `pattern` and is a parameter or parametrized
+ * already, each with a module of its own, made from the spec. A pattern is a list of words,
+ * separated by spaces, of which one must fit: a dotted path with `*`, `?` and `[...]` as in file
+ * names (`*` fits dots too), such as "*.attn.*.weight"; "Linear:*.weight" fits only in modules of
+ * the type Linear. Tensors below `parametrizations` are left out. Returns how many tensors were
+ * parametrized; -1 on failure, and then the tree is unchanged. No match is a failure. */
 TN_API int64_t tn_parametrize_eachv(tn_module *root, const char *pattern, const char *format,
                                     va_list args);
 TN_API int64_t tn_parametrize_each(tn_module *root, const char *pattern, const char *format, ...);

@@ -49,7 +49,7 @@ TN_API tn_status tn_prune_global(const tn_prune_target *targets, int64_t count, 
 
 /* Makes the pruning of a parameter permanent: the parameter, the same tensor object, gets the
  * masked values and its name back, as the last parameter of its module. Fails with TN_ERR_VALUE if
- * the parameter is not pruned. */
+ * the parameter is not pruned or does not exist. */
 TN_API tn_status tn_prune_remove(tn_module *module, const char *name);
 /* Returns whether a parameter of the module, or of a module below it, is pruned. */
 TN_API bool tn_is_pruned(tn_module *module);
@@ -93,9 +93,11 @@ typedef struct tn_prune_report {
  * parameters of normalizations. Channels that belong together, such as those that a residual
  * connection adds, are masked together. `method` is of the type structured, for the dimension 0 of
  * a matrix with a row for each channel: "LnStructured(amount=0.5, n=2, dim=0)"; it chooses in each
- * group of layers. Channels of the results of the network stay. `inputs` are an example of the
- * arguments of the network, which is called with them in evaluation mode. `report` may be NULL. If
- * the function fails, the network is unchanged. [array: inputs n_inputs] [null-ok: report] */
+ * group of layers. The only registered method of the type network finds the channels; it is an
+ * error if there are none or several. Channels of the results of the network stay. `inputs` are an
+ * example of the arguments of the network, which is called with them in evaluation mode. `report`
+ * may be NULL. If the function fails, the network is unchanged. [array: inputs n_inputs]
+ * [null-ok: report] */
 TN_API tn_status tn_prune_channels(tn_module *net, tn_tensor *const *inputs, int64_t n_inputs,
                                    const char *method, tn_prune_report *report);
 /* Removes channels that do not contribute: their parameters are all masked (or 0), or the modules

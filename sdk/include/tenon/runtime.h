@@ -116,10 +116,10 @@ TN_API const char *tn_env_get(const char *name);
 TN_PROGRAM tn_status tn_register_contribution(const void *contribution);
 #define tn_register(contribution) tn_register_contribution(contribution)
 /* Removes a contribution that tn_register added; its name may then be registered again. Possible
- * only for layers, optimizers, schedulers, inits, formats, observers, passes, compilers,
- * communicators, datasets and transforms. Modules, optimizers, schedulers, groups, graphs, datasets
- * and loaders that were made with the contribution keep working, so its descriptor and functions
- * must stay valid as long as any of them lives. [main] */
+ * only for layers, optimizers, schedulers, inits, pruning methods, formats, observers, passes,
+ * compilers, communicators, datasets and transforms. Modules, optimizers, schedulers, groups,
+ * graphs, datasets and loaders that were made with the contribution keep working, so its descriptor
+ * and functions must stay valid as long as any of them lives. [main] */
 TN_PROGRAM tn_status tn_unregister(uint32_t kind, const char *name);
 #endif
 

@@ -135,12 +135,14 @@ enum {
      * device without memory, or made by tn_module_skip_init) take over the memory of the state's
      * tensors, on the device of the state, instead of a copy. All else is as without this flag: the
      * tensor objects, ties, dtype and requires_grad stay, and a tensor whose dtype or layout
-     * differs is converted. From then on module and state share memory. Not with TN_LOAD_ASSIGN. */
+     * differs, or that is only a part of its storage, is copied. From then on module and state
+     * share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
 };
 
 /* Copies the values of a state into the tensors of a module, without recording. The values are
- * converted to the dtype and device of the module's tensors; the shapes must be equal. With
+ * converted to the dtype and device of the module's tensors; the shapes must be equal, but a tensor
+ * without dimensions takes the first element of one with one dimension, as in PyTorch. With
  * `strict`, missing and unexpected names are errors; the error message lists all of them. If the
  * module has one tensor under several names (tied), one of these names suffices: without
  * TN_LOAD_ASSIGN, the others are not missing. */

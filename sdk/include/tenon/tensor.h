@@ -389,7 +389,8 @@ TN_API bool tn_tensor_is_contiguous(const tn_tensor *tensor);
 /* Returns whether two tensors share the same storage. */
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 /* tn_tensor_storage_size returns the size of the whole storage in bytes. tn_tensor_version returns
- * how often operators have written to the storage. */
+ * how often operators have written to the storage; for an inference tensor it returns 0 and records
+ * a failure. */
 TN_API size_t tn_tensor_storage_size(const tn_tensor *tensor);
 TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
 /* Returns whether the memory of the tensor is shared with processes that this process forks
@@ -403,8 +404,8 @@ TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
 /* Returns the view of the tensor that kernels receive. It is valid as long as the tensor.
  * [borrowed] */
 TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
-/* Returns a pointer to the first element of a tensor on a device of the host, after waiting for
- * queued work on it. For other devices returns NULL and records a failure, whose message says to
+/* Returns a pointer to the first element of a tensor in memory that the host can use, after waiting
+ * for queued work on it. For other memory returns NULL and records a failure, whose message says to
  * copy the tensor. [borrowed] */
 TN_API void *tn_tensor_data(tn_tensor *tensor);
 
@@ -462,7 +463,8 @@ typedef struct tn_dlpack_versioned {
 /* Exports a tensor without copying it. The consumer must call `deleter` once. `stream` is the
  * stream of the consumer, as the native handle of the device: later work in it waits for Tenon's
  * work on the tensor. If `stream` is NULL, the function itself waits for that work. Fails if the
- * device has no DLPack number. [owned] [null-ok: stream] */
+ * device has no DLPack number, or if the tensor is read-only (use tn_tensor_to_dlpack_versioned).
+ * [owned] [null-ok: stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
 /* Imports a tensor without copying it. Tenon calls `deleter` when the tensor is freed; if the

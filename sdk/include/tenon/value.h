@@ -564,8 +564,8 @@ static inline tn_value tn_value_bytes(const void *bytes, uint32_t count)
     return value;
 }
 
-/* Adds several tensors at the end of a pack, as positional values: TN_NONE is None. If memory runs
- * out, the values before stay. [array: tensors n] */
+/* Adds several tensors at the end of a pack, as positional values: TN_NONE is None. Fails if the
+ * pack has named values already. If memory runs out, the values before stay. [array: tensors n] */
 TN_API tn_status tn_pack_add_tensors(tn_pack *pack, tn_tensor *const *tensors, int64_t n);
 /* The inverse: `tensors` gets the first `n` tensors of a pack, those within tuples, lists and
  * dictionaries in their order, TN_NONE for None. They stay valid when the pack is dropped. A pack
