@@ -137,7 +137,8 @@ static inline unsigned char *tn_picture_pixels(tn_tensor *x, int64_t shape[4])
 
 /* Writes pictures to a PNG file. `x` is [H, W], [C, H, W] or [N, C, H, W] with 1 or 3 channels:
  * uint8, or numbers from 0 to 1; others are limited to this range. N pictures become one, with
- * `columns` of them in each row and 2 black pixels around each; one picture has no border. */
+ * `columns` of them in each row, and 2 black pixels between them and around all; one picture has no
+ * border. `x` has at most 2^30 elements. */
 TN_ATTR(unused)
 static inline tn_status tn_picture_save(tn_tensor *x, const char *path, int64_t columns)
 {

@@ -5,8 +5,10 @@
  * the plugin they fail and name the interface. A program marks parts of its own with tn_range_begin
  * and tn_range_end (<tenon/runtime.h>). docs/guides/profiling.md is the guide.
  *
- * One profile exists at a time. Functions that read it return what the last tn_profile_stop, or the
- * last window of the schedule, has recorded. Any thread may call any function. */
+ * One profile exists at a time. Functions that read it return the records of the last window: the
+ * time between tn_profile_start and tn_profile_stop, or with a schedule the recorded steps of a
+ * cycle. The next warmup or window discards them, so a program with a schedule reads them in
+ * on_trace_ready. Any thread may call any function. */
 #ifndef TENON_PROFILE_H
 #define TENON_PROFILE_H
 
@@ -27,8 +29,8 @@ enum {
 /* What is recorded, and when. Without a schedule (`active` 0), everything between tn_profile_start
  * and tn_profile_stop. With one, tn_profile_step ends a step of the program: the first `skip_first`
  * steps are not recorded; then come cycles of `wait` steps that are not recorded, `warmup` steps
- * that are recorded and discarded, and `active` steps that are recorded. `repeat` is the number of
- * cycles; 0: until tn_profile_stop. */
+ * that are recorded and discarded, and `active` steps that are recorded, the window. `repeat` is
+ * the number of cycles; 0: until tn_profile_stop. */
 typedef struct tn_profile_options {
     uint64_t size;  /* sizeof(tn_profile_options) */
     uint64_t limit; /* bytes of memory for records of all threads; 0: 256 MiB */
@@ -53,12 +55,14 @@ enum {
 
 typedef uint32_t tn_profile_group;
 enum {
-    TN_PROFILE_BY_OPERATOR = 0, /* operators, derivatives and ranges, by name */
-    TN_PROFILE_BY_SHAPE = 1,    /* like BY_OPERATOR, but by name and shapes of the inputs */
-    TN_PROFILE_BY_MODULE = 2    /* modules, by path */
+    /* Operators, derivatives and ranges, by name; the calls of all modules are one row. */
+    TN_PROFILE_BY_OPERATOR = 0,
+    TN_PROFILE_BY_SHAPE = 1, /* like BY_OPERATOR, but by name and shapes of the inputs */
+    TN_PROFILE_BY_MODULE = 2 /* modules, by path */
 };
 
-/* The columns by which rows are sorted: the largest first, names in the order of the alphabet. */
+/* The columns by which rows are sorted: the largest first, names in the order of the alphabet.
+ * AVERAGE is total / calls, MEMORY is self_allocated. */
 typedef uint32_t tn_profile_sort;
 enum {
     TN_PROFILE_SELF = 0,
@@ -72,9 +76,10 @@ enum {
     TN_PROFILE_NAME = 8
 };
 
-/* The sums over all records with one key. Times are in nanoseconds. `self` is without, `total` with
- * the operators, ranges and modules inside; a call inside of a call with the same key is part of
- * the total of the outer one only. */
+/* The sums over all records with one key. Times are in nanoseconds. `total` and the bytes include
+ * the operators, ranges and modules inside; `self` and the bytes with self_ do not, but of modules
+ * they leave out only the modules inside. A call inside of a call with the same key is part of the
+ * total of the outer one only. */
 typedef struct tn_profile_row {
     const char *name;
     const char *shapes; /* such as "[8, 64], [10, 64]"; "" if rows are not by shape */
@@ -111,7 +116,8 @@ typedef struct tn_profile_event {
 
 typedef struct tn_profile_totals {
     int64_t events;
-    int64_t dropped;    /* records that were lost because the limit was reached */
+    /* Records that were lost: the limit was reached, or more than 256 ranges were open. */
+    int64_t dropped;
     int64_t unbalanced; /* ends of ranges without begin, and ranges that did not end */
     int64_t threads;
     int64_t duration; /* length of the window */
@@ -155,14 +161,16 @@ static inline tn_status tn_profile_start(const tn_profile_options *options)
     return api != NULL ? api->start(options) : tn_error_last_code();
 }
 
-/* Ends the profile. Ranges that this thread has not ended end here. */
+/* Ends the profile; fails with TN_ERR_RUNTIME if none is running. Ranges that this thread has not
+ * ended end here. */
 static inline tn_status tn_profile_stop(void)
 {
     const tn_profile_api *api = tn_profile_find();
     return api != NULL ? api->stop() : tn_error_last_code();
 }
 
-/* Ends a step of the program and begins the next. */
+/* Ends a step of the program and begins the next; fails with TN_ERR_RUNTIME if no profile is
+ * running. */
 static inline tn_status tn_profile_step(void)
 {
     const tn_profile_api *api = tn_profile_find();

@@ -86,7 +86,8 @@ TN_ATTR(unused) static inline double tn_grad_scaler_get(const tn_grad_scaler *sc
     return scaler->options.enabled ? (double)scaler->scale : 1.0;
 }
 
-/* Returns the loss multiplied by the factor. The call is recorded for gradients. [scoped] */
+/* Returns the loss multiplied by the factor; the loss itself if the scaler is not enabled. The call
+ * is recorded for gradients. [scoped] */
 TN_ATTR(unused)
 static inline tn_tensor *tn_grad_scaler_scale(tn_grad_scaler *scaler, tn_tensor *loss)
 {
@@ -184,7 +185,8 @@ static inline tn_status tn_grad_scaler_pass(const tn_optimizer *optimizer, doubl
 }
 
 /* Divides the gradients of an optimizer by the factor, and records whether one is infinite or NaN.
- * tn_grad_scaler_step does this unless it was called before, for example to clip the gradients. */
+ * tn_grad_scaler_step does this unless it was called before, for example to clip the gradients.
+ * Float16 gradients are an error. */
 TN_ATTR(unused)
 static inline tn_status tn_grad_scaler_unscale_(tn_grad_scaler *scaler, tn_optimizer *optimizer)
 {
@@ -252,8 +254,9 @@ static inline tn_status tn_grad_scaler_step(tn_grad_scaler *scaler, tn_optimizer
     return status;
 }
 
-/* Sets the factor for the next iteration, after the steps of all optimizers: reduces it if a step
- * was left out, and increases it after growth_interval steps in a row. */
+/* Sets the factor for the next iteration, after the steps of all optimizers: reduces it if a
+ * gradient was infinite or NaN, and increases it after growth_interval updates in a row without
+ * that, unless it would become infinite. */
 TN_ATTR(unused) static inline tn_status tn_grad_scaler_update(tn_grad_scaler *scaler)
 {
     bool found_inf = false, checked = false;
@@ -285,7 +288,8 @@ TN_ATTR(unused) static inline tn_status tn_grad_scaler_update(tn_grad_scaler *sc
 
 /* tn_grad_scaler_state writes the state as text: at most `size` bytes including the final NUL; it
  * returns the length of the complete text. The text of a scaler that is not enabled is "".
- * tn_grad_scaler_set_state reads such a text, to the bit. */
+ * tn_grad_scaler_set_state reads such a text, to the bit; a scaler that is not enabled ignores
+ * it. */
 TN_ATTR(unused)
 static inline int64_t tn_grad_scaler_state(const tn_grad_scaler *scaler, char *out, size_t size)
 {
