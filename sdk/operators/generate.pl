@@ -535,11 +535,11 @@ my $ops_h = <<"END";
  * $notice
  *
  * A wrapper returns a tensor that the innermost scope owns, or NULL on failure. If an input is NULL
- * because an earlier call failed, the wrapper fails without a new error. TN_NONE stands for an
- * absent optional input. Arguments at the end that have a default may be left out, as in C++:
- * tn_sum(x), tn_sum(x, TN_INTS(1)), tn_sum(x, TN_INTS(1), true). In C a macro of the same name does
- * this; (tn_sum) is the function. The structs of options are for kernels and for tn_op_call(),
- * where TN_<NAME>_OPTIONS initializes them. [scoped] */
+ * because an earlier call failed, the wrapper fails without a new error. TN_NONE is an absent
+ * optional input. Arguments at the end that have a default may be left out, as in C++: tn_sum(x),
+ * tn_sum(x, TN_INTS(1)), tn_sum(x, TN_INTS(1), true). In C a macro of the same name does this;
+ * (tn_sum) is the function. The structs of options are for kernels and for tn_op_call(), where
+ * TN_<NAME>_OPTIONS initializes them. [scoped] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 
@@ -859,7 +859,7 @@ write_file('plugins/layers/from_operators.h', $layers_h);
 write_file('plugins/layers/from_operators.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
 write_file('tools/wrappers.h', $wrappers_h . "};\n\n#endif\n");
-# The types of options: the C type of the member, and the value that stands for None. (The first
+# The types of options: the C type of the member, and the value for None. (The first
 # member of an options struct is a uint32_t with the struct's size.)
 my %types = map {
     $_ => { c => $C_TYPE{$_}, none => scalar eval { (default_of($_, 'None'))[0] } }

@@ -85,8 +85,9 @@ typedef struct tn_region_node {
 /* A graph or a part of one, as read-only arrays. The nodes are in an order in which they can run.
  * The struct is valid only during the call of `claim` or `compile`. A region never contains nodes
  * of operators with TN_OP_RANDOM or TN_OP_ORDERED, nodes with inputs or outputs of unknown shape,
- * or nodes that use tensors of another device. If the graph contains an operator that writes into
- * its inputs, its region contains no nodes at all. */
+ * nodes that use tensors of another device, or nodes that run without recording
+ * (tn_node_is_no_grad). A graph that writes into tensors or calls modules is not offered to
+ * compilers: `claim` is not called. */
 typedef struct tn_region {
     tn_head head;
     const tn_device *device; /* the device that will run the code */

@@ -186,8 +186,7 @@ enum {
      * if the call sets an option that is a dtype. The flags with HOST are for devices that compute
      * in the memory of the host (TN_BACKEND_HOST_MEMORY), the others for all other devices; at most
      * one of each. Without a flag the inputs stay as they are. Forms that write into an existing
-     * tensor are never cast.
-     */
+     * tensor are never cast. */
     TN_OP_AUTOCAST_LOW = 1 << 12,
     TN_OP_AUTOCAST_F32 = 1 << 13,
     TN_OP_AUTOCAST_WIDEST = 1 << 14,

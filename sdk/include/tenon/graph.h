@@ -183,7 +183,8 @@ TN_API int64_t tn_graph_report(const tn_graph *graph, char *out, size_t size);
  * that order ("fuse, onednn"), or, if it is NULL, to all compilers for the type of the device by
  * priority and then name. Nodes that a compiler claims are replaced by one node of kind
  * TN_NODE_REGION, which works only for the declared inputs on that device; all other nodes run as
- * before. If a compiler fails, the graph is unchanged. Otherwise new nodes with the same names
+ * before. A graph that writes into tensors, or that calls modules (see tn_graph_inline), stays as
+ * it is. If a compiler fails, the graph is unchanged. Otherwise new nodes with the same names
  * replace the existing nodes, which count as erased. [null-through] [null-ok: compilers] */
 TN_API tn_status tn_graph_compile(tn_graph *graph, const tn_device *device, const char *compilers);
 

@@ -89,14 +89,16 @@ enum {
 };
 
 /* Registers a parameter. The tensor must come from tn_parameter; any other tensor fails with
- * TN_ERR_TYPE. TN_NONE reserves the name. Fails with TN_ERR_KEY if the name is empty, contains a
- * dot, or belongs to a slot of another kind. The module adds its own reference. */
+ * TN_ERR_TYPE. TN_NONE reserves the name. A parameter that the name has already is replaced. Fails
+ * with TN_ERR_KEY if the name is empty, contains a dot, or belongs to a slot of another kind. The
+ * module adds its own reference. */
 TN_API tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor);
 /* Like tn_module_add_parameter, for a buffer, which may be any tensor. `flags`: TN_SLOT_*. */
 TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor,
                                       uint32_t flags);
-/* Registers a child. The module adds its own reference; the caller keeps the reference it has.
- * [null-through] */
+/* Registers a child, in place of one that the name has already. The module adds its own reference;
+ * the caller keeps the reference it has. Fails with TN_ERR_VALUE if the child is the module itself
+ * or contains it. [null-through] */
 TN_API tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child);
 
 /* Creates and registers several children from one text, such as "conv=Conv2d(3, %d, 5),
@@ -327,8 +329,9 @@ TN_API tn_status tn_module_option_get(tn_module *module, const char *name, tn_pa
 /* Changes an option, as `conv.stride = (2, 2)` does in Python. The value is checked as in a spec,
  * by the option table and the layer's `build`; after a failure the module is as before. Parameters
  * and children stay: an option that they depend on, such as in_features, is refused with
- * TN_ERR_VALUE. Buffers that the module would not have with the new value stay as well. No thread
- * may be inside a call of the module. */
+ * TN_ERR_VALUE. A layer whose data struct has more than options (it defines `destroy` or `copy`, or
+ * takes a list) refuses every change with TN_ERR_NOT_IMPLEMENTED. Buffers that the module would not
+ * have with the new value stay as well. No thread may be inside a call of the module. */
 TN_API tn_status tn_module_option_set(tn_module *module, const char *name, tn_value value);
 
 /* ---- printed networks ------------------------------------------------------------------------ */
@@ -344,7 +347,7 @@ TN_API tn_status tn_module_set_forwards(tn_module *root, const char *type,
  * be the forward of a type that extends Sequential in PyTorch. [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input);
 /* Calls the children whose names or dotted paths are given, separated by spaces, each with the
- * result of the one before it: "conv1 bn1 relu body.fc relu". `*` stands for all children, as
+ * result of the one before it: "conv1 bn1 relu body.fc relu". `*` means all children, as
  * tn_module_call_children calls them: "embed blocks.* norm". `+` adds the input of the chain to the
  * result so far, `+name` what the child `name` returns for that input: "conv1 bn1 +shortcut relu".
  * Fails as tn_module_call_child and tn_module_find do, and with TN_ERR_VALUE if there is no name.

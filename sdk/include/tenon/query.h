@@ -14,7 +14,8 @@ TN_BEGIN_DECLS
 typedef struct tn_build_facts {
     const char *compiler;
     uint32_t pointer_bits;
-    uint32_t sanitizers;    /* mask: 1 address, 2 thread, 4 undefined, 8 memory */
+    /* Mask: 1 address, 2 thread, 4 undefined, 8 memory. TN_BUILD_FACTS finds only the first two. */
+    uint32_t sanitizers;
     uint32_t openmp;        /* the value of _OPENMP; 0: built without OpenMP */
     uint32_t blas_int_bits; /* TN_BLAS_INT_BITS, which the author defines; 0: no BLAS */
     const char *reserved[4];
@@ -167,8 +168,8 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
     struct tn_plugin_export_ends_here
 
 /* Defines a simple plugin with its contributions: TN_PLUGIN("org.example.swish", "1.0.0", &swish,
- * &another). It is a macro because it defines static objects and an exported function. All members
- * are initialized, so that no compiler warns about missing ones. */
+ * &another). It is a macro because it defines static objects and an exported function. All other
+ * members are NULL or 0. */
 #define TN_PLUGIN(id_, version_, ...)                                                              \
     static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
     static const tn_plugin tn_plugin_self_ = {                                                     \

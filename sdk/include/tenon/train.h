@@ -28,7 +28,8 @@ TN_API tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t co
 /* Frees an optimizer. [null-ok: optimizer] */
 TN_API void tn_optimizer_drop(tn_optimizer *optimizer);
 
-/* Takes one step with every parameter that has a gradient. [null-through] */
+/* Takes one step with every parameter that has a gradient. Fails for an optimizer that evaluates
+ * the loss itself, such as LBFGS: tn_optimizer_step_with. [null-through] */
 TN_API tn_status tn_optimizer_step(tn_optimizer *optimizer);
 /* Removes the gradients of all parameters of the optimizer. [null-through] */
 TN_API tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer);
@@ -100,7 +101,8 @@ TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *forma
 TN_API tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text);
 /* Frees a scheduler. [null-ok: scheduler] */
 TN_API void tn_scheduler_drop(tn_scheduler *scheduler);
-/* Takes one step and sets the learning rates. [null-through] */
+/* Takes one step and sets the learning rates. Fails for a scheduler that depends on a number:
+ * tn_scheduler_step_with. [null-through] */
 TN_API tn_status tn_scheduler_step(tn_scheduler *scheduler);
 /* Like tn_scheduler_step, for a scheduler that depends on a number, such as the validation loss.
  * [null-through] */
@@ -194,10 +196,11 @@ TN_API tn_status tn_optimizer_save_state_into(tn_optimizer *optimizer, tn_state 
 /* Loads a state that tn_optimizer_save_state returned or that PyTorch saved. Groups and parameters
  * are matched by their order; the numbers of groups and of parameters in each group must be equal.
  * The options of the state replace those of the optimizer. The state tensors are copied, on the
- * device of the parameter; floating ones get the dtype of a floating parameter. If the function
- * fails, the optimizer is unchanged. Load the state after schedulers were created, because a new
- * scheduler sets the learning rates. To load a part of a larger state: tn_state_part.
- * [null-through] */
+ * device of the parameter; floating ones get the dtype of a floating parameter, except numbers
+ * (tensors without dimensions). Options that the optimizer does not have are ignored, with a
+ * warning in the log. If the function fails, the optimizer is unchanged. Load the state after
+ * schedulers were created, because a new scheduler sets the learning rates. To load a part of a
+ * larger state: tn_state_part. [null-through] */
 TN_API tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state);
 
 /* ---- hooks of optimizers --------------------------------------------------------------------- */
