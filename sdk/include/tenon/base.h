@@ -43,9 +43,11 @@ enum {
     TN_ERR_INDEX = 6,   /* an index or dimension is out of range */
     /* No loaded plugin provides what was asked for; the message says how to get it. */
     TN_ERR_NOT_IMPLEMENTED = 7,
-    TN_ERR_ASSERT = 8, /* an internal check failed: a bug of Tenon; the message asks to report it */
-    TN_ERR_MEMORY = 9, /* out of memory, on the host or on a device */
-    TN_ERR_IO = 10,    /* a file cannot be read or written */
+    /* An internal check failed, which is a bug of Tenon or of a plugin. Also the failure of a check
+     * that the program asked for, such as tn_gradcheck. */
+    TN_ERR_ASSERT = 8,
+    TN_ERR_MEMORY = 9,  /* out of memory, on the host or on a device */
+    TN_ERR_IO = 10,     /* a file cannot be read or written */
     TN_ERR_FORMAT = 11, /* a file or a text is malformed */
     TN_ERR_DEVICE = 12, /* a device reported a failure; tn_error.native is its error code */
     TN_ERR_LOST = 13, /* a device and the contents of its tensors are lost; the process continues */
@@ -228,7 +230,7 @@ TN_API int tn_num_threads(void);
 
 #ifdef TN_PROGRAM
 /* Sets the number of threads that tn_parallel_for uses, at least 1. Waits for running calls of
- * tn_parallel_for; fails within a part of one. */
+ * tn_parallel_for; fails inside `part`. */
 TN_PROGRAM tn_status tn_set_num_threads(int count);
 #endif
 

@@ -424,7 +424,9 @@ typedef struct tn_pack tn_pack;
 TN_API tn_pack *tn_pack_new(void);
 /* Frees a pack. [null-ok: pack] */
 TN_API void tn_pack_drop(tn_pack *pack);
-/* Adds a value at the end, with a name if `name` is not NULL. [null-ok: name] */
+/* Adds a value at the end, with a name if `name` is not NULL. Fails with TN_ERR_KEY if the pack has
+ * this name already, and with TN_ERR_VALUE for a positional value after a named one.
+ * [null-ok: name] */
 TN_API tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value);
 /* Replaces the value at `index`. Its name stays the same. */
 TN_API tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value);
