@@ -494,7 +494,8 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *))
 {
     if (call->n_in + call->n_out > STRICT_MAX_VIEWS)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: too many operands", call->op);
+        return tn_fail(TN_ERR_DEVICE, "strict: %s: too many operands; expected at most %d",
+                       call->op, STRICT_MAX_VIEWS);
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
         return TN_ERR_MEMORY;
