@@ -461,10 +461,10 @@ typedef struct tn_dlpack_versioned {
 } tn_dlpack_versioned;
 
 /* Exports a tensor without copying it. The consumer must call `deleter` once. `stream` is the
- * stream of the consumer, as the native handle of the device: later work in it waits for Tenon's
- * work on the tensor. If `stream` is NULL, the function itself waits for that work. Fails if the
- * device has no DLPack number, or if the tensor is read-only (use tn_tensor_to_dlpack_versioned).
- * [owned] [null-ok: stream] */
+ * stream of the consumer, as the native handle of the device: later work in it comes after Tenon's
+ * work on the tensor. The function itself waits for that work, unless `stream` is the stream that
+ * has it queued. Fails if the device has no DLPack number, or if the tensor is read-only (use
+ * tn_tensor_to_dlpack_versioned). [owned] [null-ok: stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
 /* Imports a tensor without copying it. Tenon calls `deleter` when the tensor is freed; if the
