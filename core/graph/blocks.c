@@ -257,7 +257,8 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
     const char *base = kind == TN_NODE_IF ? "cond" : "loop";
     tn_node *node = NULL;
 
-    if (tn__build_check_place(graph, before) == TN_OK)
+    if (tn__build_check_place(
+            graph, before, kind == TN_NODE_IF ? "tn_graph_add_cond" : "tn_graph_add_loop") == TN_OK)
         node = tn__graph_node_new(graph, kind, name != NULL ? name : base, name != NULL, n_inputs,
                                   (int32_t)n_out);
     if (node == NULL) {

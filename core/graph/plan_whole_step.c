@@ -448,7 +448,7 @@ static const tn__plan_binding *used_last(const tn_step *step)
 {
     if (step->plans != NULL)
         return step->plans->steps;
-    tn_fail(TN_ERR_VALUE, "tn_step: no plan yet; expected a run before");
+    tn_fail(TN_ERR_VALUE, "tn_step: no plan yet; call tn_step_run first");
     return NULL;
 }
 
