@@ -77,7 +77,9 @@ static tn_status read_idx(const char *path, struct idx *idx)
         item = (int64_t)tn_dtype_size(idx->dtype);
         count = data_elements(idx->shape, idx->ndim);
         if (count < 0 || __builtin_mul_overflow(count, item, &bytes))
-            status = tn_fail(TN_ERR_FORMAT, "%s: header: the sizes are too large", path);
+            status = tn_fail(
+                TN_ERR_FORMAT,
+                "%s: header: the sizes are too large; expected less than 2^63 bytes in all", path);
     }
     if (status == TN_OK) {
         idx->values = data_file_take(file, (uint64_t)bytes, "values");

@@ -165,9 +165,10 @@ static tn_tensor *images_get(const tn_transform_args *args, const struct labels 
     }
     if (tn_tensor_ndim(x) < 1 || tn_tensor_size(x, 0) != labels->count) {
         tn_fail(TN_ERR_VALUE,
-                "%s: entry 0 of the batch: wrong size of dimension 0; expected %lld, the number of "
-                "labels",
-                who, (long long)labels->count);
+                "%s: entry 0 of the batch: wrong size of dimension 0, got %lld; expected %lld, the "
+                "number of labels",
+                who, (long long)(tn_tensor_ndim(x) < 1 ? 1 : tn_tensor_size(x, 0)),
+                (long long)labels->count);
         return NULL;
     }
     return tn_tensor_is_contiguous(x) ? x : tn_copy(x);
