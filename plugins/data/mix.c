@@ -215,9 +215,11 @@ static tn_status mix_up_apply(tn_transform_args *args)
     if (x == NULL)
         return tn_error_last_code();
     if (tn_tensor_dtype(x) != TN_F32)
-        return tn_fail(TN_ERR_TYPE,
-                       "MixUp: entry 0 of the batch: %s; expected float32, use ToFloat before",
-                       tn_dtype_name(tn_tensor_dtype(x)));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "MixUp: entry 0 of the batch: wrong dtype, got %s; expected float32, use ToFloat "
+            "before",
+            tn_dtype_name(tn_tensor_dtype(x)));
     return put(args, blended(x, lam), labels_mixed(&labels, lam));
 }
 
