@@ -45,7 +45,8 @@ static tn_status check(tn_optimizer *self, const void *options)
     if (s->nesterov && (s->momentum <= 0.0 || s->dampening != 0.0))
         return tn_fail(
             TN_ERR_VALUE,
-            "SGD: Nesterov momentum requires a momentum and zero dampening, got %g and %g",
+            "SGD: Nesterov momentum requires a momentum and zero dampening; momentum is %g, "
+            "dampening %g",
             s->momentum, s->dampening);
     return TN_OK;
 }
