@@ -76,6 +76,15 @@ static int usage(const char *what, const char *text)
     return EXIT_USAGE;
 }
 
+static int out_of_range(const char *option, int64_t got, int64_t most)
+{
+    char text[96];
+
+    tn_snprint(text, sizeof text, "%s: out of range, got %lld; expected 1 to %lld", option,
+               (long long)got, (long long)most);
+    return usage(text, "");
+}
+
 /* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
  * Returns the number of arguments used, 0 if the option is unknown or its value is missing or
  * wrong. */
@@ -144,8 +153,10 @@ static int run(int count, char **given, bool only_help)
         chosen.level = (int)depth;
     if (chosen.level == CONFORM_LEVELS)
         return usage("--level: expected contract, ops, grad, layers or all, got ", level);
-    if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
-        return usage("--jobs or --seconds: out of range; expected 1 to 64, and 1 to 86400", "");
+    if (jobs < 1 || jobs > MOST_JOBS)
+        return out_of_range("--jobs", jobs, MOST_JOBS);
+    if (seconds < 1 || seconds > 86400)
+        return out_of_range("--seconds", seconds, 86400);
     if (access(chosen.file, R_OK) != 0) {
         fprintf(stderr, "tenon check: %s cannot be read: %s\n", chosen.file, strerror(errno));
         return EXIT_USAGE;

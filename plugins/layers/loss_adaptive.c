@@ -211,8 +211,10 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
                        /* PyTorch's wording */
                        "AdaptiveLogSoftmaxWithLoss: Input and target should have the same size in "
                        "the batch dimension: [N, in_features] and [N], or [in_features] and []; "
-                       "got %d and %d dimensions",
-                       (int)tn_tensor_ndim(x), target != NULL ? (int)tn_tensor_ndim(target) : 0);
+                       "they have %d and %d dimensions, %lld and %lld elements",
+                       (int)tn_tensor_ndim(x), target != NULL ? (int)tn_tensor_ndim(target) : 0,
+                       (long long)tn_tensor_numel(x),
+                       (long long)(target != NULL ? tn_tensor_numel(target) : 0));
     x = single ? tn_unsqueeze(x, 0) : x;
     if (target == NULL) {
         y = all_classes(self, x);
