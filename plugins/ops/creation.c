@@ -190,8 +190,9 @@ static tn_status one_hot_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "classes: out of range, got %lld; expected at most %lld",
                        (long long)o->classes, (long long)INT32_MAX);
     if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "Can not infer total number of classes from empty tensor: give classes");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Can not infer total number of classes from empty tensor: set the option classes");
     return TN_OK;
 }
 
