@@ -75,7 +75,7 @@ static tn_status check_counts(const tn_node *node, int block)
     if (graph->n_inputs != n_in)
         return tn_fail(TN_ERR_VALUE,
                        "inputs: wrong number, got %lld; expected %lld, as many as "
-                       "the node gives the block",
+                       "the node passes to the block",
                        (long long)graph->n_inputs, (long long)n_in);
     if (graph->output->n_in != n_out)
         return tn_fail(TN_ERR_VALUE, "outputs: wrong number, got %lld; expected %lld",

@@ -128,7 +128,7 @@ START_TEST(operators_with_several_outputs_have_items)
     ck_assert_int_eq(tn_node_meta(sort, &meta), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "makes 2 tensors");
     ck_assert_ptr_null(tn_graph_add_op(graph, NULL, "relu()", &sort, 1));
-    expect_failure(TN_ERR_VALUE, "tn_node_item gives each");
+    expect_failure(TN_ERR_VALUE, "tn_node_item returns each");
     ck_assert_int_eq(tn_node_erase(tn_node_item(sort, 0)), TN_ERR_REFUSED);
     expect_failure(TN_ERR_REFUSED, "is an output of node sort; erase that");
     ck_assert_int_eq(tn_node_erase(sort), TN_ERR_RUNTIME);
