@@ -344,7 +344,8 @@ static tn_status print_options(const tn_op *op, const void *options, tn__text *t
     memcpy(&size, options, sizeof size);
     if (size < sizeof size)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; expected the size of the struct",
+                       "%s: options.size: too small, got %u; initialize the struct with the "
+                       "operator's TN_..._OPTIONS",
                        op->def.name, size);
     for (uint32_t i = own; i < size; i++)
         if (((const uint8_t *)options)[i] != 0)

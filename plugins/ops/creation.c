@@ -284,7 +284,7 @@ static tn_status full_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected a tn_dtype", (int)dtype);
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected one of tn_dtype", (int)dtype);
     if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE,
                        "shape: wrong number of dimensions, got %lld; expected 0 to %d",

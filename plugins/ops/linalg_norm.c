@@ -101,7 +101,7 @@ static tn_status linalg_matrix_norm_infer(tn_infer *infer)
 
     if (status == TN_OK && !read_order(o->ord, &order))
         status = tn_fail(TN_ERR_RUNTIME,
-                         "ord: unknown value, got %q; expected fro, nuc, 2, -2, 1, -1, inf or -inf",
+                         "ord: unknown, got %q; expected fro, nuc, 2, -2, 1, -1, inf or -inf",
                          o->ord);
     if (status == TN_OK)
         status = matrix_dims(o->dims, x->ndim, at);
