@@ -118,7 +118,7 @@ static tn_status take_labels(struct data_memory *memory, const struct idx *label
             (int)labels->ndim, tn_dtype_name(labels->dtype));
     if (labels->shape[0] != memory->count)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: wrong number of classes, got %lld; expected %lld, one "
+                       "%s: wrong number of labels, got %lld; expected %lld, one "
                        "for each image",
                        path, (long long)labels->shape[0], (long long)memory->count);
     for (int64_t i = 0; classes == 0 && i < memory->count; i++)

@@ -24,7 +24,8 @@ static tn_status check(const tn_transform_def *self, const void *data)
     const struct mix *o = data;
 
     if (!(o->alpha > 0) || isinf(o->alpha))
-        return tn_fail(TN_ERR_VALUE, "%s: alpha: out of range, got %g; expected more than 0",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: alpha: out of range, got %g; expected a finite number above 0",
                        self->name, o->alpha);
     if (o->num_classes != INT64_MIN && o->num_classes < 1)
         return tn_fail(TN_ERR_VALUE, "%s: num_classes: out of range, got %lld; expected 1 or more",

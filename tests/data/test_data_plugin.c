@@ -212,7 +212,7 @@ START_TEST(damaged_idx_files_are_refused)
     write_mnist("images", "labels");
     write_file("labels", few, sizeof few);
     refused(tn_dataset_new("IDX(%q, %q)", path_of("images"), path_of("labels")),
-            "wrong number of classes, got 4; expected 5");
+            "wrong number of labels, got 4; expected 5");
     refused(tn_dataset_new("IDX(%q, %q)", path_of("images"), path_of("images")),
             "got 3 dimensions of uint8");
     write_mnist("train-images-idx3-ubyte", "train-labels-idx1-ubyte");

@@ -232,11 +232,9 @@ START_TEST(failures_name_the_function_and_the_parameter_once)
         { "LnStructured(amount=1, n=foo)", "LnStructured: n: not the order of a norm, got \"foo\"; "
                                            "expected a number, inf, -inf or 'fro'" },
         { "LnStructured(amount=1, n=2, dim=2)",
-          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
-          "dimensions" },
+          "LnStructured: dim: out of range, got 2; expected -2 to 1" },
         { "Identity, LnStructured(amount=1, n=2, dim=2)",
-          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
-          "dimensions" },
+          "LnStructured: dim: out of range, got 2; expected -2 to 1" },
         { "NOfM(dim=0)",
           "NOfM: tensor: dimension 0 has no whole groups, got the size 2; expected a "
           "multiple of 4" },
