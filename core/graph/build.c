@@ -381,9 +381,11 @@ tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, c
     if (spec != NULL)
         parsed = tn__spec_parse(spec);
     if (parsed != NULL)
-        node = tn__build_op(graph, before,
-                            &(tn__built){ .op = op, .spec = parsed, .inplace = inplace }, inputs,
-                            n_inputs);
+        node = tn__build_op(
+            graph, before,
+            &(tn__built){
+                .op = op, .spec = parsed, .who = "tn_graph_add_call", .inplace = inplace },
+            inputs, n_inputs);
     tn__spec_free(parsed);
     tn_free(spec);
     return node;

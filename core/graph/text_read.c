@@ -84,11 +84,15 @@ tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **o
             status = text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
                                   : tn_error_last_code();
         } else {
-            text = tn__graph_read_word(r, "", r->code ? "a value or None" : "%name or none");
+            const char *from = r->at, *wanted = r->code ? "a value or None" : "%name or none";
+
+            text = tn__graph_read_word(r, "", wanted);
             if (text == NULL)
                 return tn_error_last_code();
-            if (strcmp(text, r->code ? "None" : "none") != 0)
-                return tn__graph_read_wrong(r, r->code ? "a value or None" : "%name or none");
+            if (strcmp(text, r->code ? "None" : "none") != 0) {
+                r->at = from;
+                return tn__graph_read_wrong(r, wanted);
+            }
             status = tn__graph_read_add(r, TN_NODE_NONE);
         }
         tn__graph_read_take(r, "!");

@@ -99,7 +99,7 @@ static tn_status read_inputs(tn__reader *r, tn_node ***nodes, int64_t *count)
         return tn__graph_read_wrong(r, "(");
     status = tn__graph_read_arguments(r, &options, &out);
     if (status == TN_OK && (options.length > 0 || out != NULL))
-        status = tn__graph_read_wrong(r, "only values as arguments, no options");
+        status = tn__graph_read_wrong(r, "only values before this place, no options");
     tn__text_free(&options);
     *count = r->n_nodes;
     *nodes = tn__arena_alloc(r->arena, ((size_t)r->n_nodes + 1) * sizeof(tn_node *));

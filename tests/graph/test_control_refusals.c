@@ -167,7 +167,7 @@ static const struct {
            "      %w = prim::GetAttr[name=\"scale\"](%self)\n      return (%x)\n" ELSE
            "      return (%x)\n" END,
       "node w: wrong kind for a block", "" },
-    { HEAD "  %y = prim::If(%p, %x, alpha=2)\n" THEN, "only values as arguments", "" },
+    { HEAD "  %y = prim::If(%p, %x, alpha=2)\n" THEN, "only values before this place", "" },
     { HEAD "  %y = prim::If(%p, none)\n" THEN "      return (%x)\n" ELSE "      return (%x)\n" END,
       "TN_NODE_NONE", "tn_cond: input" },
     { HEAD "  %y : float32[3] = prim::If(%p, %x)\n" THEN "      return (%x)\n" ELSE
