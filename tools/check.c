@@ -86,7 +86,7 @@ static int out_of_range(const char *option, int64_t got, int64_t most)
 }
 
 /* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
- * Returns the number of arguments used, 0 if the option is unknown or its value is missing or
+ * Returns the number of arguments used, 0 if the option is unknown, -1 if its value is missing or
  * wrong. */
 static int take(int count, char **given)
 {
@@ -104,20 +104,20 @@ static int take(int count, char **given)
             continue;
         if (w->value == NULL) {
             if (value != NULL)
-                return 0;
+                return -1;
             *w->yes = true;
             return 1;
         }
         if (value == NULL) {
             if (count < 2)
-                return 0;
+                return -1;
             value = given[1];
             used = 2;
         }
         if (w->text != NULL)
             *w->text = value;
         else if (!tn_read_int(value, w->number))
-            return 0;
+            return -1;
         return used;
     }
     return 0;
@@ -142,7 +142,9 @@ static int run(int count, char **given, bool only_help)
         }
         used = take(count - i, given + i);
         if (used == 0)
-            return usage("unknown option, or a missing or wrong value: ", given[i]);
+            return usage("unknown option ", given[i]);
+        if (used < 0)
+            return usage("a value is missing or wrong after ", given[i]);
         i += used;
     }
     if (chosen.file == NULL)

@@ -305,7 +305,9 @@ START_TEST(hostile_edits_are_refused)
     ck_assert_int_eq(tn_graph_output(graph, &foreign, 1), TN_ERR_VALUE);
     tn_error_clear();
     ck_assert_ptr_null(tn_graph_add_op(graph, x, "relu()", &x, 1));
-    expect_failure(TN_ERR_VALUE, "before: node x is an input");
+    expect_failure(TN_ERR_VALUE, "tn_graph_add_op: before: node x is an input");
+    ck_assert_ptr_null(tn_graph_add_inplace(graph, x, "relu()", add, &x, 1));
+    expect_failure(TN_ERR_VALUE, "tn_graph_add_inplace: before: node x is an input");
     ck_assert_ptr_null(tn_graph_add_op(graph, foreign, "relu()", &x, 1));
     expect_failure(TN_ERR_VALUE, "of another graph");
     /* other shapes after an edit */
