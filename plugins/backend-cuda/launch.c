@@ -23,7 +23,7 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
         return tn_fail(TN_ERR_VALUE,
                        "%s: result: too many elements for one CUDA kernel, got %lld; expected at "
                        "most %lld",
-                       call->op, (long long)x, INT32_MAX * (long long)(x / blocks));
+                       call->op, (long long)x, INT32_MAX * (blocks == x ? 1LL : 256LL));
     status = cuda_enter(device);
     if (status)
         return status;
