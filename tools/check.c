@@ -76,8 +76,17 @@ static int usage(const char *what, const char *text)
     return EXIT_USAGE;
 }
 
+static int out_of_range(const char *option, int64_t got, int64_t most)
+{
+    char text[96];
+
+    tn_snprint(text, sizeof text, "%s: out of range, got %lld; expected 1 to %lld", option,
+               (long long)got, (long long)most);
+    return usage(text, "");
+}
+
 /* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
- * Returns the number of arguments used, 0 if the option is unknown or its value is missing or
+ * Returns the number of arguments used, 0 if the option is unknown, -1 if its value is missing or
  * wrong. */
 static int take(int count, char **given)
 {
@@ -95,20 +104,20 @@ static int take(int count, char **given)
             continue;
         if (w->value == NULL) {
             if (value != NULL)
-                return 0;
+                return -1;
             *w->yes = true;
             return 1;
         }
         if (value == NULL) {
             if (count < 2)
-                return 0;
+                return -1;
             value = given[1];
             used = 2;
         }
         if (w->text != NULL)
             *w->text = value;
         else if (!tn_read_int(value, w->number))
-            return 0;
+            return -1;
         return used;
     }
     return 0;
@@ -133,7 +142,9 @@ static int run(int count, char **given, bool only_help)
         }
         used = take(count - i, given + i);
         if (used == 0)
-            return usage("unknown option, or a missing or wrong value: ", given[i]);
+            return usage("unknown option ", given[i]);
+        if (used < 0)
+            return usage("a value is missing or wrong after ", given[i]);
         i += used;
     }
     if (chosen.file == NULL)
@@ -144,8 +155,10 @@ static int run(int count, char **given, bool only_help)
         chosen.level = (int)depth;
     if (chosen.level == CONFORM_LEVELS)
         return usage("--level: expected contract, ops, grad, layers or all, got ", level);
-    if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
-        return usage("--jobs or --seconds: out of range; expected 1 to 64, and 1 to 86400", "");
+    if (jobs < 1 || jobs > MOST_JOBS)
+        return out_of_range("--jobs", jobs, MOST_JOBS);
+    if (seconds < 1 || seconds > 86400)
+        return out_of_range("--seconds", seconds, 86400);
     if (access(chosen.file, R_OK) != 0) {
         fprintf(stderr, "tenon check: %s cannot be read: %s\n", chosen.file, strerror(errno));
         return EXIT_USAGE;

@@ -494,7 +494,7 @@ static int run(int count, char **given, bool only_help)
         if (input)
             i++;
         else if (dtype && tn_dtype_parse(given[i + 1], &wanted.inputs.dtype) != TN_OK)
-            return usage("--dtype: unknown dtype, got ", given[i + 1]);
+            return usage("--", tn_error_last()->message);
         else if (dtype)
             i++;
         else if (strcmp(given[i], "--json") == 0)

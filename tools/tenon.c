@@ -179,6 +179,16 @@ static int usage(const command *c, const char *words, const char *what)
     return EXIT_USAGE;
 }
 
+static int wrong_value(const command *c, const tool_option *option, const char *value)
+{
+    fprintf(stderr,
+            "tenon %s: %s: wrong value, got \"%s\"; expected %s, which `tenon %s --help` "
+            "describes\n",
+            c->name, option->name, value != NULL ? value : "",
+            option->value != NULL ? option->value : "no value", c->name);
+    return EXIT_USAGE;
+}
+
 /* Reads `--seconds N` or `--seconds=N`. Returns the number of arguments used, 0 if the value is
  * missing or wrong. */
 static int take_seconds(int count, char **given)
@@ -232,13 +242,16 @@ static int run_command(const command *c, int count, char **given)
                   !strncmp(given[i], "--seconds=", strlen("--seconds=")))) {
             int took = take_seconds(count - i, given + i);
             if (!took)
-                return usage(c, "expected a number from 1 to 86400: ", given[i]);
+                return usage(c, "--seconds: expected a number from 1 to 86400, got ",
+                             given[i][9] == '=' ? given[i] + 10
+                             : i + 1 < count    ? given[i + 1]
+                                                : "no value");
             i += took - 1;
         } else if ((option = find_option(c, count - i, given + i, &value, &used)) != NULL) {
             if (option->value != NULL && value == NULL)
                 return usage(c, "a value is missing after ", given[i]);
             if (!option->take(value))
-                return usage(c, "wrong value: ", given[i + used - 1]);
+                return wrong_value(c, option, value);
             i += used - 1;
         } else
             return usage(c, "unknown option ", given[i]);

@@ -72,18 +72,24 @@ static tn_status check_part(const tn__part *part, const tn_state *state)
 
     if (type == NULL) {
         if (entry(state, part->name).kind != TN_VALUE_STRING)
-            return tn_fail(TN_ERR_KEY,
-                           "checkpoint: the file has no loader \"%s\"; expected one of this name",
-                           part->name);
+            return tn_fail(
+                TN_ERR_KEY,
+                "checkpoint: the file has no loader \"%s\"; expected the names with which "
+                "it was saved",
+                part->name);
         return TN_OK;
     }
     if (types.kind == TN_VALUE_DICT)
         saved = tn_value_get(&types, part->name);
     if (saved == NULL || saved->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_KEY, "checkpoint: the file has no \"%s\"; expected one of type %s",
-                       part->name, type);
+        return tn_fail(
+            TN_ERR_KEY,
+            "checkpoint: the file has no part \"%s\" of type %s; expected the names with "
+            "which it was saved",
+            part->name, type);
     if (strcmp(saved->as.s, type) != 0)
-        return tn_fail(TN_ERR_VALUE, "checkpoint: \"%s\": another type, got %s; expected %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "checkpoint: \"%s\": another type, got %s; expected %s, as in the file",
                        part->name, type, saved->as.s);
     if (part->kind == TN__PART_SCHEDULER && entry(state, part->name).kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_FORMAT, "checkpoint: \"%s\": its state is missing", part->name);

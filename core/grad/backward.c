@@ -223,10 +223,11 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
                      const tn_backward_options *options)
 {
     if (walks >= MOST_WALKS)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "backward: %d calls are nested; a gradient hook that runs backward through "
-                       "its own graph calls itself endlessly",
-                       walks);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "backward: %d calls are nested; expected no gradient hook that runs backward "
+            "through its own graph, which would call it again",
+            walks);
     tn__range range;
     tn__range_begin(&range, TN_RANGE_BACKWARD, "backward", 0);
     walks++;

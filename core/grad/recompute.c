@@ -110,10 +110,10 @@ static tn_status fill(struct tn__recompute_run *run, tn_tensor *tensor)
         run->status = tn_fail(TN_ERR_RUNTIME,
                               "checkpoint: Recomputed values for the following tensors have "
                               "different metadata than during the forward pass: tensor %lld, got "
-                              "%s; expected %s with %d dimensions and %lld elements",
+                              "%s; expected %s on %s with %d dimensions and %lld elements",
                               (long long)(run->next - 1), text.failed ? "another" : text.at,
-                              tn_dtype_name((tn_dtype)slot->dtype), (int)slot->ndim,
-                              (long long)slot->numel);
+                              tn_dtype_name((tn_dtype)slot->dtype), slot->device->name,
+                              (int)slot->ndim, (long long)slot->numel);
         tn__text_free(&text);
         return run->status;
     }

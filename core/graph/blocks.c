@@ -75,7 +75,7 @@ static tn_status check_counts(const tn_node *node, int block)
     if (graph->n_inputs != n_in)
         return tn_fail(TN_ERR_VALUE,
                        "inputs: wrong number, got %lld; expected %lld, as many as "
-                       "the node gives the block",
+                       "the node passes to the block",
                        (long long)graph->n_inputs, (long long)n_in);
     if (graph->output->n_in != n_out)
         return tn_fail(TN_ERR_VALUE, "outputs: wrong number, got %lld; expected %lld",
@@ -257,7 +257,8 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
     const char *base = kind == TN_NODE_IF ? "cond" : "loop";
     tn_node *node = NULL;
 
-    if (tn__build_check_place(graph, before) == TN_OK)
+    if (tn__build_check_place(
+            graph, before, kind == TN_NODE_IF ? "tn_graph_add_cond" : "tn_graph_add_loop") == TN_OK)
         node = tn__graph_node_new(graph, kind, name != NULL ? name : base, name != NULL, n_inputs,
                                   (int32_t)n_out);
     if (node == NULL) {

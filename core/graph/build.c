@@ -149,7 +149,7 @@ static tn_status resolve_marks(tn_node *node, const tn__built *how)
                                            node->op->def.name);
 }
 
-static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
+static tn_status use_inputs(tn_node *node, tn_node *const *inputs, const char *who)
 {
     int64_t n_in = node->n_in - (node->kind == TN_NODE_INPLACE);
     tn_status status = TN_OK;
@@ -160,8 +160,7 @@ static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
         bool optional = operand >= 0 && i < n_in &&
                         (node->op->def.inputs[operand].flags & TN_OPERAND_OPTIONAL) != 0;
 
-        tn_snprint(what, sizeof what, "tn_graph_add_op: %s: input %lld", node->op->def.name,
-                   (long long)i);
+        tn_snprint(what, sizeof what, "%s: %s: input %lld", who, node->op->def.name, (long long)i);
         status = tn__graph_value_check(node->graph, inputs[i], optional, what);
         if (status == TN_OK)
             status = tn__graph_node_use(node, i, inputs[i]);
@@ -170,18 +169,20 @@ static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
 }
 
 /* Checks that a new step may be inserted before a node. */
-tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before)
+tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before, const char *who)
 {
+    char what[96];
     tn_status status;
 
     if (before == NULL)
         return TN_OK;
-    status = tn__graph_node_check(graph, before, "tn_graph_add_op: before");
+    tn_snprint(what, sizeof what, "%s: before", who);
+    status = tn__graph_node_check(graph, before, what);
     if (status == TN_OK && (tn__graph_is_leaf(before) || before->kind == TN_NODE_ITEM))
         status = tn_fail(TN_ERR_VALUE,
-                         "tn_graph_add_op: before: node %s is an input, a slot, a constant or an "
-                         "item; expected an operator, a region or the output",
-                         before->name);
+                         "%s: node %s is an input, a slot, a constant or an item; expected an "
+                         "operator, a region or the output",
+                         what, before->name);
     return status;
 }
 
@@ -200,12 +201,13 @@ tn_node *tn__build_link(tn_node *node, tn_node *before)
 tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
                       tn_node *const *inputs, int64_t n_inputs)
 {
+    const char *who = how->who != NULL ? how->who : "tn_graph_add_op";
     tn_node_kind kind = how->inplace ? TN_NODE_INPLACE : TN_NODE_OP;
     char base[TN__NAME_LONGEST + 2];
     tn_node *node;
     tn_status status;
 
-    if (tn__build_check_place(graph, before) != TN_OK)
+    if (tn__build_check_place(graph, before, who) != TN_OK)
         return NULL;
     tn_snprint(base, sizeof base, how->inplace ? "%s_" : "%s", how->op->def.name);
     node = tn__graph_node_new(graph, kind, how->name != NULL ? how->name : base, how->name != NULL,
@@ -218,7 +220,7 @@ tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
     if (status == TN_OK)
         status = resolve_marks(node, how);
     if (status == TN_OK)
-        status = use_inputs(node, inputs);
+        status = use_inputs(node, inputs, who);
     if (status == TN_OK)
         status = tn__lint_infer(node);
     if (status != TN_OK) {
@@ -273,22 +275,30 @@ static bool given(const tn_graph *graph, tn_node *const *nodes, int64_t count, c
     return tn__given(nodes != NULL || count == 0, what);
 }
 
+/* Parses the spec of a call and finds its operator. Returns NULL on failure; the caller frees
+ * *parsed in both cases. */
+static const tn_op *operator_of(const char *spec, tn__spec **parsed, const char *who)
+{
+    *parsed = tn__spec_parse(spec);
+    if (*parsed == NULL)
+        return NULL;
+    if ((*parsed)->type[0] != '\0')
+        return tn_op_find((*parsed)->type, 0);
+    tn_fail(TN_ERR_FORMAT, "%s: wrong form, got %q; expected operator(options)", who, spec);
+    return NULL;
+}
+
 tn_node *tn_graph_add_op(tn_graph *graph, tn_node *before, const char *spec, tn_node *const *inputs,
                          int64_t n_inputs)
 {
     tn__spec *parsed;
-    const tn_op *op = NULL;
+    const tn_op *op;
     tn_node *node = NULL;
 
     if (!given(graph, inputs, n_inputs, "tn_graph_add_op") ||
         !tn__given(spec != NULL, "tn_graph_add_op: spec"))
         return NULL;
-    parsed = tn__spec_parse(spec);
-    if (parsed != NULL && parsed->type[0] == '\0')
-        tn_fail(TN_ERR_FORMAT, "tn_graph_add_op: wrong form, got %q; expected operator(options)",
-                spec);
-    else if (parsed != NULL)
-        op = tn_op_find(parsed->type, 0);
+    op = operator_of(spec, &parsed, "tn_graph_add_op");
     if (op != NULL)
         node = tn__build_op(graph, before, &(tn__built){ .op = op, .spec = parsed }, inputs,
                             n_inputs);
@@ -307,16 +317,17 @@ tn_node *tn_graph_add_inplace(tn_graph *graph, tn_node *before, const char *spec
         !tn__given(spec != NULL, "tn_graph_add_inplace: spec") ||
         tn__graph_value_check(graph, into, false, "tn_graph_add_inplace: into") != TN_OK)
         return NULL;
-    parsed = tn__spec_parse(spec);
-    op = parsed != NULL ? tn_op_find(parsed->type, 0) : NULL;
+    op = operator_of(spec, &parsed, "tn_graph_add_inplace");
     all = op != NULL ? tn_malloc(((size_t)n_inputs + 1) * sizeof *all) : NULL;
     if (all != NULL) {
         if (n_inputs > 0)
             memcpy(all, inputs, (size_t)n_inputs * sizeof *all);
         all[n_inputs] = into;
-        node = tn__build_op(graph, before,
-                            &(tn__built){ .op = op, .spec = parsed, .inplace = true }, all,
-                            n_inputs + 1);
+        node = tn__build_op(
+            graph, before,
+            &(tn__built){
+                .op = op, .spec = parsed, .who = "tn_graph_add_inplace", .inplace = true },
+            all, n_inputs + 1);
     }
     tn_free(all);
     tn__spec_free(parsed);
@@ -333,7 +344,8 @@ static tn_status print_options(const tn_op *op, const void *options, tn__text *t
     memcpy(&size, options, sizeof size);
     if (size < sizeof size)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; expected the size of the struct",
+                       "%s: options.size: too small, got %u; initialize the struct with the "
+                       "operator's TN_..._OPTIONS",
                        op->def.name, size);
     for (uint32_t i = own; i < size; i++)
         if (((const uint8_t *)options)[i] != 0)
@@ -369,9 +381,11 @@ tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, c
     if (spec != NULL)
         parsed = tn__spec_parse(spec);
     if (parsed != NULL)
-        node = tn__build_op(graph, before,
-                            &(tn__built){ .op = op, .spec = parsed, .inplace = inplace }, inputs,
-                            n_inputs);
+        node = tn__build_op(
+            graph, before,
+            &(tn__built){
+                .op = op, .spec = parsed, .who = "tn_graph_add_call", .inplace = inplace },
+            inputs, n_inputs);
     tn__spec_free(parsed);
     tn_free(spec);
     return node;

@@ -114,7 +114,7 @@ static tn_status claim(const tn_claims *claims, const int64_t *nodes, int64_t co
         return tn__error_refuse_null("tn_claims.add: claims");
     offer = claims->host;
     if (offer->failed != TN_OK)
-        return tn_fail(offer->failed, "claim: an earlier claim was refused");
+        return tn_fail(offer->failed, "claim: an earlier claim was refused: %s", offer->words);
     status = check_numbers(offer, nodes, count);
     if (status == TN_OK)
         status = add_set(offer, nodes, count);

@@ -365,7 +365,7 @@ tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool
         return status;
     return tn_fail(TN_ERR_VALUE,
                    "%s: node %s makes %d tensors; expected a node that makes one (tn_node_item "
-                   "gives each)",
+                   "returns each)",
                    what, node->name, (int)node->n_out);
 }
 

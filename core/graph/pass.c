@@ -164,7 +164,12 @@ static tn_status check_ends(const tn_graph *before, const tn_graph *after)
 
     if (before->n_inputs != after->n_inputs || after->output == NULL ||
         before->output->n_in != after->output->n_in)
-        return tn_fail(TN_ERR_REFUSED, "it changed the number of inputs or outputs");
+        return tn_fail(TN_ERR_REFUSED,
+                       "it changed the number of inputs or outputs, got %lld and %lld; expected "
+                       "%lld and %lld",
+                       (long long)after->n_inputs,
+                       (long long)(after->output != NULL ? after->output->n_in : 0),
+                       (long long)before->n_inputs, (long long)before->output->n_in);
     for (int64_t i = 0; i < before->n_inputs; i++, a = a->next, b = b->next) {
         while (a->kind != TN_NODE_INPUT)
             a = a->next;

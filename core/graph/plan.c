@@ -365,7 +365,9 @@ static tn__plan_binding *used_last(tn_plan *plan)
         atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     pthread_mutex_unlock(&plan->lock);
     if (b == NULL)
-        tn_fail(TN_ERR_VALUE, "tn_plan: no binding; the last one could not be made again");
+        tn_fail(TN_ERR_VALUE,
+                "tn_plan: no plan for any inputs, because the last one could not be made again; "
+                "call tn_plan_run");
     return b;
 }
 

@@ -114,8 +114,8 @@ static tn_status check_state(const struct call *c, bool changed)
 
     if (changed)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "forward sets a parameter or buffer, or gives it a history; expected "
-                       "changes in place of values without gradients");
+                       "forward sets a parameter or buffer, or records a change of it for "
+                       "gradients; expected in-place changes of its values without gradients");
     if (!tn__plan_parts_hold(&t->parts, c->module, true))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "forward changes modules, their options or the data of their layers; "

@@ -23,7 +23,8 @@ static tn_status note_storage(void *user, tn__storage *storage, bool changed)
 
     if (changed && number != NULL && r->b->roots[(intptr_t)*number - 1].written)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "forward changes a tensor in place that a derivative needs");
+                       "forward changes a tensor in place that a derivative needs; expected a "
+                       "change of a copy (tn_copy)");
     return tn__map_add(note->saved, storage) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 

@@ -136,8 +136,8 @@ static tn_status record(tn_step *step, tn__whole *plan, const tn_pack *input, tn
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s", t->why);
     if (t->n_source_inputs > 0)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "input %lld: it requires a gradient, which nobody would get; expected "
-                       "inputs without (tn_tensor_detach)",
+                       "input %lld: it requires a gradient, and a step returns none of inputs; "
+                       "expected an input that does not require one (tn_detach)",
                        (long long)t->source_inputs[0]);
     if (t->n_wants == 0 || t->outs[0]->numel != 1)
         return tn_fail(TN_ERR_RUNTIME,
@@ -448,7 +448,7 @@ static const tn__plan_binding *used_last(const tn_step *step)
 {
     if (step->plans != NULL)
         return step->plans->steps;
-    tn_fail(TN_ERR_VALUE, "tn_step: no plan yet; expected a run before");
+    tn_fail(TN_ERR_VALUE, "tn_step: no plan yet; call tn_step_run first");
     return NULL;
 }
 

@@ -237,6 +237,7 @@ typedef struct tn__built {
     const tn_op *op;
     const tn__spec *spec;
     const char *name; /* NULL: the name of the operator */
+    const char *who;  /* the function that failures name; NULL: tn_graph_add_op */
     bool inplace;     /* the last input is the tensor that is written */
     bool no_grad;
     /* Expressions for the integers TN__SYMBOL_MARK + i among the options. */
@@ -255,7 +256,7 @@ tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, co
                         const char *name, tn_node *const *inputs, int64_t n_inputs,
                         const tn_meta *metas, int32_t n_out);
 /* Checks that a new step may be inserted before a node. */
-tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before);
+tn_status tn__build_check_place(const tn_graph *graph, const tn_node *before, const char *who);
 /* Links a node that is complete, with its items. On failure the node is freed. */
 tn_node *tn__build_link(tn_node *node, tn_node *before);
 /* Adds a SLOT or CONSTANT node named after its path. */

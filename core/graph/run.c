@@ -164,7 +164,9 @@ static tn_status take_results(const tn_node *node, const tn_pack *pack, tn_tenso
     if (node->callee->out != NULL)
         status = tn__values_match(node->callee->out, pack, "results");
     else if (tn_pack_count(pack) != 1 || tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
-        status = tn_fail(TN_ERR_TYPE, "results: expected one tensor");
+        status = tn_fail(TN_ERR_TYPE,
+                         "results: wrong number or kind, got %lld values; expected one tensor",
+                         (long long)tn_pack_count(pack));
     if (status == TN_OK)
         tn__values_list(pack, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)

@@ -5,6 +5,7 @@
  * run reads the symbols from its inputs and computes these integers. */
 #include "core/graph/tracing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -61,6 +62,13 @@ void tn__symbols_text(tn__text *text, const tn_graph *graph, const tn__expr *exp
         tn__text_add(text, expr->plus > 0 ? "+%lld" : "%lld", (long long)expr->plus);
 }
 
+static bool read_number(const char *at, char **end, int64_t *out)
+{
+    errno = 0;
+    *out = strtoll(at, end, 10);
+    return errno == 0 && *end != at;
+}
+
 /* Reads [NUMBER*]NAME[*NAME][+NUMBER], or -NUMBER at the end. Returns the end, NULL if `at` has no
  * such text. */
 const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *out)
@@ -70,8 +78,7 @@ const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *ou
 
     *out = (tn__expr){ .b = -1, .times = 1 };
     if ((*at >= '0' && *at <= '9') || *at == '-') {
-        out->times = strtoll(at, &end, 10);
-        if (*end != '*' || end == at)
+        if (!read_number(at, &end, &out->times) || *end != '*')
             return NULL;
         at = end + 1;
     }
@@ -93,8 +100,7 @@ const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *ou
     } while (++names < 2 && *at == '*' && *at++);
     if (*at != '+' && *at != '-')
         return at;
-    out->plus = strtoll(at, &end, 10);
-    return end > at + 1 ? end : NULL;
+    return read_number(at, &end, &out->plus) ? end : NULL;
 }
 
 tn_status tn__symbols_add(tn_node *node, const tn__expr *expr)

@@ -3,6 +3,28 @@
  * The sizes of a run: the values of the symbols, and the options that depend on them. */
 #include "core/graph/private.h"
 
+/* Fails, because an input does not have the dtype and shape of its node. */
+static tn_status misfit(const tn_graph *graph, const tn_node *node, const tn_tensor *tensor)
+{
+    tn__text got = { 0 }, expected = { 0 };
+    tn_status status;
+
+    tn__tensor_text(&got, tensor);
+    tn__text_type(&expected, node, 0);
+    for (int32_t i = 0; i < graph->n_symbols; i++)
+        tn__text_add(&expected, i == 0 ? ", with %s >= %lld" : ", %s >= %lld",
+                     graph->symbols[i].name, (long long)graph->symbols[i].least);
+    tn__text_put(&got, "", 1);
+    tn__text_put(&expected, "", 1);
+    status = tn_fail(TN_ERR_VALUE,
+                     "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, the same "
+                     "in all inputs",
+                     node->name, got.failed ? "?" : got.at, expected.failed ? "?" : expected.at);
+    tn__text_free(&got);
+    tn__text_free(&expected);
+    return status;
+}
+
 tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols)
 {
     int64_t known[TN__SYMBOLS] = { 0 }, k = 0;
@@ -23,29 +45,16 @@ tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t 
                 same = size == node->meta->shape[d];
                 continue;
             }
-            same = size % expr->times == 0 && size / expr->times >= graph->symbols[expr->a].least &&
+            same = expr->times > 0 && size % expr->times == 0 &&
+                   size / expr->times >= graph->symbols[expr->a].least &&
                    (!known[expr->a] || symbols[expr->a] == size / expr->times);
+            if (!same)
+                break;
             symbols[expr->a] = size / expr->times;
             known[expr->a] = 1;
         }
-        if (!same) {
-            tn__text got = { 0 }, expected = { 0 };
-            tn_status status;
-
-            tn__tensor_text(&got, tensor);
-            tn__text_type(&expected, node, 0);
-            tn__text_put(&got, "", 1);
-            tn__text_put(&expected, "", 1);
-            status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, "
-                             "with sizes of %lld or more",
-                             node->name, got.failed ? "?" : got.at,
-                             expected.failed ? "?" : expected.at,
-                             (long long)graph->symbols[0].least);
-            tn__text_free(&got);
-            tn__text_free(&expected);
-            return status;
-        }
+        if (!same)
+            return misfit(graph, node, tensor);
     }
     return TN_OK;
 }

@@ -73,7 +73,7 @@ static tn_status read_paths(tn__reader *r, bool training)
         if (status == TN_OK && path.kind != TN_VALUE_STRING)
             status = tn__graph_read_wrong(r, "paths of modules in quotes");
         if (status == TN_OK && r->graph->n_asked >= MOST_PATHS)
-            status = tn__graph_read_wrong(r, "fewer modules");
+            status = tn__graph_read_most(r, MOST_PATHS, "modules");
         if (status == TN_OK)
             status = tn__graph_ask(r->graph, path.as.s, training);
     } while (status == TN_OK && tn__graph_read_take(r, ","));

@@ -18,7 +18,7 @@ static tn_status read_left(tn__reader *r)
         tn__left *left;
 
         if (r->n_left >= MOST_NAMES)
-            return tn__graph_read_wrong(r, "fewer names");
+            return tn__graph_read_most(r, MOST_NAMES, "names");
         if (!tn__vector_room(&r->left, &r->left_capacity, r->n_left + 1, sizeof *r->left))
             return TN_ERR_MEMORY;
         left = &r->left[r->n_left];
@@ -84,11 +84,15 @@ tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **o
             status = text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
                                   : tn_error_last_code();
         } else {
-            text = tn__graph_read_word(r, "", r->code ? "a value or None" : "%name or none");
+            const char *from = r->at, *wanted = r->code ? "a value or None" : "%name or none";
+
+            text = tn__graph_read_word(r, "", wanted);
             if (text == NULL)
                 return tn_error_last_code();
-            if (strcmp(text, r->code ? "None" : "none") != 0)
-                return tn__graph_read_wrong(r, "none before this place");
+            if (strcmp(text, r->code ? "None" : "none") != 0) {
+                r->at = from;
+                return tn__graph_read_wrong(r, wanted);
+            }
             status = tn__graph_read_add(r, TN_NODE_NONE);
         }
         tn__graph_read_take(r, "!");
@@ -107,7 +111,8 @@ static const tn_op *find_op(const tn__reader *r, const char *name, bool *inplace
 
     if (name[length] == '@' &&
         (!tn_read_int(name + length + 1, &revision) || revision < 1 || revision > UINT32_MAX)) {
-        tn_fail(TN_ERR_FORMAT, "operator %q: wrong revision; expected an integer from 1", name);
+        tn_fail(TN_ERR_FORMAT,
+                "operator %q: wrong revision; expected an integer of 1 or more after @", name);
         return NULL;
     }
     if (revision > 0 && (name = tn__arena_text(r->arena, name, length)) == NULL)
@@ -145,7 +150,7 @@ static tn_status mark_symbols(tn__reader *r, const char *options, tn__text *out,
             continue;
         }
         if (*count >= TN__SYMBOL_MARKS)
-            return tn__graph_read_wrong(r, "fewer expressions");
+            return tn__graph_read_most(r, TN__SYMBOL_MARKS, "expressions of sizes");
         if (!tn__vector_room(exprs, &capacity, *count + 1, sizeof **exprs))
             return TN_ERR_MEMORY;
         (*exprs)[*count] = expr;

@@ -78,6 +78,8 @@ typedef enum tn__place {
 
 /* Fails with line, column and the text there. */
 tn_status tn__graph_read_wrong(tn__reader *r, const char *expected);
+/* Like tn__graph_read_wrong, with "at most `most` `what`" as what is expected. */
+tn_status tn__graph_read_most(tn__reader *r, int most, const char *what);
 /* Puts the line before the message of a failure, and returns its status. */
 tn_status tn__graph_read_here(tn__reader *r);
 void tn__graph_read_space(tn__reader *r);

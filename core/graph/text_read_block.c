@@ -99,7 +99,7 @@ static tn_status read_inputs(tn__reader *r, tn_node ***nodes, int64_t *count)
         return tn__graph_read_wrong(r, "(");
     status = tn__graph_read_arguments(r, &options, &out);
     if (status == TN_OK && (options.length > 0 || out != NULL))
-        status = tn__graph_read_wrong(r, "values before this place");
+        status = tn__graph_read_wrong(r, "only values before this place, no options");
     tn__text_free(&options);
     *count = r->n_nodes;
     *nodes = tn__arena_alloc(r->arena, ((size_t)r->n_nodes + 1) * sizeof(tn_node *));
@@ -136,7 +136,7 @@ tn_status tn__graph_read_control(tn__reader *r, tn_node_kind kind, bool no_grad,
     if (status == TN_OK)
         status = tn__graph_read_comment(r, NULL);
     if (status == TN_OK && ++r->blocks > TN__BLOCKS_DEEPEST)
-        return tn__graph_read_wrong(r, "fewer levels of blocks");
+        return tn__graph_read_most(r, TN__BLOCKS_DEEPEST, "levels of blocks");
     for (int i = 0; i < 2 && status == TN_OK; i++)
         status = read_block(r, tn__blocks_name(kind, i), &blocks[i]);
     r->blocks--;

@@ -19,6 +19,14 @@ tn_status tn__graph_read_wrong(tn__reader *r, const char *expected)
                    (long long)r->number, (long long)(r->at - r->line + 1), shown, expected);
 }
 
+tn_status tn__graph_read_most(tn__reader *r, int most, const char *what)
+{
+    char expected[64];
+
+    tn_snprint(expected, sizeof expected, "at most %d %s", most, what);
+    return tn__graph_read_wrong(r, expected);
+}
+
 tn_status tn__graph_read_here(tn__reader *r)
 {
     return tn_error_prefix("tn_graph_parse: line %lld: ", (long long)r->number);
@@ -128,7 +136,7 @@ static tn_status read_shape(tn__reader *r, tn__left *left)
         if (meta->ndim > 0 && !tn__graph_read_take(r, ","))
             return tn__graph_read_wrong(r, "a comma or ]");
         if (meta->ndim >= TN_MAX_DIMS)
-            return tn__graph_read_wrong(r, "fewer dimensions");
+            return tn__graph_read_most(r, TN_MAX_DIMS, "dimensions");
         tn__graph_read_space(r);
         end = tn__symbols_read(r->graph, r->at, &left->dims[meta->ndim]);
         if (end != NULL) {
@@ -241,7 +249,7 @@ tn_status tn__graph_read_add(tn__reader *r, tn_node *node)
     if (node == NULL)
         return tn_error_last_code();
     if (r->n_nodes >= MOST_ARGUMENTS)
-        return tn__graph_read_wrong(r, "fewer arguments");
+        return tn__graph_read_most(r, MOST_ARGUMENTS, "arguments");
     if (!tn__vector_room(&r->nodes, &r->nodes_capacity, r->n_nodes + 1, sizeof(tn_node *)))
         return TN_ERR_MEMORY;
     r->nodes[r->n_nodes++] = node;
@@ -316,7 +324,7 @@ static tn_status read_form(tn__reader *r, tn__place place, tn_value *out)
         return text != NULL ? tn__spec_parse_value(text, r->arena, out) : tn_error_last_code();
     }
     if (++r->depth > DEEPEST)
-        return tn__graph_read_wrong(r, "fewer levels of lists");
+        return tn__graph_read_most(r, DEEPEST, "levels of lists");
     r->at++;
     while (status == TN_OK && !tn__graph_read_take(r, (char[2]){ closes[open - opens], '\0' })) {
         bool key = kinds[open - opens] == TN_VALUE_DICT && count % 2 == 1;
@@ -327,7 +335,7 @@ static tn_status read_form(tn__reader *r, tn__place place, tn_value *out)
                  tn__graph_read_take(r, (char[2]){ closes[open - opens], '\0' }))
             break;
         else if (count >= MOST_ARGUMENTS)
-            status = tn__graph_read_wrong(r, "fewer values");
+            status = tn__graph_read_most(r, MOST_ARGUMENTS, "values");
         else if (!tn__vector_room(&items, &capacity, count + 1, sizeof *items))
             status = TN_ERR_MEMORY;
         else

@@ -70,11 +70,8 @@ static tn_status dim_of(const tn__prune_step *step, const tn_tensor *mask, int32
     int64_t given = def->dim(def, step->data), ndim = tn_tensor_ndim(mask);
 
     if (given < -ndim || given >= ndim)
-        return tn_fail(
-            TN_ERR_INDEX,
-            "%s: dim: out of range, got %lld; expected a dimension of a tensor with %lld "
-            "dimensions",
-            def->name, (long long)given, (long long)ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld",
+                       def->name, (long long)given, (long long)-ndim, (long long)ndim - 1);
     *dim = (int32_t)(given < 0 ? given + ndim : given);
     return TN_OK;
 }

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* Writes a reason such as "weight is float64; it takes float32, bfloat16". Returns false. */
+/* Writes a reason such as "weight is float64; expected float32, bfloat16". Returns false. */
 static bool refuse_dtype(const char *operand, tn_dtype dtype, uint64_t mask, char *reason,
                          size_t size)
 {
-    int64_t length = tn_snprint(reason, size, "%s is %s; it takes", operand, tn_dtype_name(dtype));
+    int64_t length = tn_snprint(reason, size, "%s is %s; expected", operand, tn_dtype_name(dtype));
 
     for (int d = 0, n = 0; d < TN_DTYPE_COUNT && length >= 0 && (size_t)length < size; d++)
         if (mask & TN_BIT(d))

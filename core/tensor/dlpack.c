@@ -225,7 +225,10 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
     }
     if (bytes > 0 && (view->byte_offset % unit != 0 ||
                       (tn_device_is_host(device) && (uintptr_t)view->data % unit != 0))) {
-        tn_fail(TN_ERR_VALUE, "DLPack tensor: data: not aligned for %s", tn_dtype_name(meta.dtype));
+        tn_fail(TN_ERR_VALUE,
+                "DLPack tensor: data: not aligned for %s, got %p and offset %llu; expected "
+                "multiples of %zu",
+                tn_dtype_name(meta.dtype), view->data, (unsigned long long)view->byte_offset, unit);
         return NULL;
     }
     storage = tn__storage_foreign(device, view->data, view->byte_offset, (size_t)bytes, NULL,
@@ -260,7 +263,7 @@ tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
         return NULL;
     }
     if (managed->version.major != MAJOR) {
-        tn_fail(TN_ERR_VERSION, "DLPack tensor: wrong version, got %u.%u; expected %d",
+        tn_fail(TN_ERR_VERSION, "DLPack tensor: wrong version, got %u.%u; expected %d.x",
                 (unsigned)managed->version.major, (unsigned)managed->version.minor, MAJOR);
         return NULL;
     }

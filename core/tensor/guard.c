@@ -191,7 +191,8 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     g->storage.size_class = TN__SIZE_CLASSES;
     atomic_store_explicit(&g->storage.refs, 1, memory_order_relaxed);
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
-        status = tn_fail(TN_ERR_MEMORY, "size: too large; expected less than 2^62 bytes");
+        status = tn_fail(TN_ERR_MEMORY, "size: too large, got %llu bytes; expected less than 2^62",
+                         (unsigned long long)bytes);
     else
         status = ask(g);
     if (status != TN_OK) {

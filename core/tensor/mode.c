@@ -4,6 +4,8 @@
  * mode (nothing is recorded, and tensors that are made in it never take part in a graph). */
 #include "core/tensor/mode.h"
 
+#include <string.h>
+
 _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
 _Thread_local bool tn__anomaly_here TN__TLS_NEAR;
 _Thread_local int32_t tn__anomaly_depth;
@@ -38,7 +40,8 @@ void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *w
     uint8_t before;
 
     if (*depth == 0) {
-        tn_fail(TN_ERR_RUNTIME, "%s: no begin in this thread", who);
+        /* "tn_grad_end": no "tn_grad_begin" */
+        tn_fail(TN_ERR_RUNTIME, "%s: no %.*sbegin in this thread", who, (int)strlen(who) - 3, who);
         return;
     }
     --*depth;

@@ -534,8 +534,9 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
     if (bytes > 0 && (data == NULL || (uintptr_t)data % unit != 0)) {
         tn_fail(TN_ERR_VALUE,
                 data == NULL ? "tn_tensor_wrap: memory: it is NULL; expected a pointer"
-                             : "tn_tensor_wrap: memory: not aligned for %s",
-                tn_dtype_name(meta.dtype));
+                             : "tn_tensor_wrap: memory: not aligned for %s, got %p; expected a "
+                               "multiple of %zu",
+                tn_dtype_name(meta.dtype), data, unit);
         return NULL;
     }
     storage = tn__storage_foreign(device, data, 0, (size_t)bytes, NULL, call.object, user);

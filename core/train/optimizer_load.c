@@ -160,8 +160,9 @@ static tn_status read_steps(tn__param *param, const char *name, double steps)
 {
     if (!(steps >= 0 && steps < 9e15 && steps == floor(steps)))
         return tn_fail(TN_ERR_VALUE,
-                       "state entry \"%s\": wrong value, got %g; expected a number of steps", name,
-                       steps);
+                       "state entry \"%s\": wrong value, got %g; expected a whole number of steps, "
+                       "0 or more",
+                       name, steps);
     param->steps = (int64_t)steps;
     return TN_OK;
 }

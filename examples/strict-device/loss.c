@@ -17,7 +17,7 @@ static tn_status read_reduction(const tn_call *call, const char *text, int64_t *
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown, got %q; expected none, mean or sum",
                    call->op, text ? text : "");
 }
 

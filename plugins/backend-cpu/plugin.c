@@ -105,7 +105,7 @@ static tn_status choose_variant(const char *wanted)
         i++;
     if (i == count)
         return tn_fail(TN_ERR_VALUE,
-                       "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2, "
+                       "TENON_CPU_ISA: unknown, got %s; expected auto, baseline, avx2, "
                        "avx512, avx512_bf16 or amx",
                        wanted);
     if (!choose_loops(choices[i].loops) || !tn__bfloat16_allow(choices[i].products, false))

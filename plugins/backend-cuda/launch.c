@@ -20,8 +20,10 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     if (x == 0 || z == 0)
         return TN_OK;
     if (blocks > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: result: too many elements for one CUDA kernel, got %lld",
-                       call->op, (long long)x);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: result: too many elements for one CUDA kernel, got %lld; expected at "
+                       "most %lld",
+                       call->op, (long long)x, INT32_MAX * (blocks == x ? 1LL : 256LL));
     status = cuda_enter(device);
     if (status)
         return status;

@@ -176,14 +176,15 @@ static bool range_of(tn_floats given, double range[2])
 static tn_status check_common(const char *who, tn_floats degrees, tn_floats center,
                               const char *interpolation)
 {
+    char text[DATA_NUMBERS];
     double range[2];
 
     if (degrees.count > 2 || !range_of(degrees, range))
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: degrees: no range; expected a number of at least 0, or two, the smaller "
-            "first",
-            who);
+            "%s: degrees: no range, got %s; expected a number of at least 0, or two, the "
+            "smaller first",
+            who, data_numbers_floats(text, degrees));
     if (center.count >= 0 && center.count != 2)
         return tn_fail(TN_ERR_VALUE,
                        "%s: center: wrong count, got %lld numbers; expected two numbers, (x, y)",
@@ -327,27 +328,31 @@ static tn_status affine_check(const tn_transform_def *self, const void *options)
 {
     const struct affine *o = options;
     tn_status status = check_common(self->name, o->degrees, o->center, o->interpolation);
+    char text[DATA_NUMBERS];
     double range[2];
 
     if (status != TN_OK)
         return status;
     if (o->translate.count >= 0 &&
         (o->translate.count != 2 || !is_part(o->translate.at[0]) || !is_part(o->translate.at[1])))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: translate: wrong count or value; expected two numbers from 0 to 1",
-                       self->name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: translate: wrong count or value, got %s; expected two numbers from 0 to 1",
+            self->name, data_numbers_floats(text, o->translate));
     if (o->scale.count >= 0 &&
         (o->scale.count != 2 || !range_of(o->scale, range) || !(range[0] > 0)))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: scale: no range; expected two numbers above 0, the smaller first",
-                       self->name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: scale: no range, got %s; expected two numbers above 0, the smaller first",
+            self->name, data_numbers_floats(text, o->scale));
     if (o->shear.count >= 0 &&
         (o->shear.count == 3 || o->shear.count > 4 || !range_of(o->shear, range) ||
          (o->shear.count == 4 && !(o->shear.at[2] <= o->shear.at[3]))))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: shear: no range; expected a number of at least 0, or two or four "
-                       "numbers, the smaller of each pair first",
-                       self->name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: shear: no range, got %s; expected a number of at least 0, or two or four "
+            "numbers, the smaller of each pair first",
+            self->name, data_numbers_floats(text, o->shear));
     return TN_OK;
 }
 

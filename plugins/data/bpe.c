@@ -205,8 +205,9 @@ static tn_status add_part(struct encoding *e, uint64_t at, uint64_t end)
         uint64_t length = bpe_piece(e->text + at, end - at);
 
         if (length > INT32_MAX)
-            return tn_fail(TN_ERR_FORMAT, "%s: byte %llu: a word of %llu bytes is too long",
-                           e->path, (unsigned long long)at, (unsigned long long)length);
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: byte %llu: a word is too long, got %llu bytes; expected at most %d",
+                           e->path, (unsigned long long)at, (unsigned long long)length, INT32_MAX);
         status = add_piece(e, at, length);
         at += length;
     }

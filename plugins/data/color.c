@@ -218,6 +218,8 @@ static tn_status jitter_check(const tn_transform_def *self, const void *options)
 {
     static const char *const names[] = { "brightness", "contrast", "saturation", "hue" };
     const struct jitter *o = options;
+    const tn_floats all[] = { o->brightness, o->contrast, o->saturation, o->hue };
+    char text[DATA_NUMBERS];
 
     for (int i = 0; i < CHANGES; i++) {
         double least = i == HUE ? -0.5 : 0, most = i == HUE ? 0.5 : (double)FLT_MAX, range[2];
@@ -225,11 +227,11 @@ static tn_status jitter_check(const tn_transform_def *self, const void *options)
         if (!range_of(o, i, range) || !(range[0] >= least && range[1] <= most))
             return tn_fail(
                 TN_ERR_VALUE,
-                i == HUE ? "%s: %s: wrong value; expected a number from 0 to 0.5, or two from "
-                           "-0.5 to 0.5, the smaller first"
-                         : "%s: %s: wrong value; expected a number of at least 0, or two, the "
-                           "smaller first",
-                self->name, names[i]);
+                i == HUE ? "%s: %s: wrong value, got %s; expected a number from 0 to 0.5, or two "
+                           "from -0.5 to 0.5, the smaller first"
+                         : "%s: %s: wrong value, got %s; expected a number of at least 0, or two, "
+                           "the smaller first",
+                self->name, names[i], data_numbers_floats(text, all[i]));
     }
     return TN_OK;
 }

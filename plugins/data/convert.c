@@ -51,9 +51,11 @@ static tn_status normalize_check(const tn_transform_def *self, const void *optio
         return tn_fail(TN_ERR_VALUE, "Normalize: mean or std: empty; expected numbers");
     for (int64_t i = 0; i < o->std.count; i++)
         if (o->std.at[i] == 0)
-            return tn_fail(TN_ERR_VALUE,
-                           "Normalize: std: number %lld is 0, which would divide by zero",
-                           (long long)i);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "Normalize: std: number %lld is 0; expected another number, because the image "
+                "is divided by it",
+                (long long)i);
     return TN_OK;
 }
 
@@ -62,8 +64,9 @@ static tn_status check_channels(const char *what, int64_t count, int64_t channel
     if (count == 1 || count == channels)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "Normalize: %s: wrong count, got %lld for an image with %lld channels", what,
-                   (long long)count, (long long)channels);
+                   "Normalize: %s: wrong count, got %lld numbers; expected 1 or %lld, one for each "
+                   "channel of the image",
+                   what, (long long)count, (long long)channels);
 }
 
 static tn_status normalize_apply(tn_transform_args *args)

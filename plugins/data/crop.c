@@ -99,6 +99,11 @@ static tn_tensor *cut(const struct data_image *x, const struct window *w)
     return y;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Fails if a border that mirrors the image is larger than the image. */
 static tn_status check_border(const char *who, const struct data_image *x, const struct window *w)
 {
@@ -111,9 +116,12 @@ static tn_status check_border(const char *who, const struct data_image *x, const
                                 left <= x->width - extra && right <= x->width - extra))))
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: padding: larger than the image of %lld x %lld, which mode %s "
-                   "cannot fill",
-                   who, (long long)x->height, (long long)x->width, borders[w->border]);
+                   "%s: padding: too large for mode %s, got %lld rows and %lld columns at a side; "
+                   "expected at most %lld and %lld for an image of %lld x %lld",
+                   who, borders[w->border], (long long)larger(top, bottom),
+                   (long long)larger(left, right), (long long)larger(x->height - extra, 0),
+                   (long long)larger(x->width - extra, 0), (long long)x->height,
+                   (long long)x->width);
 }
 
 /* The part of the image that the window shows. A border that is taken from the image may need all
@@ -155,14 +163,15 @@ static tn_status apply_window(tn_transform_args *args, struct image_entry *entry
 static tn_status check_size(const char *who, tn_ints size)
 {
     bool good = size.count == 1 || size.count == 2;
+    char text[DATA_NUMBERS];
 
     for (int64_t i = 0; i < size.count; i++)
         good &= size.at[i] >= 1 && size.at[i] <= INT32_MAX;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: size: wrong count or value; expected one or two numbers of at least "
-                          "1, (height, width)",
-                          who);
+                          "%s: size: wrong count or value, got %s; expected one or two numbers of "
+                          "at least 1, (height, width)",
+                          who, data_numbers_ints(text, size));
 }
 
 /* left, top, right, bottom of 1, 2 or 4 numbers, as in torchvision. */
@@ -178,14 +187,15 @@ static void expand_padding(tn_ints padding, int64_t sides[4])
 static tn_status check_padding(const char *who, tn_ints padding)
 {
     bool good = padding.count <= 2 || padding.count == 4;
+    char text[DATA_NUMBERS];
 
     for (int64_t i = 0; i < padding.count; i++)
         good &= padding.at[i] >= 0 && padding.at[i] <= INT32_MAX;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: padding: wrong count or value; expected 1, 2 or 4 numbers of at "
-                          "least 0",
-                          who);
+                          "%s: padding: wrong count or value, got %s; expected 1, 2 or 4 "
+                          "numbers of at least 0",
+                          who, data_numbers_ints(text, padding));
 }
 
 /* ---- CenterCrop ------------------------------------------------------------------------------ */

@@ -47,8 +47,8 @@ struct table {
 
 static tn_status bad(const struct table *t, int64_t column, const char *what, const char *got)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q", t->path,
-                   (long long)t->line, (long long)column, what, got);
+    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number",
+                   t->path, (long long)t->line, (long long)column, what, got);
 }
 
 /* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
@@ -103,7 +103,7 @@ static tn_status add_value(struct table *t, int64_t *used, const char *field, in
     double number;
 
     if (!tn_read_float(field, &number))
-        return bad(t, column, "no number", field);
+        return bad(t, column, "wrong value", field);
     if (*used == t->values_capacity) {
         int64_t capacity = t->values_capacity > 0 ? 2 * t->values_capacity : 1 << 12;
         void *grown = tn_realloc(t->memory->values, (size_t)capacity * sizeof(float));
@@ -123,7 +123,7 @@ static tn_status add_label(struct table *t, char *field, int64_t column)
     double number = 0;
 
     if (t->numbers != NULL && !tn_read_float(field, &number))
-        return bad(t, column, "label: no number", field);
+        return bad(t, column, "label: wrong value", field);
     if (t->numbers != NULL)
         t->numbers[count] = (float)number;
     else

@@ -70,6 +70,14 @@ tn_status data_folder_add(struct data_folder *folder, const char *path, int64_t 
 tn_status data_folder_paths(struct data_folder *folder, const tn_value *paths);
 void data_folder_free(struct data_folder *folder);
 
+/* ---- numbers in messages (numbers.c) --------------------------------------------------------- */
+
+enum { DATA_NUMBERS = 96 };
+
+/* Write an option as "(0.5, 0.1)", None if it was not given, and return `text`. */
+const char *data_numbers_floats(char text[DATA_NUMBERS], tn_floats given);
+const char *data_numbers_ints(char text[DATA_NUMBERS], tn_ints given);
+
 /* ---- samples in memory (memory.c) ------------------------------------------------------------ */
 
 /* Samples of one tensor and, if `labels` is set, a class. */

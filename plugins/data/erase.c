@@ -27,18 +27,23 @@ static bool is_range(tn_floats range, double low, double high)
 static tn_status check(const tn_transform_def *self, const void *data)
 {
     const struct erase *o = data;
+    char text[DATA_NUMBERS];
 
     (void)self;
     if (!(o->p >= 0 && o->p <= 1))
         return tn_fail(TN_ERR_VALUE, "RandomErasing: p: out of range, got %g; expected 0 to 1",
                        o->p);
     if (!is_range(o->scale, 0, 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "RandomErasing: scale: no range; expected two numbers from 0 to 1, the "
-                       "smaller first");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "RandomErasing: scale: no range, got %s; expected two numbers from 0 to 1, the "
+            "smaller first",
+            data_numbers_floats(text, o->scale));
     if (!is_range(o->ratio, 1e-6, 1e6))
-        return tn_fail(TN_ERR_VALUE, "RandomErasing: ratio: no range; expected two numbers above "
-                                     "0, the smaller first");
+        return tn_fail(TN_ERR_VALUE,
+                       "RandomErasing: ratio: no range, got %s; expected two numbers from 1e-06 to "
+                       "1e+06, the smaller first",
+                       data_numbers_floats(text, o->ratio));
     return TN_OK;
 }
 

@@ -77,7 +77,9 @@ static tn_status read_idx(const char *path, struct idx *idx)
         item = (int64_t)tn_dtype_size(idx->dtype);
         count = data_elements(idx->shape, idx->ndim);
         if (count < 0 || __builtin_mul_overflow(count, item, &bytes))
-            status = tn_fail(TN_ERR_FORMAT, "%s: header: the sizes are too large", path);
+            status = tn_fail(
+                TN_ERR_FORMAT,
+                "%s: header: the sizes are too large; expected less than 2^63 bytes in all", path);
     }
     if (status == TN_OK) {
         idx->values = data_file_take(file, (uint64_t)bytes, "values");
@@ -116,7 +118,7 @@ static tn_status take_labels(struct data_memory *memory, const struct idx *label
             (int)labels->ndim, tn_dtype_name(labels->dtype));
     if (labels->shape[0] != memory->count)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: wrong number of classes, got %lld; expected %lld, one "
+                       "%s: wrong number of labels, got %lld; expected %lld, one "
                        "for each image",
                        path, (long long)labels->shape[0], (long long)memory->count);
     for (int64_t i = 0; classes == 0 && i < memory->count; i++)

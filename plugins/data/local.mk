@@ -31,6 +31,7 @@ plugins_data_la_SOURCES = \
 	%D%/memory.c \
 	%D%/mix.c \
 	%D%/noise.c \
+	%D%/numbers.c \
 	%D%/plugin.c \
 	%D%/resample.c \
 	%D%/resample.h \

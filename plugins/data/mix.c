@@ -24,7 +24,8 @@ static tn_status check(const tn_transform_def *self, const void *data)
     const struct mix *o = data;
 
     if (!(o->alpha > 0) || isinf(o->alpha))
-        return tn_fail(TN_ERR_VALUE, "%s: alpha: out of range, got %g; expected more than 0",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: alpha: out of range, got %g; expected a finite number above 0",
                        self->name, o->alpha);
     if (o->num_classes != INT64_MIN && o->num_classes < 1)
         return tn_fail(TN_ERR_VALUE, "%s: num_classes: out of range, got %lld; expected 1 or more",
@@ -165,9 +166,10 @@ static tn_tensor *images_get(const tn_transform_args *args, const struct labels 
     }
     if (tn_tensor_ndim(x) < 1 || tn_tensor_size(x, 0) != labels->count) {
         tn_fail(TN_ERR_VALUE,
-                "%s: entry 0 of the batch: wrong size of dimension 0; expected %lld, the number of "
-                "labels",
-                who, (long long)labels->count);
+                "%s: entry 0 of the batch: wrong size of dimension 0, got %lld; expected %lld, the "
+                "number of labels",
+                who, (long long)(tn_tensor_ndim(x) < 1 ? 1 : tn_tensor_size(x, 0)),
+                (long long)labels->count);
         return NULL;
     }
     return tn_tensor_is_contiguous(x) ? x : tn_copy(x);
@@ -214,9 +216,11 @@ static tn_status mix_up_apply(tn_transform_args *args)
     if (x == NULL)
         return tn_error_last_code();
     if (tn_tensor_dtype(x) != TN_F32)
-        return tn_fail(TN_ERR_TYPE,
-                       "MixUp: entry 0 of the batch: %s; expected float32, use ToFloat before",
-                       tn_dtype_name(tn_tensor_dtype(x)));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "MixUp: entry 0 of the batch: wrong dtype, got %s; expected float32, use ToFloat "
+            "before",
+            tn_dtype_name(tn_tensor_dtype(x)));
     return put(args, blended(x, lam), labels_mixed(&labels, lam));
 }
 

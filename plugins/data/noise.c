@@ -100,6 +100,7 @@ static tn_status blur_check(const tn_transform_def *self, const void *options)
 {
     const struct blur *o = options;
     bool good = o->kernel_size.count == 1 || o->kernel_size.count == 2;
+    char text[DATA_NUMBERS];
 
     for (int64_t i = 0; i < o->kernel_size.count; i++)
         good &= o->kernel_size.at[i] >= 1 && o->kernel_size.at[i] <= KERNEL_MOST &&
@@ -107,14 +108,15 @@ static tn_status blur_check(const tn_transform_def *self, const void *options)
     if (!good)
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: kernel_size: wrong count or value; expected one or two odd numbers from 1 to %d",
-            self->name, KERNEL_MOST);
+            "%s: kernel_size: wrong count or value, got %s; expected one or two odd numbers from 1 "
+            "to %d",
+            self->name, data_numbers_ints(text, o->kernel_size), KERNEL_MOST);
     if (o->sigma.count < 1 || o->sigma.count > 2 || !(o->sigma.at[0] > 0) ||
         !(o->sigma.at[o->sigma.count - 1] >= o->sigma.at[0]))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: sigma: no range; expected one or two numbers above 0, the smaller "
-                       "first",
-                       self->name);
+                       "%s: sigma: no range, got %s; expected one or two numbers above 0, the "
+                       "smaller first",
+                       self->name, data_numbers_floats(text, o->sigma));
     return TN_OK;
 }
 

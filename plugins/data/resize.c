@@ -9,14 +9,15 @@
 static tn_status check_size(const char *who, tn_ints size)
 {
     bool good = size.count == 1 || size.count == 2;
+    char text[DATA_NUMBERS];
 
     for (int64_t i = 0; i < size.count; i++)
         good &= size.at[i] >= 1 && size.at[i] <= 1 << 20;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: size: wrong count or value; expected one or two numbers from 1 to "
-                          "%d",
-                          who, 1 << 20);
+                          "%s: size: wrong count or value, got %s; expected one or two numbers "
+                          "from 1 to %d",
+                          who, data_numbers_ints(text, size), 1 << 20);
 }
 
 static tn_status check_not_empty(const char *who, const struct data_image *x)
@@ -146,19 +147,20 @@ static tn_status random_resized_crop_check(const tn_transform_def *self, const v
 {
     const struct random_resized_crop *o = options;
     tn_status status = check_size(self->name, o->size);
+    char text[DATA_NUMBERS];
 
     if (status == TN_OK && resample_filter_of(self->name, o->interpolation) < 0)
         return tn_error_last_code();
     if (status == TN_OK && !is_range(o->scale, 1e-9, 1))
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: scale: no range; expected two numbers above 0, at most "
+                         "%s: scale: no range, got %s; expected two numbers above 0, at most "
                          "1, the smaller first",
-                         self->name);
+                         self->name, data_numbers_floats(text, o->scale));
     if (status == TN_OK && !is_range(o->ratio, 1e-6, 1e6))
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: ratio: no range; expected two numbers above 0, the "
-                         "smaller first",
-                         self->name);
+                         "%s: ratio: no range, got %s; expected two numbers from 1e-06 to 1e+06, "
+                         "the smaller first",
+                         self->name, data_numbers_floats(text, o->ratio));
     return status;
 }
 

@@ -13,6 +13,7 @@ static tn_status no_image(const char *who, const char *what)
 tn_status data_image_get(const tn_transform_args *args, struct data_image *image)
 {
     const char *who = args->def->name;
+    char what[64];
     tn_value value;
     tn_tensor *x;
     tn_ints shape;
@@ -23,11 +24,15 @@ tn_status data_image_get(const tn_transform_args *args, struct data_image *image
     if (value.kind != TN_VALUE_TENSOR)
         return no_image(who, "no tensor");
     x = value.as.tensor;
-    if (tn_tensor_ndim(x) != 3)
-        return no_image(who, "wrong number of dimensions");
+    if (tn_tensor_ndim(x) != 3) {
+        tn_snprint(what, sizeof what, "wrong number of dimensions, got %d", (int)tn_tensor_ndim(x));
+        return no_image(who, what);
+    }
     image->dtype = tn_tensor_dtype(x);
-    if (image->dtype != TN_U8 && image->dtype != TN_F32)
-        return no_image(who, tn_dtype_name(image->dtype));
+    if (image->dtype != TN_U8 && image->dtype != TN_F32) {
+        tn_snprint(what, sizeof what, "wrong dtype, got %s", tn_dtype_name(image->dtype));
+        return no_image(who, what);
+    }
     x = tn_tensor_is_contiguous(x) ? x : tn_copy(x);
     if (x == NULL)
         return tn_error_last_code();

@@ -160,6 +160,7 @@ static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigne
     static const char *const keys[] = { "descr", "fortran_order", "shape" };
     char key[32];
     unsigned which = 0;
+    int length = 0;
     tn_status status = take_text(c, key, sizeof key);
     if (status != TN_OK)
         return status;
@@ -180,9 +181,15 @@ static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigne
     if (which == 2)
         return take_shape(c, header);
     header->fortran = take_word(c, "True");
-    return header->fortran || take_word(c, "False")
-               ? TN_OK
-               : bad(c, "fortran_order: wrong value; expected True or False");
+    if (header->fortran || take_word(c, "False"))
+        return TN_OK;
+    while (length < 16 && c->at + length < c->end && c->at[length] > ' ' && c->at[length] <= '~' &&
+           strchr(",}", c->at[length]) == NULL)
+        length++;
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: npy header, byte %zu: fortran_order: wrong value, got \"%.*s\"; expected "
+                   "True or False",
+                   c->source->path, (size_t)(c->at - c->start), length, c->at);
 }
 
 static tn_status parse(struct cursor *c, struct npy_header *header)
@@ -337,7 +344,9 @@ tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
         type++;
     if (type == DTYPES)
         return tn_fail(
-            TN_ERR_TYPE, "%s: tensor %q: wrong dtype, got %s; expected one that npy can store",
+            TN_ERR_TYPE,
+            "%s: tensor %q: wrong dtype, got %s; expected one that npy can store: bool, an "
+            "integer, float16, float32, float64 or complex (a .safetensors file stores more)",
             sink->path, tn_state_name(state, index), tn_dtype_name(tn_tensor_dtype(tensor)));
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
         return tn_fail(

@@ -325,8 +325,9 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
     case CALL_OBJECT:
     case CALL_STORAGE: break;
     }
-    tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s.%s: wrong arguments", pk->path, pk->op,
-            name->as.name->module, name->as.name->name);
+    tn_fail(TN_ERR_FORMAT,
+            "%s: pickle, byte %zu: %s.%s: wrong arguments; expected those that PyTorch writes",
+            pk->path, pk->op, name->as.name->module, name->as.name->name);
     return NULL;
 }
 

@@ -357,8 +357,9 @@ static tn_status check_entry(const tn_state *state, int64_t i, const char *path)
     if (name_of(dtype) == NULL)
         return tn_fail(
             TN_ERR_TYPE,
-            "%s: tensor %q: wrong dtype, got %s; expected one that safetensors can store", path,
-            name, tn_dtype_name(dtype));
+            "%s: tensor %q: wrong dtype, got %s; expected one that safetensors can store: a real "
+            "dtype or complex64",
+            path, name, tn_dtype_name(dtype));
     if (!tn_device_has_memory(tn_tensor_device(tn_state_tensor(state, i))))
         return tn_fail(
             TN_ERR_VALUE,

@@ -134,7 +134,7 @@ static tn_status add_to_tree(struct reading *r, const char *path, const char *ty
     if (module == NULL)
         return tn_error_last_code();
     if (tn_module_slot_kind(holder, name) != 0)
-        status = tn_fail(TN_ERR_FORMAT, "there are two");
+        status = tn_fail(TN_ERR_FORMAT, "given twice; expected once");
     else if (same != NULL && !count_paths(module, &r->paths))
         status = too_many_paths();
     else
@@ -273,7 +273,7 @@ static tn_status add_slot(struct reading *r, const struct slot *slot)
     if (tensor == NULL)
         return tn_error_last_code();
     if (tn_module_slot_kind(holder, name) != 0)
-        return tn_fail(TN_ERR_FORMAT, "there are two");
+        return tn_fail(TN_ERR_FORMAT, "given twice; expected once");
     if (!slot->parameter)
         return tn_module_add_buffer(holder, name, tensor, flags);
     if ((flags & ~(uint32_t)TN_SLOT_FIXED_DTYPE) != 0)
@@ -294,7 +294,7 @@ static tn_status add_constant(struct reading *r, const struct slot *slot)
         return tn_fail(TN_ERR_FORMAT, "its name is too long, got %zu bytes; expected at most %zu",
                        strlen(slot->path), sizeof path - sizeof SCRIPT_CONSTANTS - 1);
     if (tn_state_find(r->constants, slot->path) >= 0)
-        return tn_fail(TN_ERR_FORMAT, "there are two");
+        return tn_fail(TN_ERR_FORMAT, "given twice; expected once");
     tn_snprint(path, sizeof path, SCRIPT_CONSTANTS ".%s", slot->path);
     tensor = tensor_of(r, slot, path);
     return tensor != NULL ? tn_state_set(r->constants, slot->path, tensor) : tn_error_last_code();
@@ -352,7 +352,7 @@ static tn_status add_file(const struct reading *r, tn_state *files, json_t *row)
     if (strlen(name) > SCRIPT_FILE_NAME)
         return wrong(r, "files", "names of at most 900 bytes");
     if (tn_state_find(files, name) >= 0) {
-        tn_fail(TN_ERR_FORMAT, "there are two");
+        tn_fail(TN_ERR_FORMAT, "given twice; expected once");
         return prefix(r, "file", name);
     }
     tn_snprint(path, sizeof path, SCRIPT_FILES "%s", name);

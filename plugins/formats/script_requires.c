@@ -113,7 +113,8 @@ static tn_status add_functions(const struct requires *r)
         else if (strpbrk(key, "[(") == NULL)
             status = wrong(r, SCRIPT_FUNCTIONS, "operator[options](types) for each");
         else if (tn_state_find(r->operators, key) >= 0) {
-            status = tn_fail(TN_ERR_FORMAT, "%s: script: decomposition %q: there are two", r->path,
+            status = tn_fail(TN_ERR_FORMAT,
+                             "%s: script: decomposition %q: given twice; expected once", r->path,
                              key);
         } else
             status = tn_state_set_value(r->operators, key, tn_value_string(text));

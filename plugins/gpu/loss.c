@@ -15,7 +15,7 @@ static tn_status reduction_of(const tn_call *call, const char *text, int32_t *ou
             *out = i;
             return TN_OK;
         }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown, got %q; expected none, mean or sum",
                    call->op, text);
 }
 

@@ -100,11 +100,11 @@ tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t cou
         rows->offset[k] = gpu_offset(views[k]);
     if (first->ndim == 0)
         return TN_OK;
-    if (dim < 0)
-        dim += first->ndim;
-    if (dim < 0 || dim >= first->ndim)
+    if (dim < -first->ndim || dim >= first->ndim)
         return tn_fail(TN_ERR_INDEX, "dim: out of range, got %lld; expected %d to %d",
                        (long long)dim, -(int)first->ndim, (int)first->ndim - 1);
+    if (dim < 0)
+        dim += first->ndim;
     for (int32_t d = 0; d < first->ndim; d++) {
         if (d == dim) {
             rows->length = first->shape[d];

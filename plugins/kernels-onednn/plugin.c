@@ -61,8 +61,7 @@ static tn_status activate(const tn_plugin *self)
     onednn_process = getpid();
     onednn_all_shapes = strcmp(shapes, "all") == 0;
     if (!onednn_all_shapes && strcmp(shapes, "faster") != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "TENON_ONEDNN_SHAPES: unknown value, got %s; expected faster or all",
+        return tn_fail(TN_ERR_VALUE, "TENON_ONEDNN_SHAPES: unknown, got %s; expected faster or all",
                        shapes);
     return dnnl_api_open(options_data.library ? options_data.library : "libdnnl.so.2");
 }

@@ -148,7 +148,9 @@ static tn_status move_values(const tn_pack *from, tn_pack *to)
 static tn_status sequential_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const char *name = tn_pack_count(input) == 1 ? tn_pack_name(input, 0) : "";
-    if (name != NULL && strcmp(name, "input") != 0)
+    if (name != NULL && name[0] != '\0' && strcmp(name, "input") != 0)
+        return tn_fail(TN_ERR_TYPE, "Sequential: argument %q: unknown name; expected input", name);
+    if (name != NULL && name[0] == '\0')
         return tn_fail(TN_ERR_TYPE, "Sequential: inputs: wrong number, got %lld; expected 1",
                        (long long)tn_pack_count(input));
     tn_pack *at = tn_pack_new();

@@ -101,6 +101,7 @@ static bool says(const struct conv *s, const char *word)
 static tn_status read_padding(const char *type, struct conv *s, int dims, bool transposed)
 {
     const tn_value *p = &s->padding;
+    char got[80];
     int64_t row[MOST];
 
     if (p->kind == TN_VALUE_INT) {
@@ -127,8 +128,9 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
         }
         return TN_OK;
     }
-    return tn_fail(TN_ERR_VALUE, "%s: padding: wrong value; expected 1 or %d numbers%s", type, dims,
-                   transposed ? "" : ", 'same' or 'valid'");
+    layers_put_value(&(layers_text){ .out = got, .size = sizeof got }, p);
+    return tn_fail(TN_ERR_VALUE, "%s: padding: wrong value, got %s; expected 1 or %d numbers%s",
+                   type, got, dims, transposed ? "" : ", 'same' or 'valid'");
 }
 
 /* Writes the shape of the weight: [out, in / groups, k...]; transposed: [in, out / groups, k...].

@@ -92,6 +92,8 @@ TN_HIDDEN void layers_put(layers_text *text, const char *format, ...);
 /* Appends 3 or (3, 4), as PyTorch prints it. If `dims` is more than 0, always prints that many
  * numbers in parentheses. */
 TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
+/* Appends the value of an option, for messages: a number, a text, None, or a list of them. */
+TN_HIDDEN void layers_put_value(layers_text *text, const tn_value *value);
 
 /* For tn_layer_def.fuse, in fuse.c. layers_norm_fits() returns whether all tensors of a norm have
  * the dtype and device of x and one number for each of `channels` channels. layers_skip() returns

@@ -243,9 +243,10 @@ static tn_status orthogonal(const tn_init_def *self, const void *data, tn_tensor
     if (status != TN_OK)
         return status;
     if (tn_tensor_ndim(tensor) < 2)
-        return tn_fail(
-            TN_ERR_VALUE,
-            /* PyTorch's wording */ "Only tensors with 2 or more dimensions are supported");
+        return tn_fail(TN_ERR_VALUE,
+                       /* PyTorch's wording */
+                       "Only tensors with 2 or more dimensions are supported; this has %d",
+                       (int)tn_tensor_ndim(tensor));
     if (!has_values(tensor))
         return TN_OK;
     rows = tn_tensor_size(tensor, 0);

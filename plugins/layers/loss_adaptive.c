@@ -38,16 +38,22 @@ static int64_t end_of(const struct adaptive *s, int64_t i)
 static tn_status adaptive_check(const struct adaptive *s)
 {
     bool good = s->cutoffs.count > 0 && s->in_features > 0 && s->div_value > 0;
+    char got[80];
+    layers_text text = { .out = got, .size = sizeof got };
 
     for (int64_t i = 0; i < s->cutoffs.count && good; i++)
         good = s->cutoffs.at[i] > (i > 0 ? s->cutoffs.at[i - 1] : 0) &&
                s->cutoffs.at[i] < s->n_classes;
-    return good ? TN_OK
-                : tn_fail(TN_ERR_VALUE,
-                          /* PyTorch's wording */
-                          "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, "
-                          "positive integers sorted in an increasing order, where each value is "
-                          "between 1 and n_classes-1, and in_features and div_value positive");
+    if (good)
+        return TN_OK;
+    layers_put_row(&text, s->cutoffs, s->cutoffs.count);
+    return tn_fail(TN_ERR_VALUE,
+                   /* PyTorch's wording */
+                   "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive "
+                   "integers sorted in an increasing order, where each value is between 1 and "
+                   "n_classes-1, and in_features and div_value positive; got cutoffs %s, n_classes "
+                   "%lld, in_features %lld, div_value %g",
+                   got, (long long)s->n_classes, (long long)s->in_features, s->div_value);
 }
 
 static tn_status adaptive_build(tn_module *self)
@@ -204,7 +210,11 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
         return tn_fail(TN_ERR_RUNTIME,
                        /* PyTorch's wording */
                        "AdaptiveLogSoftmaxWithLoss: Input and target should have the same size in "
-                       "the batch dimension: [N, in_features] and [N], or [in_features] and []");
+                       "the batch dimension: [N, in_features] and [N], or [in_features] and []; "
+                       "they have %d and %d dimensions, %lld and %lld elements",
+                       (int)tn_tensor_ndim(x), target != NULL ? (int)tn_tensor_ndim(target) : 0,
+                       (long long)tn_tensor_numel(x),
+                       (long long)(target != NULL ? tn_tensor_numel(target) : 0));
     x = single ? tn_unsqueeze(x, 0) : x;
     if (target == NULL) {
         y = all_classes(self, x);

@@ -75,7 +75,8 @@ static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **ta
     int64_t at[2] = { positional > 0 ? 0 : tn_pack_find(pack, "input"),
                       positional > 1 ? 1 : tn_pack_find(pack, "target") };
     if (tn_pack_count(pack) != 2 || at[0] < 0 || at[1] < 0 || at[0] == at[1])
-        return tn_fail(TN_ERR_TYPE, "inputs: wrong number, got %lld; expected 2, input and target",
+        return tn_fail(TN_ERR_TYPE,
+                       "inputs: wrong number or names, got %lld; expected 2, input and target",
                        (long long)tn_pack_count(pack));
     *input = tn_pack_tensor(pack, at[0]);
     *target = tn_pack_tensor(pack, at[1]);

@@ -115,6 +115,7 @@ static tn_status adaptive_build(tn_module *self)
     bool row = v->kind == TN_VALUE_LIST || v->kind == TN_VALUE_TUPLE;
     int64_t count = row ? (int64_t)v->count : 1;
     bool good = count == 1 || count == dims;
+    char got[80];
 
     for (int64_t i = 0; i < count && good; i++) {
         const tn_value *at = row ? &v->as.list[i] : v;
@@ -129,10 +130,11 @@ static tn_status adaptive_build(tn_module *self)
         return tn_fail(TN_ERR_VALUE,
                        "%s: output_size: wrong count, got %lld sizes; expected 1 or %lld",
                        tn_module_type(self), (long long)count, (long long)dims);
+    layers_put_value(&(layers_text){ .out = got, .size = sizeof got }, v);
     return tn_fail(TN_ERR_VALUE,
-                   "%s: output_size: wrong size; expected 0 or more, or None for the size of the "
-                   "input",
-                   tn_module_type(self));
+                   "%s: output_size: wrong size, got %s; expected 0 or more, or None for the size "
+                   "of the input",
+                   tn_module_type(self), got);
 }
 
 static tn_ints output_of(const struct pool *s)

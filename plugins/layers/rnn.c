@@ -92,9 +92,10 @@ static tn_status check(tn_module *self, bool whole)
                        "%s: dropout: out of range, got %g; expected a probability from 0 to 1",
                        type, s->dropout);
     if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: proj_size: out of range, got %lld; expected 0 to hidden_size - 1", type,
-                       (long long)s->proj_size);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: proj_size: out of range, got %lld; expected 0 to %lld (hidden_size - 1)", type,
+            (long long)s->proj_size, (long long)s->hidden_size - 1);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
         return tn_fail(TN_ERR_VALUE, "%s: nonlinearity: unknown, got %q; expected tanh or relu",

@@ -313,8 +313,10 @@ static tn_status whole_call(tn_module *self, const tn_pack *input, tn_pack *outp
         return tn_fail(TN_ERR_RUNTIME,
                        /* PyTorch's wording */
                        "Transformer: the feature number of src and tgt must be equal to d_model, "
-                       "%lld",
-                       (long long)s->d_model);
+                       "%lld; they have %lld and %lld",
+                       (long long)s->d_model,
+                       (long long)(tn_tensor_ndim(src) > 0 ? tn_tensor_size(src, -1) : 1),
+                       (long long)(tn_tensor_ndim(tgt) > 0 ? tn_tensor_size(tgt, -1) : 1));
     const tn_value encoder[] = { v[SRC_MASK], v[SRC_PADDED], v[SRC_CAUSAL] };
     const tn_value decoder[] = { v[TGT_MASK],      v[MEMORY_MASK], v[TGT_PADDED],
                                  v[MEMORY_PADDED], v[TGT_CAUSAL],  v[MEMORY_CAUSAL] };

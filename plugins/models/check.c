@@ -42,7 +42,7 @@ tn_status models_check_word(tn_module *self, const char *option, const char *val
             return TN_OK;
         at += size;
     }
-    return tn_fail(TN_ERR_VALUE, "%s: %s: unknown word, got %q; expected one of: %s",
+    return tn_fail(TN_ERR_VALUE, "%s: %s: unknown, got %q; expected one of: %s",
                    tn_module_type(self), option, value, words);
 }
 

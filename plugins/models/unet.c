@@ -129,9 +129,11 @@ static tn_status up_call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (tn_pack_count(input) != 2 || tn_pack_positional(input) != 2 ||
         tn_pack_at(input, 0).kind != TN_VALUE_TENSOR ||
         tn_pack_at(input, 1).kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE,
-                       "%s: inputs: wrong number, got %lld; expected two tensors: x and the skip",
-                       tn_module_type(self), (long long)tn_pack_count(input));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "%s: inputs: wrong number or kind, got %lld; expected two tensors by position: x "
+            "and the skip connection",
+            tn_module_type(self), (long long)tn_pack_count(input));
     if (tn_tensor_ndim(tn_pack_tensor(input, 0)) != 4 ||
         tn_tensor_ndim(tn_pack_tensor(input, 1)) != 4)
         return tn_fail(TN_ERR_VALUE,

@@ -95,8 +95,10 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
                        "groups: wrong count, got %lld; expected a divisor of the %lld channels",
                        (long long)o->groups, (long long)weight->shape[0]);
     if (status == TN_OK && __builtin_mul_overflow(weight->shape[1], o->groups, &outputs))
-        return tn_fail(TN_ERR_VALUE, "groups: too many channels, got %lld groups; expected fewer",
-                       (long long)o->groups);
+        return tn_fail(TN_ERR_VALUE,
+                       "groups: too many output channels, got %lld groups of %lld; expected less "
+                       "than 2^63 in all",
+                       (long long)o->groups, (long long)weight->shape[1]);
     if (status == TN_OK && x->shape[x->ndim - dims - 1] != weight->shape[0])
         return tn_fail(TN_ERR_RUNTIME,
                        "x: wrong number of channels, got %lld in %s; expected %lld for the weight",

@@ -20,7 +20,8 @@ static tn_status cast_infer(tn_infer *infer)
     const tn_cast_options *o = infer->options;
 
     if ((unsigned)o->dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected a tn_dtype", (int)o->dtype);
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected one of tn_dtype",
+                       (int)o->dtype);
     tn__common_like(infer, 0, 0, o->dtype);
     return TN_OK;
 }

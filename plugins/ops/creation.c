@@ -190,8 +190,9 @@ static tn_status one_hot_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "classes: out of range, got %lld; expected at most %lld",
                        (long long)o->classes, (long long)INT32_MAX);
     if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "Can not infer total number of classes from empty tensor: give classes");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Can not infer total number of classes from empty tensor: set the option classes");
     return TN_OK;
 }
 
@@ -283,7 +284,7 @@ static tn_status full_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected a tn_dtype", (int)dtype);
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected one of tn_dtype", (int)dtype);
     if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE,
                        "shape: wrong number of dimensions, got %lld; expected 0 to %d",

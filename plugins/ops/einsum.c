@@ -33,7 +33,7 @@ static tn_status malformed(const char *text, const char *why)
 static tn_status add_to_result(const char *text, equation *e, int name)
 {
     if (e->n_result == TN_MAX_DIMS)
-        return malformed(text, "too many dimensions in the result");
+        return malformed(text, "too many dimensions in the result; expected at most 16");
     e->result[e->n_result++] = (int8_t)name;
     return TN_OK;
 }
@@ -145,7 +145,7 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
         if (letter_of(*at) < 0)
             return malformed(text, "unknown character; expected letters, commas, ... and ->");
         if (e->count[i] == TN_MAX_DIMS)
-            return malformed(text, "too many dimensions in an operand");
+            return malformed(text, "too many dimensions in an operand; expected at most 16");
         e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
         seen[letter_of(*at)] = true;
     }

@@ -127,9 +127,9 @@ static tn_status embedding_bag_infer(tn_infer *infer)
         (o->padding_idx >= weight->shape[0] || o->padding_idx < -weight->shape[0]))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "padding_idx: out of range, got %lld; expected the index of one of the %lld rows of "
-            "weight",
-            (long long)o->padding_idx, (long long)weight->shape[0]);
+            "padding_idx: out of range, got %lld; expected %lld to %lld, a row of weight",
+            (long long)o->padding_idx, (long long)-weight->shape[0],
+            (long long)weight->shape[0] - 1);
     tn__common_plain(&infer->out[0], tn_view_dtype(weight),
                      TN_SHAPE(offsets == NULL
                                   ? index->shape[0]

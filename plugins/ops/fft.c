@@ -131,8 +131,11 @@ static tn_status choose_dims(const struct request *r, int32_t ndim, struct plan 
     tn_status status = TN_OK;
 
     if (r->dims.count >= 0 && r->sizes.count >= 0 && r->dims.count != r->sizes.count)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
-                       "When given, dim and shape arguments must have the same length");
+        return tn_fail(
+            TN_ERR_RUNTIME, /* PyTorch's wording */
+            "When given, dim and shape arguments must have the same length; dim has %lld, "
+            "shape %lld",
+            (long long)r->dims.count, (long long)r->sizes.count);
     if (count > ndim && r->dims.count < 0)
         return too_many(count, ndim);
     for (int64_t i = 0; i < count && status == TN_OK; i++) {

@@ -24,11 +24,13 @@ static bool truth(tn_scalar scalar, bool otherwise)
 
 static tn_status check_onesided(tn_scalar scalar)
 {
+    char text[TN__SCALAR_TEXT];
     bool given = tn__scalar_given(scalar), whole = scalar.kind == TN_SCALAR_INT;
 
     if (given && scalar.kind != TN_SCALAR_BOOL &&
         !(whole && (scalar.as.i == 0 || scalar.as.i == 1)))
-        return tn_fail(TN_ERR_TYPE, "onesided: wrong value; expected True, False or None");
+        return tn_fail(TN_ERR_TYPE, "onesided: wrong value, got %s; expected True, False or None",
+                       tn__scalar_text(text, scalar));
     return TN_OK;
 }
 
@@ -89,7 +91,9 @@ static tn_status stft_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "x: wrong number of dimensions, got %d; expected 1 or 2",
                        (int)x->ndim);
     if (o->center && o->align_to_window)
-        return tn_fail(TN_ERR_RUNTIME, "align_to_window: got True with center; expected False");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "align_to_window: not possible with center, got True; expected False, or center=False");
     if (s.n < 1 || s.n > INT64_MAX / 4)
         return tn_fail(TN_ERR_RUNTIME, "n_fft: out of range, got %lld; expected at least 1",
                        (long long)s.n);

@@ -180,8 +180,8 @@ static tn_status diag_embed_infer(tn_infer *infer)
                        "got %lld and %lld; expected two dimensions",
                        (long long)o->dim1, (long long)o->dim2);
     if (o->offset > INT32_MAX || o->offset < -INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "offset: out of range, got %lld; expected at most %d",
-                       (long long)o->offset, INT32_MAX);
+        return tn_fail(TN_ERR_VALUE, "offset: out of range, got %lld; expected %d to %d",
+                       (long long)o->offset, -INT32_MAX, INT32_MAX);
     size += o->offset < 0 ? -o->offset : o->offset;
     for (int32_t d = 0, from = 0; d < ndim; d++)
         shape[d] = d == rows || d == columns ? size : x->shape[from++];

@@ -81,8 +81,12 @@ static tn_status matrix_dims(tn_ints dims, int32_t ndim, int32_t *at)
     if (status == TN_OK)
         status = tn__common_dim(dims.count < 0 ? -1 : dims.at[1], ndim, &at[1]);
     if (status == TN_OK && at[0] == at[1])
-        status = tn_fail(TN_ERR_RUNTIME,
-                         "dims: the same dimension twice; expected two different dimensions");
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "dims: the same dimension twice, got %lld and %lld; expected two different "
+            "dimensions",
+            dims.count < 0 ? -2LL : (long long)dims.at[0],
+            dims.count < 0 ? -1LL : (long long)dims.at[1]);
     return status;
 }
 
@@ -97,7 +101,7 @@ static tn_status linalg_matrix_norm_infer(tn_infer *infer)
 
     if (status == TN_OK && !read_order(o->ord, &order))
         status = tn_fail(TN_ERR_RUNTIME,
-                         "ord: unknown value, got %q; expected fro, nuc, 2, -2, 1, -1, inf or -inf",
+                         "ord: unknown, got %q; expected fro, nuc, 2, -2, 1, -1, inf or -inf",
                          o->ord);
     if (status == TN_OK)
         status = matrix_dims(o->dims, x->ndim, at);

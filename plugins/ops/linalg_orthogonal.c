@@ -62,7 +62,7 @@ static tn_status linalg_qr_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (!complete && !only_r && !is(o->mode, "reduced"))
-        return tn_fail(TN_ERR_VALUE, "mode: unknown value, got %q; expected reduced, complete or r",
+        return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected reduced, complete or r",
                        o->mode);
     s = sizes_of(tn__common_shape(x));
     if (only_r)
@@ -143,7 +143,7 @@ static tn_status linalg_eigh_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (!is(o->uplo, "L") && !is(o->uplo, "U"))
-        return tn_fail(TN_ERR_RUNTIME, "uplo: unknown value, got %q; expected L or U", o->uplo);
+        return tn_fail(TN_ERR_RUNTIME, "uplo: unknown, got %q; expected L or U", o->uplo);
     shaped(&infer->out[0], tn__common_part(tn_view_dtype(x)), x, x->shape[x->ndim - 1], -1);
     shaped(&infer->out[1], tn_view_dtype(x), x, x->shape[x->ndim - 1], x->shape[x->ndim - 1]);
     return TN_OK;

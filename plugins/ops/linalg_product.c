@@ -142,8 +142,11 @@ static tn_status kron_infer(tn_infer *infer)
     for (int64_t d = 0; d < count; d++)
         if (__builtin_mul_overflow(size_from_end(a, d, count), size_from_end(b, d, count),
                                    &meta->shape[d]))
-            return tn_fail(TN_ERR_VALUE, "result: too large: dimension %lld overflows",
-                           (long long)d);
+            return tn_fail(TN_ERR_VALUE,
+                           "result: too large, dimension %lld has size %lld times %lld; expected "
+                           "less than 2^63",
+                           (long long)d, (long long)size_from_end(a, d, count),
+                           (long long)size_from_end(b, d, count));
     return TN_OK;
 }
 

@@ -43,9 +43,8 @@ static tn_status ctc_loss_infer(tn_infer *infer)
                            tn__common_text(text, tn__common_shape(lengths)), (long long)n);
     }
     if (o->blank < 0 || o->blank >= x->shape[x->ndim - 1])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "blank: out of range, got %lld; expected one of the %lld classes",
-                       (long long)o->blank, (long long)x->shape[x->ndim - 1]);
+        return tn_fail(TN_ERR_RUNTIME, "blank: out of range, got %lld; expected 0 to %lld, a class",
+                       (long long)o->blank, (long long)x->shape[x->ndim - 1] - 1);
     if (check_reduction(o->reduction) != TN_OK)
         return tn_error_code();
     return tn__common_open(infer);

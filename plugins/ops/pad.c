@@ -38,8 +38,8 @@ static tn_status pad_infer(tn_infer *infer)
 
         if (before > FAR || after > FAR || before < -FAR || after < -FAR)
             return tn_fail(TN_ERR_RUNTIME,
-                           "sizes: out of range, got %s; expected at most %lld at one end",
-                           tn__common_text(text, o->sizes), (long long)FAR);
+                           "sizes: out of range, got %s; expected %lld to %lld at each end",
+                           tn__common_text(text, o->sizes), (long long)-FAR, (long long)FAR);
         left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         int64_t most = reflect ? left - 1 : circular ? left : size > 0 ? INT64_MAX : 0;
 

@@ -407,14 +407,15 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         if (shape[2 + i] <= usual - s[i] || shape[2 + i] >= usual + s[i])
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size: out of range, got %s; expected dimension %d between %lld and %lld",
-                tn__common_text(text, wanted), (int)i, (long long)(usual - s[i]),
-                (long long)(usual + s[i]));
+                "output_size: out of range, got %s; expected %lld to %lld for dimension %d",
+                tn__common_text(text, wanted), (long long)(usual - s[i] + 1),
+                (long long)(usual + s[i] - 1), (int)i);
         if (__builtin_mul_overflow(all, shape[2 + i], &all))
             return tn_fail(
                 TN_ERR_VALUE,
-                "kernel, stride or output_size: too large; expected a result of less than 2^63 "
-                "elements");
+                "kernel, stride or output_size: too large, got a result with size %lld in "
+                "dimension %d; expected less than 2^63 elements in all",
+                (long long)shape[2 + i], (int)i);
     }
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
                    tn_flatten(indices, 2, -1), tn_flatten(x, 2, -1), 2);

@@ -114,8 +114,8 @@ static tn_status interpolate_infer(tn_infer *infer)
         return status;
     if (o->align_corners && mode != LINEAR && mode != CUBIC)
         return tn_fail(TN_ERR_VALUE,
-                       "align_corners: not supported with this mode, got %s; expected a mode that "
-                       "interpolates",
+                       "align_corners: not supported with this mode, got %s; expected linear, "
+                       "bilinear, trilinear or bicubic, or align_corners=False",
                        o->mode);
     return tn__common_open(infer);
 }

@@ -30,7 +30,7 @@ tn_status tn__scalar_check(tn_scalar scalar, const char *name)
         return tn_fail(TN_ERR_TYPE, "%s: unknown kind of number, got %u; expected TN_SCALAR_*",
                        name, scalar.kind);
     if (scalar.reserved != 0)
-        return tn_fail(TN_ERR_VALUE, "%s: member `reserved`, got %u; expected 0", name,
+        return tn_fail(TN_ERR_VALUE, "%s: member `reserved`: nonzero, got %u; expected 0", name,
                        scalar.reserved);
     return TN_OK;
 }

@@ -272,7 +272,7 @@ static tn_status histc_infer(tn_infer *infer)
     if (o->min > o->max)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "min and max: out of range, got %g and %g; expected min below max: max must be larger "
+            "min and max: out of range, got %g and %g; expected min <= max: max must be larger "
             "than min",
             o->min, o->max);
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), TN_SHAPE(o->bins));

@@ -324,9 +324,11 @@ static tn_status by_function(const char *name, tn_schedule_args *args, const dou
         double factor = args->function(args->function_user, i, args->step);
 
         if (isnan(factor))
-            return tn_fail(TN_ERR_VALUE,
-                           "%s: function: got NaN for group %lld at step %lld; expected a factor",
-                           name, (long long)i, (long long)args->step);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "%s: function: wrong result for group %lld at step %lld, got NaN; expected a "
+                "factor",
+                name, (long long)i, (long long)args->step);
         args->rates[i] = from[i] * factor;
     }
     return TN_OK;

@@ -22,7 +22,10 @@ static const char *momentum_option(tn_optimizer *optimizer)
         tn_error_restore(mark);
     }
     tn_fail(TN_ERR_VALUE,
-            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled");
+            /* PyTorch's wording */
+            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled, got "
+            "%s; expected another optimizer, or cycle_momentum=False",
+            tn_optimizer_type(optimizer));
     return NULL;
 }
 

@@ -49,9 +49,11 @@ static tn_status plateau_check(tn_scheduler *self)
         return tn_fail(TN_ERR_VALUE, "ReduceLROnPlateau: Factor should be < 1.0, got %g",
                        s->factor);
     if (strcmp(s->mode, "min") != 0 && strcmp(s->mode, "max") != 0)
-        return tn_fail(TN_ERR_VALUE, "ReduceLROnPlateau: mode %s is unknown!", s->mode);
+        return tn_fail(TN_ERR_VALUE, "ReduceLROnPlateau: mode %s is unknown! Expected min or max",
+                       s->mode);
     if (strcmp(s->threshold_mode, "rel") != 0 && strcmp(s->threshold_mode, "abs") != 0)
-        return tn_fail(TN_ERR_VALUE, "ReduceLROnPlateau: threshold mode %s is unknown!",
+        return tn_fail(TN_ERR_VALUE,
+                       "ReduceLROnPlateau: threshold mode %s is unknown! Expected rel or abs",
                        s->threshold_mode);
     return TN_OK;
 }

@@ -43,8 +43,11 @@ static tn_status check(tn_optimizer *self, const void *options)
         return tn_fail(TN_ERR_VALUE, "SGD: Invalid weight_decay value: %g; expected 0 or more",
                        s->weight_decay);
     if (s->nesterov && (s->momentum <= 0.0 || s->dampening != 0.0))
-        return tn_fail(TN_ERR_VALUE,
-                       "SGD: Nesterov momentum requires a momentum and zero dampening");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "SGD: Nesterov momentum requires a momentum and zero dampening; momentum is %g, "
+            "dampening %g",
+            s->momentum, s->dampening);
     return TN_OK;
 }
 

@@ -37,10 +37,8 @@ static tn_status plan(const tn_prune_def *self, const struct n_of_m *s, const tn
     int64_t ndim = tn_tensor_ndim(mask), size;
 
     if (s->dim >= ndim || s->dim < -ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: dim: out of range, got %lld; expected a dimension of a tensor with "
-                       "%lld dimensions",
-                       self->name, (long long)s->dim, (long long)ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld",
+                       self->name, (long long)s->dim, (long long)-ndim, (long long)ndim - 1);
     *dim = s->dim < 0 ? s->dim + ndim : s->dim;
     size = tn_tensor_size(mask, *dim);
     if (size % s->m == 0)

@@ -48,10 +48,8 @@ static tn_status plan(const tn_prune_def *self, const tn_tensor *scores, int64_t
                        "%s: tensor: no slices, got %lld dimension%s; expected at least 2",
                        self->name, (long long)ndim, ndim == 1 ? "" : "s");
     if (given >= ndim || given < -ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "%s: dim: out of range, got %lld; expected a dimension of a tensor with "
-                       "%lld dimensions",
-                       self->name, (long long)given, (long long)ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; expected %lld to %lld",
+                       self->name, (long long)given, (long long)-ndim, (long long)ndim - 1);
     *dim = given < 0 ? given + ndim : given;
     *count = prune_amount_of(self->name, amount, tn_tensor_size(scores, *dim));
     return *count < 0 ? tn_error_last_code() : TN_OK;

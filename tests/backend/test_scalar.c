@@ -481,8 +481,8 @@ START_TEST(what_is_no_number_is_refused_by_name)
         s = tn_scalar_int(1);
         s.reserved = 5;
         ck_assert_ptr_null(rows[r].made(x, s));
-        ck_assert_msg(strstr(tn_error_last()->message, "`reserved`, got 5") != NULL, "%s: %s",
-                      rows[r].name, tn_error_last()->message);
+        ck_assert_msg(strstr(tn_error_last()->message, "`reserved`: nonzero, got 5") != NULL,
+                      "%s: %s", rows[r].name, tn_error_last()->message);
         ck_assert_ptr_null(rows[r].made(x, tn_scalar_none()));
         ck_assert_msg(strstr(tn_error_last()->message, "missing") != NULL, "%s: %s", rows[r].name,
                       tn_error_last()->message);

@@ -212,7 +212,7 @@ START_TEST(damaged_idx_files_are_refused)
     write_mnist("images", "labels");
     write_file("labels", few, sizeof few);
     refused(tn_dataset_new("IDX(%q, %q)", path_of("images"), path_of("labels")),
-            "wrong number of classes, got 4; expected 5");
+            "wrong number of labels, got 4; expected 5");
     refused(tn_dataset_new("IDX(%q, %q)", path_of("images"), path_of("images")),
             "got 3 dimensions of uint8");
     write_mnist("train-images-idx3-ubyte", "train-labels-idx1-ubyte");
@@ -406,18 +406,18 @@ START_TEST(wrong_csv_files_are_refused)
         const char *text, *spec, *words;
     } wrong[] = {
         { "1,2,3\n4,5\n", "CSV(%q)", "line 2: wrong number of columns, got 2; expected 3" },
-        { "1,x,3\n", "CSV(%q)", "line 1, column 1: no number, got \"x\"" },
-        { "1,,3\n", "CSV(%q)", "column 1: no number, got \"\"" },
+        { "1,x,3\n", "CSV(%q)", "line 1, column 1: wrong value, got \"x\"" },
+        { "1,,3\n", "CSV(%q)", "column 1: wrong value, got \"\"" },
         { "", "CSV(%q)", "no samples" },
         { "\n\n", "CSV(%q)", "no samples" },
         { "a,b\n", "CSV(%q, header=True)", "no samples" },
         { "1,2\n", "CSV(%q, label=2)", "label: out of range, got column 2" },
         { "1,2\n", "CSV(%q, label=-3)", "label: out of range, got column -3" },
-        { "1,x\n", "CSV(%q, target='number')", "label: no number, got \"x\"" },
+        { "1,x\n", "CSV(%q, target='number')", "label: wrong value, got \"x\"" },
         { "1,2\n", "CSV(%q, target='numbers')", "target: unknown, got \"numbers\"" },
         { "1,2\n", "CSV(%q, separator=';;')", "separator: wrong" },
         { "1,2,3\n", "CSV(%q, shape=(3, 1))", "shape: wrong number of elements" },
-        { "1,\"2\n3\n", "CSV(%q, label=None)", "no number" },
+        { "1,\"2\n3\n", "CSV(%q, label=None)", "wrong value" },
     };
 
     make_folder();

@@ -73,7 +73,7 @@ START_TEST(the_mode_nests_and_belongs_to_the_thread)
     ck_assert(!tn_anomaly_enabled());
     ck_assert(!tn_failed());
     tn_anomaly_end();
-    FAILED(TN_ERR_RUNTIME, "tn_anomaly_end: no begin in this thread");
+    FAILED(TN_ERR_RUNTIME, "tn_anomaly_end: no tn_anomaly_begin in this thread");
 }
 END_TEST
 

@@ -167,7 +167,7 @@ static const struct {
            "      %w = prim::GetAttr[name=\"scale\"](%self)\n      return (%x)\n" ELSE
            "      return (%x)\n" END,
       "node w: wrong kind for a block", "" },
-    { HEAD "  %y = prim::If(%p, %x, alpha=2)\n" THEN, "values before this place", "" },
+    { HEAD "  %y = prim::If(%p, %x, alpha=2)\n" THEN, "only values before this place", "" },
     { HEAD "  %y = prim::If(%p, none)\n" THEN "      return (%x)\n" ELSE "      return (%x)\n" END,
       "TN_NODE_NONE", "tn_cond: input" },
     { HEAD "  %y : float32[3] = prim::If(%p, %x)\n" THEN "      return (%x)\n" ELSE
@@ -209,7 +209,7 @@ START_TEST(deep_texts_are_refused)
             ck_made(graph);
         } else {
             ck_assert_ptr_null(graph);
-            ck_error(TN_ERR_FORMAT, "fewer levels of blocks", "");
+            ck_error(TN_ERR_FORMAT, "levels of blocks", "");
         }
         tn_graph_drop(graph);
     }

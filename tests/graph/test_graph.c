@@ -128,7 +128,7 @@ START_TEST(operators_with_several_outputs_have_items)
     ck_assert_int_eq(tn_node_meta(sort, &meta), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "makes 2 tensors");
     ck_assert_ptr_null(tn_graph_add_op(graph, NULL, "relu()", &sort, 1));
-    expect_failure(TN_ERR_VALUE, "tn_node_item gives each");
+    expect_failure(TN_ERR_VALUE, "tn_node_item returns each");
     ck_assert_int_eq(tn_node_erase(tn_node_item(sort, 0)), TN_ERR_REFUSED);
     expect_failure(TN_ERR_REFUSED, "is an output of node sort; erase that");
     ck_assert_int_eq(tn_node_erase(sort), TN_ERR_RUNTIME);
@@ -305,7 +305,9 @@ START_TEST(hostile_edits_are_refused)
     ck_assert_int_eq(tn_graph_output(graph, &foreign, 1), TN_ERR_VALUE);
     tn_error_clear();
     ck_assert_ptr_null(tn_graph_add_op(graph, x, "relu()", &x, 1));
-    expect_failure(TN_ERR_VALUE, "before: node x is an input");
+    expect_failure(TN_ERR_VALUE, "tn_graph_add_op: before: node x is an input");
+    ck_assert_ptr_null(tn_graph_add_inplace(graph, x, "relu()", add, &x, 1));
+    expect_failure(TN_ERR_VALUE, "tn_graph_add_inplace: before: node x is an input");
     ck_assert_ptr_null(tn_graph_add_op(graph, foreign, "relu()", &x, 1));
     expect_failure(TN_ERR_VALUE, "of another graph");
     /* other shapes after an edit */

@@ -395,7 +395,7 @@ START_TEST(what_cannot_be_repeated_is_refused_with_the_reason)
         const char *reason;
     } rows[] = {
         { sets_buffer, "tn_module_set: it needs values that only a run has" },
-        { history_in_buffer, "gives it a history" },
+        { history_in_buffer, "or records a change of it" },
         { detaches_parameter, "forward sets a parameter or buffer" },
         { detaches_input, "tn_detach in place of tn_detach_" },
         { infers, "inference mode" },

@@ -370,7 +370,7 @@ START_TEST(wrong_files_are_refused_by_name)
             "modulos");
     refused(TN_ERR_FORMAT, "\\\"slots\\\":", "\\\"slits\\\":", "script: tenon.script", "slits");
     refused(TN_ERR_FORMAT, "[\\\"1\\\",\\\"ReLU", "[\\\"0\\\",\\\"ReLU", "module \"0\"",
-            "there are two");
+            "given twice; expected once");
     refused(TN_ERR_ATTR, "[\\\"1\\\",\\\"ReLU\\\"]", "[\\\"9.1\\\",\\\"Re\\\"]", "module \"9.1\"",
             "bad.script");
     TN_PROVES("PLG-006");

@@ -106,7 +106,7 @@ START_TEST(integers_that_the_code_computes_are_expressions)
     made = tn_graph_module(graph);
     ck_assert_ptr_null(
         tn_module_call(made, tn_normal(tn_tensor_empty(TN_SHAPE(1, 3), TN_F32, NULL))));
-    ck_error(TN_ERR_VALUE, "sizes of 2 or more", "float32[1, 3]");
+    ck_error(TN_ERR_VALUE, "expected float32[N, 3], with N >= 2", "got float32[1, 3]");
     tn_module_drop(made);
     tn_graph_drop(graph);
     tn_module_drop(net);
@@ -131,6 +131,27 @@ START_TEST(wrong_names_of_sizes_are_refused)
 }
 END_TEST
 
+/* A multiple of 0 fits no size, and a number that no int64 holds is no multiple. */
+START_TEST(wrong_multiples_in_texts_are_refused)
+{
+    static const char *const none = "graph(%self : Net, %x : float32[0*N, 3]):"
+                                    "  # tenon.graph 1, N = 2 >= 1\n"
+                                    "  return (%x)\n";
+    static const char *const large = "graph(%self : Net, %x : float32[9223372036854775808*N, 3]):"
+                                     "  # tenon.graph 1, N = 2 >= 1\n"
+                                     "  return (%x)\n";
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_parse(none, NULL, NULL);
+    tn_tensor *x = numbers(0), *out;
+    ck_made(graph);
+    ck_assert_int_eq(tn_graph_run(graph, &x, 1, &out, 1), TN_ERR_VALUE);
+    ck_error(TN_ERR_VALUE, "tn_graph_run: input x: wrong dtype or shape", "with N >= 1");
+    tn_graph_drop(graph);
+    ck_assert_ptr_null(tn_graph_parse(large, NULL, NULL));
+    ck_error(TN_ERR_FORMAT, "tn_graph_parse: line 1", "expected");
+}
+END_TEST
+
 START_TEST(without_names_the_sizes_are_those_of_the_trace)
 {
     TN_SCOPE;
@@ -151,6 +172,8 @@ int main(void)
     const TTest *const tests[] = { batch_height_and_width_vary,
                                    integers_that_the_code_computes_are_expressions,
                                    wrong_names_of_sizes_are_refused,
-                                   without_names_the_sizes_are_those_of_the_trace, NULL };
+                                   wrong_multiples_in_texts_are_refused,
+                                   without_names_the_sizes_are_those_of_the_trace,
+                                   NULL };
     return suite_run("symbols", tests);
 }

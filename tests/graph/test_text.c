@@ -208,7 +208,7 @@ START_TEST(wrong_texts_are_refused_with_the_line)
           TN_ERR_KEY, "line 3", "not installed as a submodule" },
         { HEAD "  return (%x)\nmore", TN_ERR_FORMAT, "line 3", "end of the text" },
         { HEAD "  return (%x, ((((((((((((((((((((((((((((((((((%x))))))))))))))))))))))))))))))))",
-          TN_ERR_FORMAT, "line 2", "fewer levels" },
+          TN_ERR_FORMAT, "line 2", "at most 32 levels" },
         { HEAD "  return (%x) oops\n", TN_ERR_FORMAT, "line 2", "end of the line" },
     };
     TN_SCOPE;

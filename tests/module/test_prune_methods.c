@@ -35,7 +35,7 @@ START_TEST(a_plugin_brings_methods_prn_017)
     expect(tn_prune_mask(t, TN_NONE, TN_NONE, "FirstSlice, FirstSlice"), 0, 0, 0, 0, 0, 0, 0, 0);
     ck_assert_ptr_null(tn_prune_mask(t, tn_tensor_full(TN_SHAPE(2, 4), 1, TN_F32, NULL), TN_NONE,
                                      "FirstSlice(dim=2)"));
-    expect_failure(TN_ERR_INDEX, "FirstSlice: dim: out of range, got 2; expected a dimension");
+    expect_failure(TN_ERR_INDEX, "FirstSlice: dim: out of range, got 2; expected -2 to 1");
     ck_assert_int_eq(tn_prune(m, "weight", "EveryNth(n=0)"), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "EveryNth: n: too small, got 0; expected 1 or more");
     ck_assert_int_eq(tn_prune(m, "weight", "EveryNth(m=0)"), TN_ERR_KEY);
@@ -232,11 +232,9 @@ START_TEST(failures_name_the_function_and_the_parameter_once)
         { "LnStructured(amount=1, n=foo)", "LnStructured: n: not the order of a norm, got \"foo\"; "
                                            "expected a number, inf, -inf or 'fro'" },
         { "LnStructured(amount=1, n=2, dim=2)",
-          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
-          "dimensions" },
+          "LnStructured: dim: out of range, got 2; expected -2 to 1" },
         { "Identity, LnStructured(amount=1, n=2, dim=2)",
-          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
-          "dimensions" },
+          "LnStructured: dim: out of range, got 2; expected -2 to 1" },
         { "NOfM(dim=0)",
           "NOfM: tensor: dimension 0 has no whole groups, got the size 2; expected a "
           "multiple of 4" },

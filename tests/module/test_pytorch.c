@@ -267,7 +267,7 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
             "kernel_size: wrong count, got 3; expected 1 or 2 numbers");
     refused("Conv2d(4, 4, 0)", TN_ERR_VALUE, "kernel_size: out of range, got 0");
     refused("ConvTranspose2d(4, 4, 3, padding='same')", TN_ERR_VALUE,
-            "padding: wrong value; expected 1 or 2 numbers");
+            "padding: wrong value, got \"same\"; expected 1 or 2 numbers");
     refused("GroupNorm(3, 4)", TN_ERR_VALUE, "num_channels 4 must be divisible by num_groups 3");
     refused("Dropout(1.5)", TN_ERR_VALUE, "between 0 and 1, but got 1.5");
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");

@@ -392,10 +392,10 @@ START_TEST(kernels_are_chosen_by_the_dtypes_of_all_operands)
     tn_tensor *in[] = { VEC(1, 2), tn_cast(VEC(1, 2), TN_F64) }, *y;
 
     ck_assert_int_eq(tn_op_call(op, in, 2, NULL, &y, 1), TN_ERR_NOT_IMPLEMENTED);
-    FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: weigh: w is float64; it takes float32");
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: weigh: w is float64; expected float32");
     ck_assert_int_eq(seen.run, 0);
     ck_assert_ptr_null(tn_op_prepare(op, in, 2, NULL, 0));
-    FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: weigh: w is float64; it takes float32");
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: weigh: w is float64; expected float32");
 }
 END_TEST
 

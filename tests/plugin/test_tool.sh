@@ -177,9 +177,9 @@ is_json
 check 2 "inspect" 'too few arguments; expected FILE'
 check 2 "convert a" 'too few arguments; expected FROM TO'
 check 2 "convert a b --rename" 'a value is missing after --rename'
-check 2 "convert a b --rename x" 'wrong value: x'
-check 2 "convert a b --prefix=" 'wrong value: --prefix='
-check 2 "convert a b --dtype int32" 'wrong value: int32'
+check 2 "convert a b --rename x" '--rename: wrong value, got "x"; expected OLD=NEW'
+check 2 "convert a b --prefix=" '--prefix: wrong value, got ""'
+check 2 "convert a b --dtype int32" '--dtype: wrong value, got "int32"'
 check 2 "convert a b --dtypes float16" 'unknown option --dtypes'
 check 2 "inspect a --stats=1" 'unknown option --stats=1'
 files=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/io/files
@@ -247,7 +247,7 @@ fi
 check 2 "summary" 'expected a model'
 check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
 check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
-check 2 "summary Linear(4,2) --input 4 --dtype f99" '--dtype: unknown dtype, got f99'
+check 2 "summary Linear(4,2) --input 4 --dtype f99" '--dtype: unknown, got "f99"'
 if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&1; then
     check 0 "summary Sequential(Linear(4,2),ReLU())" '^LAYER +PARAMETERS +COUNT$' \
         '^  \(0\): Linear +weight \[2, 4\], bias \[2\] +10$' '^parameters +10, of them 10 trainable'

@@ -62,7 +62,7 @@ check 1 'none\.pt: cannot open' eval "$net" --weights none.pt --data "$test_data
 
 # what does not fit
 check 2 '--data is missing' eval "$net"
-check 2 'wrong value: 0' eval "$net" --data "$test_data" --batch-size 0
+check 2 '--batch-size: wrong value, got "0"' eval "$net" --data "$test_data" --batch-size 0
 check 1 'input float32 \[1, 1, 8, 8\]: in Sequential, module "b" \(Linear\)' \
     eval 'Sequential(a=Flatten(), b=Linear(63, 10))' --data "$test_data"
 check 1 '--device nowhere: not present; the devices are .*cpu:0' \

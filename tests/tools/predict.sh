@@ -111,7 +111,8 @@ check 1 'it needs --output, which is missing' predict "$model" digits.npy --form
 check 1 'wrong extension; expected \.npy' predict "$model" digits.npy --format npy --output a.pt
 check 1 'a\.foo: no format has this extension' predict "$model" digits.npy --output a.foo
 check 1 'none/a\.csv: cannot be written: No such' predict "$model" digits.npy --output none/a.csv
-check 1 '3 names for 10 classes' predict "$model" digits.npy --labels "$here/classes.json"
+check 1 'wrong number of names, got 3; expected 10' \
+    predict "$model" digits.npy --labels "$here/classes.json"
 check 1 'labels: none: cannot be read: No such file' predict "$model" digits.npy --labels none
 echo '["a", 1]' >wrong.json
 check 1 'not a list of names' predict "$model" digits.npy --labels wrong.json

@@ -81,7 +81,7 @@ check 2 'too few arguments; expected MODEL --out FILE' prune
 check 2 '\-\-out is missing' prune "$model" --amount 0.5
 check 2 'amount or --method is missing' prune "$model" --out x.safetensors
 check 2 'exclude each other' prune "$model" --amount 1 --method Identity --out x.safetensors
-check 2 'wrong value: half' prune "$model" --amount half --out x.safetensors
+check 2 '--amount: wrong value, got "half"' prune "$model" --amount half --out x.safetensors
 check 2 '\-\-compact needs --input' prune "$model" --compact --out x.safetensors
 check 2 'not for --compact' prune "$model" --compact --input 1,8,8 --global --out x.safetensors
 check 2 'are for --compact' prune "$model" --amount 1 --input 1,8,8 --out x.safetensors

@@ -163,8 +163,8 @@ char *build_spec(tn_module *module)
     tn_error_restore(mark);
     if (text == NULL)
         tn_fail(TN_ERR_VALUE,
-                "model: neither its spec nor its printed form describes it, so a file "
-                "of its weights could not be opened");
+                "model: neither its spec nor its printed form makes the same parameters again, so "
+                "a file of its weights could not be opened");
     tn_state_drop(state);
     return text;
 }

@@ -177,7 +177,11 @@ tn_status classes_read(const char *path, class_names *out)
         status = *skip_spaces(text) == '[' ? classes_parse(text, path, out) : take_lines(text, out);
     tn_free(text);
     if (status == TN_OK && out->count == 0)
-        status = tn_fail(TN_ERR_FORMAT, "--labels: %s: no names", path);
+        status = tn_fail(
+            TN_ERR_FORMAT,
+            "--labels: %s: no names; expected one for each class, on a line of its own or "
+            "in a JSON list",
+            path);
     return status;
 }
 

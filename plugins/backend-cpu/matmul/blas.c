@@ -162,7 +162,7 @@ tn_status tn__blas_open(const char *wanted)
         if (wanted[0] != '/')
             return tn_fail(
                 TN_ERR_VALUE,
-                "TENON_CPU_BLAS: unknown value, got %s; expected auto, none or the absolute path "
+                "TENON_CPU_BLAS: unknown, got %s; expected auto, none or the absolute path "
                 "of a library",
                 wanted);
         if (!try_open(wanted, why, sizeof why))

@@ -22,7 +22,7 @@ static tn_status read_reduction(const tn_call *call, const char *text, enum redu
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown, got %q; expected none, mean or sum",
                    call->op, text ? text : "");
 }
 
@@ -49,7 +49,8 @@ static int64_t target_at(const tn_view *target, int64_t n)
 
 static tn_status bad_target(const tn_call *call, int64_t target, int64_t n, int64_t classes)
 {
-    return tn_fail(TN_ERR_INDEX, "%s: target[%lld]: out of range, got %lld; expected 0 to %lld",
+    return tn_fail(TN_ERR_INDEX,
+                   "%s: target[%lld]: out of range, got %lld; expected 0 to %lld or ignore_index",
                    call->op, (long long)n, (long long)target, (long long)classes - 1);
 }
 
