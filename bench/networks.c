@@ -83,13 +83,18 @@ static tn_status add_transition(tn_module *features, int block, int *channels)
                                                inner, inner, *channels);
 }
 
-static tn_status complete_densenet(tn_module *module)
+static tn_status add_densenet(tn_module *module)
 {
     static const int counts[] = { 6, 12, 24, 16 };
-    tn_module *features = tn_module_child(module, "features");
+    tn_module *features;
     int channels = STEM;
-    tn_status status = TN_OK;
+    tn_status status = tn_module_add_children(
+        module,
+        "features=Sequential(conv0=Conv2d(3, 64, 7, stride=2, padding=3, bias=False), "
+        "norm0=BatchNorm2d(64), relu0=ReLU(inplace=True), pool0=MaxPool2d(3, stride=2, padding=1)), "
+        "classifier=Linear(1024, 1000)");
 
+    features = status == TN_OK ? tn_module_child(module, "features") : NULL;
     for (int block = 0; block < 4 && status == TN_OK; block++) {
         status = add_dense_layers(features, block + 1, counts[block], &channels);
         if (status == TN_OK && block < 3)
@@ -101,14 +106,19 @@ static tn_status complete_densenet(tn_module *module)
         status = tn_module_set_forwards(module, "_DenseLayer", tn_module_call_children);
     if (status == TN_OK)
         status = tn_module_set_forwards(module, "_DenseBlock", dense_block);
-    return status == TN_OK ? tn_module_set_forwards(module, "_Transition", tn_module_call_children)
-                           : status;
+    if (status == TN_OK)
+        status = tn_module_set_forwards(module, "_Transition", tn_module_call_children);
+    return status == TN_OK ? tn_module_set_forwards(module, "DenseNet", densenet) : status;
 }
 
-static tn_tensor *densenet_forward(tn_module *module, tn_tensor *x, tn_tensor *const *cache)
+static tn_module *new_densenet(void)
 {
-    (void)cache;
-    return densenet(module, x);
+    tn_module *module = tn_module_plain("DenseNet");
+
+    if (module == NULL || add_densenet(module) == TN_OK)
+        return module;
+    tn_module_drop(module);
+    return NULL;
 }
 
 /* ---- GPT-2: one token after 128 others, whose keys and values are in a cache ----------------- */
@@ -245,11 +255,7 @@ const bench_network bench_networks[] = {
       .optimizer = "SGD" },
     { .name = "densenet",
       .title = "DenseNet-121, 3x224x224",
-      .spec = "ModuleDict(features=Sequential(conv0=Conv2d(3, 64, 7, stride=2, padding=3, "
-              "bias=False), norm0=BatchNorm2d(64), relu0=ReLU(inplace=True), "
-              "pool0=MaxPool2d(3, stride=2, padding=1)), classifier=Linear(1024, 1000))",
-      .complete = complete_densenet,
-      .forward = densenet_forward,
+      .make = new_densenet,
       .input = { 3, 224, 224 },
       .n_input = 3,
       .classes = 1000,
@@ -354,12 +360,7 @@ const int bench_n_networks = sizeof bench_networks / sizeof *bench_networks;
 
 tn_module *bench_network_new(const bench_network *network)
 {
-    tn_module *module = tn_module_parse(network->spec);
-
-    if (module == NULL || network->complete == NULL || network->complete(module) == TN_OK)
-        return module;
-    tn_module_drop(module);
-    return NULL;
+    return network->make != NULL ? network->make() : tn_module_parse(network->spec);
 }
 
 tn_tensor *bench_network_call(const bench_network *network, tn_module *module, tn_tensor *x,

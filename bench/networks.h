@@ -13,8 +13,8 @@ enum { BENCH_CACHE = 24 }; /* tensors of a cache of keys and values */
 typedef struct bench_network {
     const char *name, *title;
     const char *spec; /* of the module; PyTorch reads the same if networks.py has no such name */
-    tn_status (*complete)(tn_module *module); /* adds what a spec cannot name; may be NULL */
-    int64_t input[3];                         /* shape of x without the batch */
+    tn_module *(*make)(void); /* builds the module if no spec can; or NULL */
+    int64_t input[3];         /* shape of x without the batch */
     int n_input;
     int64_t tokens;        /* > 0: x is whole numbers below it */
     int64_t classes;       /* of the cross entropy; 0: the loss is the squared error */

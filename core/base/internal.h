@@ -333,6 +333,7 @@ void *tn__memory_realloc_quiet(void *block, size_t size);
 /* Arithmetic with overflow check: true if the result overflowed. */
 #define tn__mul_overflow(a, b, out) __builtin_mul_overflow(a, b, out)
 #define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
+#define tn__sub_overflow(a, b, out) __builtin_sub_overflow(a, b, out)
 
 #define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
 /* For small functions on the path of every operator call, where a function call would cost as much

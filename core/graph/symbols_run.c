@@ -45,8 +45,12 @@ tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t 
                 same = size == node->meta->shape[d];
                 continue;
             }
-            same = expr->times > 0 && size % expr->times == 0 &&
-                   size / expr->times >= graph->symbols[expr->a].least &&
+            if (expr->b >= 0) { /* a product says nothing about its factors */
+                same = known[expr->a] && known[expr->b] && tn__symbols_value(expr, symbols) == size;
+                continue;
+            }
+            same = expr->times > 0 && !tn__sub_overflow(size, expr->plus, &size) &&
+                   size % expr->times == 0 && size / expr->times >= graph->symbols[expr->a].least &&
                    (!known[expr->a] || symbols[expr->a] == size / expr->times);
             if (!same)
                 break;

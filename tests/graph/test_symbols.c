@@ -152,6 +152,48 @@ START_TEST(wrong_multiples_in_texts_are_refused)
 }
 END_TEST
 
+static const struct {
+    const char *types;
+    int64_t x[2], y[2];
+    bool fits;
+} sums_and_products[] = {
+    { "%x : float32[N+1, 3], %y : float32[N, 3]", { 5, 3 }, { 4, 3 }, true },
+    { "%x : float32[N+1, 3], %y : float32[N, 3]", { 4, 3 }, { 4, 3 }, false },
+    { "%x : float32[N+1, 3], %y : float32[N, 3]", { 1, 3 }, { 0, 3 }, false }, /* N >= 1 */
+    { "%x : float32[2*N-1, 3], %y : float32[N, 3]", { 7, 3 }, { 4, 3 }, true },
+    { "%x : float32[2*N-1, 3], %y : float32[N, 3]", { 8, 3 }, { 4, 3 }, false },
+    { "%x : float32[N, 3], %y : float32[N*N, 3]", { 4, 3 }, { 16, 3 }, true },
+    { "%x : float32[N, 3], %y : float32[N*N, 3]", { 4, 3 }, { 4, 3 }, false },
+    { "%x : float32[N*N, 3], %y : float32[N, 3]",
+      { 16, 3 },
+      { 4, 3 },
+      false }, /* N not yet known */
+};
+
+START_TEST(sizes_of_inputs_are_sums_and_products)
+{
+    for (size_t i = 0; i < sizeof sums_and_products / sizeof *sums_and_products; i++) {
+        TN_SCOPE;
+        bool fits = sums_and_products[i].fits;
+        tn_tensor *in[2], *out;
+        tn_graph *graph;
+        char text[256];
+
+        snprintf(text, sizeof text,
+                 "graph(%%self : Net, %s):  # tenon.graph 1, N = 2 >= 1\n  return (%%x)\n",
+                 sums_and_products[i].types);
+        graph = tn_graph_parse(text, NULL, NULL);
+        ck_made(graph);
+        in[0] = tn_zeros((tn_ints){ sums_and_products[i].x, 2 });
+        in[1] = tn_zeros((tn_ints){ sums_and_products[i].y, 2 });
+        ck_assert_int_eq(tn_graph_run(graph, in, 2, &out, 1), fits ? TN_OK : TN_ERR_VALUE);
+        if (!fits)
+            ck_error(TN_ERR_VALUE, "wrong dtype or shape", "N");
+        tn_graph_drop(graph);
+    }
+}
+END_TEST
+
 START_TEST(without_names_the_sizes_are_those_of_the_trace)
 {
     TN_SCOPE;
@@ -173,6 +215,7 @@ int main(void)
                                    integers_that_the_code_computes_are_expressions,
                                    wrong_names_of_sizes_are_refused,
                                    wrong_multiples_in_texts_are_refused,
+                                   sizes_of_inputs_are_sums_and_products,
                                    without_names_the_sizes_are_those_of_the_trace,
                                    NULL };
     return suite_run("symbols", tests);
