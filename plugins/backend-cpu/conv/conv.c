@@ -15,6 +15,7 @@
 #include "conv/weight.h"
 #include "conv/winograd.h"
 #include "matmul/gemm.h"
+#include "op/float32_call.h"
 #include "simd/simd.h"
 
 enum {
@@ -203,26 +204,30 @@ static enum tn__reading reading_of(const tn_call *call, struct tn__windows *w)
                : forward_reading(w);
 }
 
+/* Weights of float16 and bfloat16 are kept in float32. */
 static uint64_t key_convolution(const tn_call *call)
 {
+    struct tn__float32_call to;
     struct tn__windows w;
 
-    return tn__weight_key(&w, reading_of(call, &w));
+    tn__float32_call_describe(&to, call);
+    return tn__weight_key(&w, reading_of(&to.call, &w));
 }
 
 static tn_status prepare_convolution(const tn_call *call, tn_prepared_data *out)
 {
+    struct tn__float32_call to;
     struct tn__windows w;
-    enum tn__reading how = reading_of(call, &w);
 
-    return tn__weight_prepare(call, &w, how, false, out);
+    tn__float32_call_describe(&to, call);
+    return tn__weight_prepare(call, &w, reading_of(&to.call, &w), false, out);
 }
 
 static tn_status run_planes(const tn_call *call, const struct tn__windows *w)
 {
     const char *plain;
     void *copy = NULL;
-    tn_status status = tn__weight_plain(call->in[1], &plain, &copy);
+    tn_status status = tn__weight_plain(call->in[1], w->ct, &plain, &copy);
 
     if (status == TN_OK)
         status = tn__planes_forward(w, call->in[0], call->out[0], plain, call->in[2]);
@@ -258,6 +263,8 @@ static tn_status run_convolution(const tn_call *call)
 
     if (tn__span_view_count(call->out[0]) == 0)
         return TN_OK;
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, call->prepared ? 2 : 0, run_convolution);
     read_windows(call, &at.w);
     return tn__planes_takes(&at.w, call->in[0], call->out[0]) ? run_planes(call, &at.w)
                                                               : run_images(call, &at, NULL);
@@ -390,7 +397,7 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
     tn_status status;
 
     if (tn__conv_few_windows_takes(w)) {
-        status = tn__weight_plain(weight, &plain, &copy);
+        status = tn__weight_plain(weight, w->ct, &plain, &copy);
         if (status == TN_OK)
             status = tn__conv_few_windows_back(w, gy, gx, plain);
         tn__scratch_give(copy);
@@ -467,18 +474,26 @@ static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__wind
 
 static uint64_t key_convolution_grad_input(const tn_call *call)
 {
+    struct tn__float32_call to;
     struct tn__windows w;
+    enum tn__reading how;
     bool turned;
-    enum tn__reading how = reading_of_gradient(call, &w, &turned);
+
+    tn__float32_call_describe(&to, call);
+    how = reading_of_gradient(&to.call, &w, &turned);
 
     return tn__weight_key(&w, how);
 }
 
 static tn_status prepare_convolution_grad_input(const tn_call *call, tn_prepared_data *out)
 {
+    struct tn__float32_call to;
     struct tn__windows w;
+    enum tn__reading how;
     bool turned;
-    enum tn__reading how = reading_of_gradient(call, &w, &turned);
+
+    tn__float32_call_describe(&to, call);
+    how = reading_of_gradient(&to.call, &w, &turned);
 
     return tn__weight_prepare(call, &w, how, turned, out);
 }
@@ -491,6 +506,8 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 
     if (tn__span_view_count(gx) == 0)
         return TN_OK;
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, call->prepared ? 2 : 0, run_convolution_grad_input);
     read_gradient_windows(call, &at.w);
     status = tn__images_take(&at.x, gy, false);
     if (status != TN_OK)
@@ -513,12 +530,13 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 
 static const tn_kernel_def kernels[] = {
     /* The first two have the same functions, so that they share the kept weights. */
-    TN__KERNEL_KEEPS(convolution, TN__F32_F64, .weights = 2, .prepare_key = key_convolution,
-                     .prepare = prepare_convolution, .release = tn__weight_release),
+    TN__KERNEL_KEEPS(convolution, TN__F32_F64 | TN__NARROW, .weights = 2,
+                     .prepare_key = key_convolution, .prepare = prepare_convolution,
+                     .release = tn__weight_release),
     TN__KERNEL_KEEPS(convolution_activation, TN__F32_F64, .supports = tn__epilogue_supports,
                      .weights = 2, .prepare_key = key_convolution, .prepare = prepare_convolution,
                      .release = tn__weight_release),
-    TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64, .weights = 2,
+    TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64 | TN__NARROW, .weights = 2,
                      .prepare_key = key_convolution_grad_input,
                      .prepare = prepare_convolution_grad_input, .release = tn__weight_release),
 };

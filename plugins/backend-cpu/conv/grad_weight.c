@@ -13,6 +13,7 @@
 #include "conv/winograd.h"
 #include "matmul/gemm.h"
 #include "op/copy.h"
+#include "op/float32_call.h"
 #include "simd/simd.h"
 
 enum {
@@ -183,6 +184,8 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
         return TN_OK;
     if (tn__span_view_count(gy) == 0)
         return tn__copy_zero(gw);
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_convolution_grad_weight);
     tn__im2col_windows(&f.w, x, gy, gw, o->stride, o->padding, o->dilation, o->groups);
     cut(&f);
     status = tn__images_take(&f.x, x, false);
@@ -221,6 +224,6 @@ static bool supports_unit_padding(const tn_call *call, char *reason, size_t size
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_SUPPORTS(convolution_grad_weight, TN__F32_F64, supports_unit_padding),
+    TN__KERNEL_SUPPORTS(convolution_grad_weight, TN__F32_F64 | TN__NARROW, supports_unit_padding),
 };
 TN__KERNEL_TABLE(conv_grad_weight);

@@ -73,21 +73,23 @@ static tn_status pack_all(struct tn__panels *p)
     return tn_parallel_for(count, 1 + 65536 / (1 + p->depth * p->width), pack_part, p);
 }
 
-tn_status tn__weight_plain(const tn_view *weight, const char **at, void **copy)
+tn_status tn__weight_plain(const tn_view *weight, enum tn__ct ct, const char **at, void **copy)
 {
+    const tn_dtype dtype = tn__dtype_of_ct(ct);
     int64_t strides[TN_MAX_DIMS], next = 1;
     tn_view dense = *weight;
     tn_status status;
 
     *copy = NULL;
     *at = tn__view_at(weight);
-    if (tn__span_view_dense(weight))
+    if (tn__span_view_dense(weight) && tn_view_dtype(weight) == dtype)
         return TN_OK;
     for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
         strides[d] = next;
-    *copy = tn__scratch_take((size_t)(next * tn__view_item(weight)));
+    *copy = tn__scratch_take((size_t)next * tn__dtype_ct_size(ct));
     if (!*copy)
         return TN_ERR_MEMORY;
+    tn__view_as_floats(&dense, 8 * (int)tn__dtype_ct_size(ct));
     dense.data = *copy;
     dense.byte_offset = 0;
     dense.strides = strides;
@@ -169,7 +171,7 @@ tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bo
     struct tn__panels p = tn__weight_panels(w, turned);
     struct taps t = { .w = w, .to = to, .width = tn__gemm_width(w->ct, w->channels) };
     void *copy;
-    tn_status status = tn__weight_plain(weight, &p.weight, &copy);
+    tn_status status = tn__weight_plain(weight, w->ct, &p.weight, &copy);
 
     p.to = to;
     t.weight = p.weight;

@@ -18,9 +18,10 @@ struct tn__panels {
     char *to;
 };
 
-/* Sets *at to the weight's elements in row-major order: the weight itself if it is contiguous,
- * otherwise a copy, which the caller returns with tn__scratch_give(*copy). */
-tn_status tn__weight_plain(const tn_view *weight, const char **at, void **copy);
+/* Sets *at to the weight's elements of type `ct` in row-major order: the weight itself if it is
+ * contiguous and of this type, otherwise a copy, which the caller returns with
+ * tn__scratch_give(*copy). */
+tn_status tn__weight_plain(const tn_view *weight, enum tn__ct ct, const char **at, void **copy);
 /* How a convolution, or the gradient of its input, reads the weight. */
 enum tn__reading {
     TN__READ_IN_PLACE,

@@ -9,6 +9,7 @@
 #include "base/span.h"
 #include "conv/images.h"
 #include "op/copy.h"
+#include "op/float32_call.h"
 #include "simd/simd.h"
 
 enum { DIMS = 3, PLANES = 4 /* minimum number of planes for one thread */ };
@@ -206,6 +207,9 @@ static tn_status run_max_pool(const tn_call *call)
 {
     const tn_max_pool_options *o = call->options;
     struct pool p = { 0 };
+
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_max_pool);
     lay_out(&p, call->in[0], call->out[0], call->out[1], o->kernel, o->stride, o->padding,
             o->dilation);
     if (channels_last(&p)) {
@@ -257,8 +261,11 @@ static tn_status run_max_pool_grad(const tn_call *call)
 {
     const tn_view *gx = call->out[0], *gy = call->in[0], *places = call->in[1];
     struct pool p = { 0 };
-    tn_status status = tn__copy_zero(gx);
+    tn_status status;
 
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_max_pool_grad);
+    status = tn__copy_zero(gx);
     lay_out(&p, gx, gy, places, tn_no_ints(), tn_no_ints(), tn_no_ints(), tn_no_ints());
     if (status != TN_OK)
         return status;
@@ -275,6 +282,9 @@ static tn_status run_avg_pool(const tn_call *call)
 {
     const tn_avg_pool_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
+
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_avg_pool);
     lay_out(&p, call->in[0], call->out[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
     if (channels_last(&p))
         return tn_parallel_for(
@@ -288,7 +298,11 @@ static tn_status run_avg_pool_grad(const tn_call *call)
 {
     const tn_avg_pool_grad_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
-    tn_status status = tn__copy_zero(call->out[0]);
+    tn_status status;
+
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_avg_pool_grad);
+    status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
     if (status != TN_OK)
         return status;
@@ -297,9 +311,9 @@ static tn_status run_avg_pool_grad(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(max_pool, TN__F32_F64),
-    TN__KERNEL(max_pool_grad, TN__F32_F64),
-    TN__KERNEL(avg_pool, TN__F32_F64),
-    TN__KERNEL(avg_pool_grad, TN__F32_F64),
+    TN__KERNEL(max_pool, TN__F32_F64 | TN__NARROW),
+    TN__KERNEL(max_pool_grad, TN__F32_F64 | TN__NARROW),
+    TN__KERNEL(avg_pool, TN__F32_F64 | TN__NARROW),
+    TN__KERNEL(avg_pool_grad, TN__F32_F64 | TN__NARROW),
 };
 TN__KERNEL_TABLE(pool);
