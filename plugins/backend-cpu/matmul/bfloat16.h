@@ -50,9 +50,9 @@ struct tn__bfloat16_unit {
     void (*store)(const struct tn__bfloat16_store *store);
 };
 
-/* Sets the best unit that may be used, "amx" or "avx512_bf16"; NULL: none may be used. Returns
- * false if the processor does not have this unit, unless `any` is true. */
-bool tn__bfloat16_allow(const char *name, bool any);
+/* Sets the unit that may be used, "amx" or "avx512_bf16"; NULL: none. Returns false if the
+ * processor does not have this unit; then none is used. */
+bool tn__bfloat16_allow(const char *name);
 /* Returns the best unit that is allowed, NULL if there is none. The first call asks the kernel of
  * the system for the permission to use AMX. */
 const struct tn__bfloat16_unit *tn__bfloat16_unit(void);

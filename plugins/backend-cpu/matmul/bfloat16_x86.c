@@ -211,7 +211,7 @@ static const struct tn__bfloat16_unit units[] = {
 };
 enum { AMX, AVX512, UNITS };
 
-static int allowed = UNITS; /* the best unit that may be used; UNITS: none */
+static int allowed = UNITS; /* the unit that may be used; UNITS: none */
 static const struct tn__bfloat16_unit *chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -231,18 +231,13 @@ static bool runs_here(int unit)
     return (low >> 17 & 3) == 3;
 }
 
-bool tn__bfloat16_allow(const char *name, bool any)
+bool tn__bfloat16_allow(const char *name)
 {
     allowed = UNITS;
-    for (int i = 0; name && i < UNITS; i++) {
-        if (!any && strcmp(name, units[i].name) != 0)
-            continue;
-        if (runs_here(i)) {
+    for (int i = 0; name && i < UNITS; i++)
+        if (strcmp(name, units[i].name) == 0 && runs_here(i))
             allowed = i;
-            return true;
-        }
-    }
-    return !name || any;
+    return !name || allowed < UNITS;
 }
 
 const char *tn__bfloat16_name(void)
@@ -250,15 +245,16 @@ const char *tn__bfloat16_name(void)
     return allowed < UNITS ? units[allowed].name : NULL;
 }
 
-/* Asks for the permission to use the registers of AMX; without it the next unit is used. */
+/* Asks for the permission to use the registers of AMX; without it no unit is used. */
 static void choose(void)
 {
     enum { REQUEST = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM */
     int unit = allowed;
 
     if (unit == AMX && syscall(SYS_arch_prctl, REQUEST, TILES) != 0) {
-        tn_log(TN_LOG_INFO, "cpu: the system does not permit AMX; products use AVX512-BF16");
-        unit = AVX512;
+        tn_log(TN_LOG_INFO, "cpu: the system does not permit AMX; products of bfloat16 are "
+                            "computed in float32");
+        unit = UNITS;
     }
     chosen = unit < UNITS ? &units[unit] : NULL;
 }
@@ -273,9 +269,9 @@ const struct tn__bfloat16_unit *tn__bfloat16_unit(void)
 
 #else
 
-bool tn__bfloat16_allow(const char *name, bool any)
+bool tn__bfloat16_allow(const char *name)
 {
-    return !name || any;
+    return !name;
 }
 
 const char *tn__bfloat16_name(void)

@@ -13,7 +13,7 @@
 enum {
     FEW_ROWS = 4,
     LEAST = 16,       /* fewer rows are not worth a copy of b in float32 */
-    COPIED = 1 << 22, /* approximate number of elements of b that are converted at a time */
+    COPIED = 1 << 17, /* approximate number of elements of b that are converted at a time */
     PART = 65536      /* numbers that one thread reads or converts at least */
 };
 
