@@ -31,8 +31,9 @@ static void NAME(spread)(int64_t count, char *const *rows, int64_t offset, V a)
         memcpy(rows[i] + offset, &number[i], sizeof(T));
 }
 
-/* Transposes LANES vectors: each round shifts one bit of the number of the vector into the number
- * of the element, and the reverse. */
+/* Transposes LANES vectors. Each round rotates the position of an element, a number made of the
+ * bits of its vector's index and of its index in the vector, by one bit. All rounds together
+ * exchange the two indices. */
 TN__INTO_LOOPS void NAME(transpose)(V *v)
 {
 #pragma GCC unroll 4
