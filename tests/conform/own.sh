@@ -111,7 +111,7 @@ plan() {
     echo "examples/.libs/swish.so --only layers/* $layers"
     echo "examples/kernel-pack/.libs/relu_pack.so --device strict"
 }
-# By what each took of the processor when it was measured.
+# Sorts the checks by the processor time that each needed when it was measured.
 longest_first() {
     awk '{ place = 9 }
         /backend-opencl.* --only ops/ { place = 1 }

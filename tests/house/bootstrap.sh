@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # What bootstrap asks of dpkg: a package that dpkg knows by name only ("not-installed", because
-# another suggests it) has to be installed, and configure runs again once packages have come. Paths:
-# a long one is taken; one that make cannot take gets one line, from bootstrap, configure and
-# .ci/run.
+# another suggests it) has to be installed, and configure runs again after packages were installed.
+# A long path works. For a path that make cannot use, bootstrap, configure and .ci/run print one
+# line.
 set -u
 top=$(cd "${srcdir:-.}" && pwd)
 place=$(mktemp -d) || exit 99

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Each public header compiles alone, as C11 and as C++17, without a word under -Wall -Wextra
+# Each public header compiles alone, as C11 and as C++17, without a warning under -Wall -Wextra
 # -pedantic; <tenon/plugin.h> too, and the descriptor macros as C11 and as C++20. With every
 # compiler that is here.
 status=0

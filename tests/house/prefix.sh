@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# A prefix that is chosen when it is installed, that moves, that two ABIs share, and that is empty
-# of us in the end.
+# An installation whose prefix is chosen at `make install`, is moved later, and is shared by two
+# ABIs. After both are uninstalled, no file of Tenon is left.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 first=$work/first moved=$work/moved

@@ -114,7 +114,7 @@ check 1 "why failing_activation --json" '"stage": "activate"'
 is_json
 check 1 "why $built/unresolved.so" 'function_that_nobody_has'
 
-# why: crashes are looked at from outside, also when other plugins are in the folder
+# why: another process finds the plugin that crashes, also when other plugins are in the folder
 check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' \
     'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
 check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' \
@@ -332,8 +332,8 @@ if test "$static" -eq 0; then
     is_json
 fi
 
-# A plugin is looked at in a process of its own: its log goes where TENON_LOG says, too. Nothing
-# ends by a signal where files may not grow, nor waits for the writer of a FIFO.
+# A plugin is inspected in a process of its own, whose log also goes where TENON_LOG says. No signal
+# ends a process where the size of files is limited, and no process waits for the writer of a FIFO.
 TENON_LOG=debug:log.txt "$tenon" plugins >out 2>err
 test "$static" -gt 0 || grep -q '^tenon: debug: mapping .*good.so' log.txt || {
     echo "TENON_LOG=debug:FILE: the file has no line"; cat err; bad=1; }
