@@ -249,8 +249,8 @@ struct program {
 /* Chooses buffers for the results of a set. */
 struct allocation {
     const tn_region *region;
-    int32_t *left;   /* for each value: the number of later uses */
-    int32_t *buffer; /* for each value: its buffer, or -1 */
+    /* For each value: the number of its later uses; its buffer, or -1. */
+    int32_t *left, *buffer;
     bool used[MOST_NODES];
 };
 
