@@ -48,7 +48,7 @@ for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
     printf '#include <initializer_list>\n' | $cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null ||
         continue
-    # The second compiler gets all at once: whether a header misses another is the same for both.
+    # The second compiler gets all headers in one file: the first one has found missing #includes.
     if test -z "$each"; then
         compile "the headers as C++17" $cxx -std=c++17 -x c++ "$work/all.cc"
     fi

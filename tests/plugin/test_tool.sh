@@ -81,7 +81,7 @@ check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
     'GoodLayer'
 check 0 "plugins --json" '"outcome": "REFUSED"' '"id": "org.tenon.test.good"' '"refused": 1'
 is_json
-# A per cent sign is a letter like any other.
+# A per cent sign has no special meaning in names.
 mkdir odd
 cp "$built/text.so" 'odd/100%s%n.so'
 TENON_PLUGIN_PATH=$work/odd
@@ -94,7 +94,7 @@ check 2 "%n%s" '%n%s'
 check 2 "ops --%s%n" '--%s%n'
 TENON_PLUGIN_PATH=$work/plugins
 
-# A static build has plugins of its own, wherever one looks.
+# A static build always has its own plugins, even if the folder of plugins is empty.
 mkdir -p nothing
 static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')
 test "$static" -gt 0 ||
