@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of the machine: a copy's bandwidth and multiply-adds a second, on all threads of the
+ * The limits of the machine: a copy's bandwidth and multiply-adds per second, on all threads of the
  * pool. */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static tn_status copy_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Bytes read and written a second, where a tensor of this size is copied. */
+/* Returns the bytes read and written per second by a copy of this size. */
 double bench_copy_rate(int64_t bytes)
 {
     copying c = { calloc(1, (size_t)bytes), malloc((size_t)bytes) };
@@ -56,7 +56,7 @@ double bench_copy_rate(int64_t bytes)
     return 2 * (double)bytes / best;
 }
 
-/* The profiler measures it for its tables. */
+/* Returns the rate that the profiler measures for its tables. */
 double bench_multiply_rate(void)
 {
     uint64_t mark = tn_error_mark();

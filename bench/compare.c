@@ -132,7 +132,8 @@ static bool our_round(const run *r, bench_task *task, side *ours, int round)
     return true;
 }
 
-/* The same task without a plan: a copy of the module, the same data. Before task is prepared. */
+/* Sets *beside to the same task without a plan: a copy of the module, the same data. Must be called
+ * before `task` is prepared. */
 static tn_status begin_beside(const bench_task *task, bench_task *beside)
 {
     *beside = *task;
@@ -165,7 +166,8 @@ static tn_status give_slot(void *user, const tn_visit *what)
                                                       : tn_fail(TN_ERR_IO, "the peer is gone");
 }
 
-/* Starts a contender and gives it everything; it answers with a line about its options. */
+/* Starts a contender and sends it the network and its data; it answers with a line about its
+ * options. */
 static bool enter(const run *r, bench_task *task, contender *c)
 {
     const bench_network *net = task->network;

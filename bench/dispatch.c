@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The time of a call of the public API: nanoseconds of operators on 4 elements, of modules, and of
- * a small forward and backward pass, where nearly nothing is computed. dispatch [--peer PYTHON
- * SCRIPT] [--rounds N] [--only CASE] [--instructions N] --peer measures PyTorch in the same run
- * (peer_dispatch.py). --instructions runs a case N times inside the function `counted` and prints
- * nothing: for callgrind. */
+ * a small forward and backward pass, where nearly nothing is computed.
+ *   dispatch [--peer PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]
+ * --peer measures PyTorch in the same run (peer_dispatch.py). --instructions runs a case N times
+ * inside the function `counted` and prints nothing: for callgrind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static double ours[CASES], peers[CASES];
 
 /* ---- measuring ------------------------------------------------------------------ */
 
-/* One result at a time lives, as in a program that computes step by step. */
+/* Drops each result before the next call, as a program does that computes step by step. */
 static void repeat(int index, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -295,7 +295,8 @@ static int fail(void)
     return 1;
 }
 
-/* `what` NULL: nothing but how it is called. */
+/* Prints how the program is called, after a message with `what` and `given` unless `what` is
+ * NULL. */
 static int usage(const char *what, const char *given)
 {
     if (what != NULL)

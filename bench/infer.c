@@ -22,7 +22,7 @@ static tn_status convert(tn_tensor **tensor, tn_dtype dtype)
     return to != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* Milliseconds since *at, which becomes now. */
+/* Returns the milliseconds since *at, and sets *at to the current time. */
 static double since(double *at)
 {
     double now = bench_now(), passed = (now - *at) * 1e3;

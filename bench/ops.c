@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The time of operators: runs each case of bench/ops.txt with tn_op_call and then in a PyTorch
- * process (bench/peer.py), on the same numbers. One line a case: our time, PyTorch's, ours /
- * PyTorch's, and the part of the machine's ceiling that was reached: of a copy's bandwidth, for
- * matrix products of multiply-adds a second, both measured in the same run. See bench/README.md. */
+ * process (bench/peer.py), on the same numbers. Prints a line for each case: our time, PyTorch's,
+ * the ratio, and the part of the machine's ceiling that was reached. The ceiling is the bandwidth
+ * of a copy or, for matrix products, the multiply-adds per second; both are measured in the same
+ * run. See bench/README.md. */
 #include <fnmatch.h>
 #include <math.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ typedef struct bench {
     bench_peer peer;
     double copy_rate, multiply_rate; /* bytes and floating point operations a second */
     int n_rows, n_compared;
-    bool again; /* only what was slower, once more */
+    bool again; /* measures again, only the cases that were slower than PyTorch's */
     bool failed;
 } bench;
 
@@ -63,7 +64,8 @@ static bool start_peer(bench *b, const char *python, const char *script)
     return true;
 }
 
-/* Seconds a call, or NAN, with PyTorch's words on stderr. */
+/* Returns the seconds per call of PyTorch. If PyTorch fails, prints its message to stderr and
+ * returns NAN. */
 static double ask_peer(bench *b, const char *mode, const char *leaves, const char *expression)
 {
     char words[2 * LINE], line[LINE];
@@ -200,7 +202,7 @@ static void finish(void)
         tn_device_sync(tn_default_device());
 }
 
-/* The least of what batches of calls took, in seconds a call. */
+/* Returns the seconds per call in the fastest of several batches of calls. */
 static double measure(const bench *b, work *w, bool gradient)
 {
     double start = bench_now(), best, once;
@@ -344,7 +346,7 @@ static void run_case(bench *b, char *words, char *inputs, char *expression, cons
                      leaves[0] != '\0' ? "," : "", word);
     }
     snprintf(title, sizeof title, "%s%s of %s / %s", name, options, names, size);
-    scope = tn_scope_begin(); /* inputs live on */
+    scope = tn_scope_begin(); /* for results; the inputs belong to the outer scope */
     if (fine && tn_op_call(w.op, w.in, w.n_in, w.options, out, w.def->n_outputs) == TN_OK) {
         run_mode(b, &w, title, "-", expression, false, moved_bytes(&w, out), flops);
         for (int64_t i = 0; gradient && i < w.n_in; i++) {

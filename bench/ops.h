@@ -8,10 +8,10 @@
 
 /* Seconds since some moment. */
 double bench_now(void);
-/* Bytes read and written a second, where as many bytes as this are copied. */
+/* Returns the bytes read and written per second by a copy of so many bytes. */
 double bench_copy_rate(int64_t bytes);
-/* Floating point operations a second, a multiply-add counted as two; NAN without the profiler, or
- * while TENON_PROFILE is set. */
+/* Returns the floating-point operations per second, two for each multiply-add; NAN without the
+ * profiler, or while TENON_PROFILE is set. */
 double bench_multiply_rate(void);
 /* A tensor of numbers of a kind: unit, above, sign, half, below (whole numbers below the limit),
  * rising, normal. It is contiguous and on the default device; NULL and an error on failure. */

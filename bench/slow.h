@@ -8,13 +8,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Keeps a case that is slower by more than 5 %; for one that is kept the shortest times of all. */
+/* Adds a case to the list if it is slower by more than 5 %. If the list has the case already, keeps
+ * the shortest times that were measured for it. */
 void bench_slow_note(const char *title, double ours, double theirs);
-/* Whether a case is kept. */
+/* Returns whether the list has a case. */
 bool bench_slow_has(const char *title);
-/* Those that are slower after all, the worst first, each with the first reason of the file
- * `reasons` (NULL: none) whose glob matches "DTYPE THREADS TITLE"; as rows of Markdown if
- * requested. The number of them. */
+/* Prints the cases of the list that are still slower by their shortest times, the worst first, as
+ * rows of Markdown if requested. A case has the first reason in the file `reasons` (NULL: none)
+ * whose glob matches "DTYPE THREADS TITLE". Returns the number of these cases. */
 int bench_slow_print(FILE *reasons, const char *dtype, int threads, bool markdown);
 
 #endif

@@ -2,9 +2,8 @@
  *
  * Training steps of networks that are built from modules, compared with PyTorch: the same weights
  * and data, images with the channels first, the loss before each step compared. compare.c has the
- * command line. With bf16 both sides use autocast. --compiled none lets calls run plans of
- * training,
- * --compiled step whole steps. */
+ * command line. With bf16 both sides use autocast. With --compiled none calls run plans of
+ * training, with --compiled step plans of whole steps. */
 #include <string.h>
 
 #include "compare.h"

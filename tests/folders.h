@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of the build tree and of the source tree. Where a packed test runs on another machine
- * (tests/device), TN_TEST_BUILDDIR and TN_TEST_SRCDIR of the environment say where they are
- * instead. */
+ * Paths of files in the build tree and in the source tree. On another machine, where a packed test
+ * runs (tests/device), the environment variables TN_TEST_BUILDDIR and TN_TEST_SRCDIR name these
+ * folders. */
 #ifndef TN_TESTS_FOLDERS_H
 #define TN_TESTS_FOLDERS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * libcheck, with assertions that are cheap if they hold. libcheck writes the line of each of them
- * to a pipe, so that it can say after which line a test crashed; tests that look at every element
- * of a tensor would spend most of their time there. Here a test writes each line once. */
+ * libcheck, with assertions that are cheap if they hold. libcheck writes the line of each assertion
+ * to a pipe whenever it runs, so that it can say after which line a test crashed. Tests that check
+ * every element of a tensor would spend most of their time on these writes. With this header, a
+ * test writes each line only the first time. */
 #ifndef TN_TESTS_LIBCHECK_H
 #define TN_TESTS_LIBCHECK_H
 
@@ -16,7 +17,7 @@ static inline void libcheck_mark(const char *file, int line)
         _mark_point(file, line);
 }
 
-/* The other assertions of libcheck are this one with a text. */
+/* The other assertions of libcheck call ck_assert_msg with a text. */
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                   \
     ((expr)                                                                                        \

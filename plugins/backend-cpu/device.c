@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device "cpu:0", which stands for the whole processor. Its memory comes from the host's
+ * The device "cpu:0", which is the whole processor. Its memory comes from the host's
  * allocator. There are no streams: when a call returns, its work is done. */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that other processes open: a file without a name (memfd), mapped after a private page that
- * notes its descriptor. The handle for other processes names the process, the descriptor and the
- * file; it is opened as /proc/PROCESS/fd/DESCRIPTOR, or from a descriptor that was sent. The files
- * are sealed: they never shrink, so that no process can take memory from under another one. */
+ * Memory that other processes can open. It is a file without a name (memfd). The mapping of the
+ * file follows a private page, which stores the file's descriptor. The handle for other processes
+ * contains the process, the descriptor and the file. They open /proc/PROCESS/fd/DESCRIPTOR, or
+ * use a descriptor that was sent to them. The files are sealed against shrinking, because a process
+ * that reads memory behind the end of a file that another process has cut is killed (SIGBUS). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -41,8 +42,8 @@ static struct note *note_of(const tn_memory *memory)
     return (struct note *)(void *)((char *)memory->handle - page());
 }
 
-/* Maps a file, which from then on owns the descriptor; closes the descriptor if that fails. `wrong`
- * is the status if the reason is not lack of memory. */
+/* Maps a file. Afterwards `memory` owns the descriptor; on failure the descriptor is closed.
+ * `wrong` is the status of a failure for another reason than lack of memory. */
 static tn_status map(tn_memory *memory, int descriptor, tn_status wrong)
 {
     size_t bytes = ((size_t)memory->bytes + page() - 1) / page() * page();
@@ -63,9 +64,9 @@ static tn_status map(tn_memory *memory, int descriptor, tn_status wrong)
     return TN_OK;
 }
 
-/* The most bytes that the machine could ever give. The system takes any size for a file and gives
- * memory when it is written to, as it does for ordinary memory unless the administrator has
- * forbidden that (docs/plugins/backends.md). */
+/* Returns the largest size that the machine could ever provide. This check is needed because the
+ * system accepts a file of any size, and allocates its memory only when it is written to. (Ordinary
+ * memory is the same, unless the administrator has forbidden it: docs/plugins/backends.md.) */
 static uint64_t most(void)
 {
     struct sysinfo machine;
@@ -140,7 +141,8 @@ static bool is_sealed(int descriptor)
            (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0 && (mode & O_ACCMODE) == O_RDWR;
 }
 
-/* Returns a new descriptor of the file, or -1 and sets errno. */
+/* Returns a new descriptor of the file: a copy of the descriptor `sent`, or if that is negative one
+ * that is opened in /proc. Returns -1 and sets errno on failure. */
 static int open_named(const struct name *name, int sent)
 {
     char path[64];
@@ -149,8 +151,9 @@ static int open_named(const struct name *name, int sent)
         return fcntl(sent, F_DUPFD_CLOEXEC, 0);
     tn_snprint(path, sizeof path, "/proc/%lld/fd/%lld", (long long)name->process,
                (long long)name->descriptor);
-    /* Looks before it opens, without a moment in which the owner could exchange the file: opening a
-     * device or a pipe could have effects. */
+    /* O_PATH finds the file without opening it, because opening a device or a pipe could have
+     * effects. After the check, the same file is opened, even if its owner has replaced the
+     * descriptor since. */
     int found = open(path, O_PATH | O_CLOEXEC), opened = -1;
     if (found < 0)
         return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The interface of cuBLASLt that this plugin uses. Types and functions are declared here, so that
- * no NVIDIA header is needed. A library is opened when the plugin is activated; without one, the
- * plugin works too. */
+ * no NVIDIA header is needed. The activation of the plugin opens a library. If there is none, the
+ * plugin computes matrix products with its own kernel. */
 #ifndef TN_BACKEND_CUDA_BLASLT_H
 #define TN_BACKEND_CUDA_BLASLT_H
 
@@ -36,11 +36,12 @@ enum {
     BLASLT_PREF_ALIGN_A = 5 /* B, C and D are the next three numbers */
 };
 
-/* A cuBLASLt library. It is opened when it is first needed. */
+/* A cuBLASLt library. blaslt_open() opens the first one; a further one is opened only if no earlier
+ * one starts on a device. */
 struct blaslt_library {
     char name[4096];
     void *handle;
-    bool tried; /* whether opening it was tried */
+    bool tried; /* whether dlopen() was called for it */
 #define BLASLT_FUNCTION(name, args) blaslt_status(*name) args;
 #include "blaslt_functions.h"
 };

@@ -171,7 +171,7 @@ static tn_status read_escape(struct reader *r)
     point = byte == 'u' ? take_hex(r) : UINT32_MAX;
     if (point == UINT32_MAX)
         return wrong(r, "wrong escape in a text");
-    add_character(r, point); /* of a surrogate: no character of a byte */
+    add_character(r, point); /* a surrogate stands for no byte, which add_character() notes */
     return TN_OK;
 }
 
@@ -218,7 +218,7 @@ static tn_status add_token(struct reader *r, uint32_t id)
 
     bpe->size = (int64_t)id >= bpe->size ? (int64_t)id + 1 : bpe->size;
     if (!r->known || r->length == 0)
-        return TN_OK; /* a token of its own, which no text becomes */
+        return TN_OK; /* a special token, to which no text is encoded */
     place = token_place(bpe, r->word, r->length);
     if (place->length != 0)
         return wrong(r, "the token occurs twice");

@@ -152,7 +152,8 @@ tn_status image_jpeg_read(struct image_file *file, const struct image_part *part
 {
     struct image_jpeg *work = file->jpeg;
 
-    /* libjpeg-turbo writes aligned rows past the cache, from which they are read next */
+    /* The row is not aligned: libjpeg-turbo would write an aligned row around the cache, although
+     * `take` reads it at once. */
     work->memory = tn_calloc(1, 3 * (size_t)file->width + 1 + IMAGE_SLACK);
     if (work->memory == NULL)
         return TN_ERR_MEMORY;

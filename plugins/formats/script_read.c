@@ -31,7 +31,7 @@ struct reading {
     json_t *modules, *slots, *constant_rows, *files; /* borrowed from `tree` */
     json_t *modes;                                   /* of the modules; NULL: all have one */
     int training;
-    int64_t paths; /* that modules which are there several times may still add */
+    int64_t paths; /* how many paths modules with several paths may still add */
 };
 
 /* An element of "slots" or "constants"; borrowed from the tree. */

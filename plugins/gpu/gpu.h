@@ -74,7 +74,8 @@ tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void
  * when the bytes are there. */
 tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes);
 /* Returns the device memory of the stream's gpu_error, as an argument for a kernel that can record
- * an error. The stream checks that memory at its next synchronization. */
+ * an error. The next synchronization of the stream, or the next copy to the host that waits, reads
+ * that memory and returns the error. */
 void *gpu_error_memory(const tn_call *call);
 /* Checks whether the device can compute in this dtype; if not, writes the reason. */
 bool gpu_device_supports(const tn_call *call, tn_dtype dtype, char *reason, size_t size);
@@ -95,7 +96,7 @@ bool gpu_dense(const tn_view *view);
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);
 /* Fills *rows for a loop over the rows along dimension `dim`; all views have the same shape. Fails
- * if `dim` is out of range. */
+ * if `dim` is out of range. Views without dimensions have one row of one element, for any `dim`. */
 tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim);
 /* A number in the type C in which kernels compute (see kernels/base/types.cl). gpu_scalar_arg()
  * converts `value` to that type for elements of type `dtype`, stores it in *scalar, which must live
@@ -136,11 +137,12 @@ bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
 #define GPU_MASK_BOOL TN_BIT(TN_BOOL)
 #define GPU_MASK_COPY (TN_MASK_ALL & ~(TN_BIT(TN_F8_E4M3) | TN_BIT(TN_F8_E5M2)))
 
-/* Functions for kernel->run. For the next three, kernel->data points to the enum gpu_kernel. */
+/* Functions for kernel->run. For the next three, and for gpu_run_div, kernel->data points to the
+ * enum gpu_kernel. */
 tn_status gpu_run_binary(const tn_call *call);
 tn_status gpu_run_unary(const tn_call *call);
 tn_status gpu_run_scalar(const tn_call *call);
-/* For the next three, kernel->data points to the function to compute, GPU_F_* of layout.cl. */
+/* For the next three, kernel->data points to the number of the function, GPU_F_* of layout.cl. */
 tn_status gpu_run_map(const tn_call *call);
 tn_status gpu_run_zip(const tn_call *call);
 tn_status gpu_run_compare(const tn_call *call);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* Describes a tensor x in which elements are selected along dimension `dim`. `view` is x with the
- * shape of the index tensor; its stride along `dim` is 0, so a position in it is the offset of
- * index 0. `at` has the size and stride of x along `dim`. */
+ * shape of the index tensor. Its stride along `dim` is 0, so the offset of each of its elements is
+ * that of the element of x with index 0 along `dim`. `at` has the size and stride of x along
+ * `dim`. */
 struct indexed {
     tn_view view;
     int64_t strides[TN_MAX_DIMS];

@@ -192,8 +192,8 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
 /* ---- computing ------------------------------------------------------------------------------- */
 
 /* The layout of the workspace: first the weight in oneDNN's order (for PLAN_WEIGHT, one gradient
- * for each part), then scratch memory for each part, each at least as large as the reordering
- * needs. The members are sizes in bytes. */
+ * for each part), then scratch memory for each part. The scratch memory of a part is large enough
+ * for the convolution and for the reordering. The members are sizes in bytes. */
 struct room {
     int64_t weight, scratch, total;
 };

@@ -251,7 +251,7 @@ struct plan *plan_take(const struct shape *shape)
                 plan_free(plans[place]);
             plans[place] = plan;
         } else if (!kept) {
-            plan->stamp = 0; /* no place for it: plan_give() frees the plan after its use */
+            plan->stamp = 0; /* not in the cache: plan_give() frees the plan after its use */
         }
     }
     pthread_mutex_unlock(&lock);

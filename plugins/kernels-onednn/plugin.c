@@ -33,8 +33,9 @@ static const tn_option options[] = {
             .run = onednn_convolution                                                              \
     }
 
-/* A convolution with what follows it is computed by its parts where oneDNN computes the
- * convolution, so that the bits are those of the parts, too. */
+/* An operator that is a convolution with an activation. Where oneDNN computes the convolution, the
+ * core runs the operator's decomposition. So the bits are the same as those of two separate
+ * calls. */
 #define PARTS(op_)                                                                                 \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = op_, .device = "cpu", .name = "onednn_" op_, .revision = 1,  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * GPT-2 (Radford et al., 2019) as in transformers, with the names, the order and the
- * initialization of its GPT2LMHeadModel. The weight of lm_head is that of the table of words. */
+ * initialization of its GPT2LMHeadModel. lm_head and the embedding of tokens share one weight. */
 #include "models.h"
 
 #include <math.h>
@@ -305,8 +305,8 @@ static tn_status model_build(tn_module *self)
         s->layer_norm_epsilon, features, s->layer_norm_epsilon);
 }
 
-/* The weights of the last layer before each residual sum begin smaller if there are more such
- * layers. */
+/* The weights of the last layer before each residual sum are initialized with smaller values: the
+ * more such layers there are, the smaller. */
 static tn_status model_reset(tn_module *self)
 {
     const struct gpt2 *s = tn_module_data(self);

@@ -30,7 +30,7 @@ static const tn_option mlp_options[] = {
     TN_OPTION_END
 };
 
-/* Returns the layer that an activation is. */
+/* Returns the name of the layer for the name of an activation. */
 static const char *layer_of(const char *activation)
 {
     static const char *const names[][2] = { { "relu", "ReLU" },           { "gelu", "GELU" },

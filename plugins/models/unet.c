@@ -106,7 +106,8 @@ static tn_status out_build(tn_module *self)
                                   (long long)s->out_channels);
 }
 
-/* Enlarges x, pads it to the size of the skip, where an odd size was halved, and joins both. */
+/* Enlarges x and concatenates it with the skip connection. x is first padded to the size of the
+ * skip, which is larger if an odd size was halved. */
 static tn_tensor *join(tn_module *self, tn_tensor *x, tn_tensor *skip)
 {
     tn_tensor *both[2] = { skip, tn_module_call_child(self, "up", x) };
@@ -121,7 +122,7 @@ static tn_tensor *join(tn_module *self, tn_tensor *x, tn_tensor *skip)
     return both[1] != NULL ? tn_module_call_child(self, "conv", tn_cat(both, 2, 1)) : NULL;
 }
 
-/* Up takes two tensors: the one to enlarge, and the skip. */
+/* The arguments of Up are two tensors: the one to enlarge, and that of the skip connection. */
 static tn_status up_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     tn_tensor *y;

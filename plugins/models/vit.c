@@ -304,7 +304,7 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
 
 /* ---- states with timm's names ---- */
 
-/* Writes the name in torchvision of an entry of timm. Returns false if there is none. */
+/* Writes torchvision's name for an entry that timm calls `name`. Returns false if there is none. */
 static bool from_timm(const char *name, char *out, size_t size)
 {
     static const char *const names[][2] = { { "cls_token", "class_token" },
@@ -340,7 +340,8 @@ static bool from_timm(const char *name, char *out, size_t size)
     return false;
 }
 
-/* Gives the entries of a state of timm torchvision's names. Both have the same tensors. */
+/* Renames the entries of a state with timm's names to torchvision's names. Both have the same
+ * tensors. */
 static tn_status load(tn_module *self, tn_loading *loading)
 {
     size_t prefix = strlen(loading->prefix);

@@ -20,7 +20,8 @@ static const tn_option table[] = {
     TN_OPTION_END,
 };
 
-/* Returns the text with `/` between names, so that `*` of fnmatch does not stand for several. */
+/* Returns the text with `/` in place of `.`, so that `*` in a pattern of fnmatch matches only one
+ * name. */
 static char *with_slashes(const char *text, size_t length)
 {
     char *copy = tn_malloc(length + 1);
@@ -34,7 +35,7 @@ static char *with_slashes(const char *text, size_t length)
     return copy;
 }
 
-/* Returns how long the beginning of a path is that has `names` names; 0: it has fewer. */
+/* Returns the number of bytes of the first `names` names of a path; 0 if it has fewer names. */
 static size_t length_of(const char *path, int64_t names)
 {
     const char *at = path;
@@ -44,7 +45,8 @@ static size_t length_of(const char *path, int64_t names)
     return names == 0 ? (size_t)(at - path) : 0;
 }
 
-/* Stores how long the beginning of a path is that fits the pattern, name by name; 0: none. */
+/* If the first names of a path, as many as the pattern has, match the pattern, sets *length to the
+ * number of their bytes; otherwise to 0. */
 static tn_status fitting(const char *pattern, const char *path, size_t *length)
 {
     int64_t names = 1;

@@ -78,7 +78,7 @@ static tn_status constants(const tn_pass_def *self, const tn_pass_args *args)
             next = tn_node_next(next);
         if (!passes_is_pure(node) || tn_node_input_count(node) > TN_MAX_OPERANDS ||
             tn_node_item_count(node) > TN_MAX_OPERANDS || !is_constant(node, o->size) ||
-            passes_writes_from(node)) /* into the value that would be a constant */
+            passes_writes_from(node)) /* a later node may write into the value */
             continue;
         status = fold(args->graph, node);
         folded++;

@@ -32,8 +32,8 @@ static bool is_linear(const tn_node *node)
     return strcmp(callee_of(node), "linear") == 0 || strcmp(callee_of(node), "Linear") == 0;
 }
 
-/* Without a batch the norm would take another dimension than the channels for the channels. Returns
- * why the norm cannot be folded, NULL if the results have as many dimensions as a batch of them. */
+/* Without a batch dimension, dimension 1, which the norm normalizes, is not that of the channels.
+ * Returns why the norm cannot be folded, NULL if the result of the layer has a batch dimension. */
 static const char *without_batch(const tn_node *layer)
 {
     const char *name = callee_of(layer);

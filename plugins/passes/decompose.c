@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pass decompose: replaces operators by those that compute them. */
+ * The pass decompose: replaces operators by the operators of their decompositions. */
 #include "passes.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ static bool is_wanted(const tn_node *node, const struct options *o)
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* Strides in elements; false if only a run can tell them. */
+/* Sets the strides, in elements; returns false if they are known only in a run. */
 static bool strides_of(const tn_node *node, tn_meta *meta)
 {
     int64_t step = 1;
@@ -88,8 +88,8 @@ static bool same_strides(const tn_meta *a, const tn_meta *b)
     return same;
 }
 
-/* Orders the dimensions by their strides, the largest first. Returns false if there is memory
- * between the elements, or several have the same. */
+/* Orders the dimensions by their strides, the largest first. Returns false if there are gaps
+ * between the elements, or if several elements share memory. */
 static bool order_of(const tn_meta *meta, int64_t *order)
 {
     int64_t step = 1;
@@ -139,8 +139,9 @@ static tn_status keep_order(tn_graph *graph, tn_node *copy, const tn_meta *was)
     return tn_node_erase(copy);
 }
 
-/* Views behind the node are for the strides that its value had, so what replaces it must have the
- * same: a copy after it, which holds its place, stays if it has others. */
+/* Views after the node were made for the strides of its value (`was`), so the value that replaces
+ * it must have the same strides. If it has others, the copy is kept and gets the strides of `was`;
+ * otherwise the copy is removed. */
 static tn_status settle(tn_graph *graph, tn_node *copy, const tn_meta *was)
 {
     tn_node *value = tn_node_input(copy, 0);

@@ -212,8 +212,9 @@ static tn_status follow_convolution(tn_graph *graph, tn_node *node, tn_node **ma
     return replace(chain, count, *made);
 }
 
-/* The fused node comes where the last of its nodes was, after values that a sum adds. What is
- * written between may not move. */
+/* The fused node takes the place of the last of its nodes, because a sum may add a value that is
+ * computed after the first. The earlier nodes are thus computed later, so nothing is fused if this
+ * node or a later one may write into a value. */
 static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
 {
     int64_t changed = 0;

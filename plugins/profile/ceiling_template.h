@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Multiply-adds in vectors of type T, compiled for TARGET: ten sums, so that a multiply-add need
- * not wait for the one before it. Eight, the least with two units and a latency of four, reach
- * less. Returns a number that depends on all of them. */
+ * not wait for the one before it. A processor with two units and a latency of four needs at least
+ * eight sums, but eight were measured to be slower than ten. Returns a number that depends on all
+ * sums. */
 TARGET static float NAME(multiply)(float start, int64_t steps)
 {
     T factor = (T){ 0 } + 0.5f;

@@ -47,7 +47,8 @@ static struct box *child_of(struct graph *g, struct box *parent, const result_sp
     return *at;
 }
 
-/* Where the calls of a thread are. */
+/* The boxes of the calls around the current one: path[0] is the root, path[d + 1] the box at depth
+ * d, NULL if there is none. */
 struct place {
     int64_t thread;
     struct box *path[DEPTH + 1];

@@ -111,8 +111,8 @@ static void add_operators(struct rows *rows, const result *r, bool by_shape)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* Returns a copy of the first `length` bytes of a path, which the rows refer to. The same path
- * always has the same copy. */
+/* Returns the row of the module whose path is the first `length` bytes of `path`; NULL if there is
+ * no such row. */
 static tn_profile_row *ancestor(struct rows *rows, const char *path, size_t length)
 {
     char name[1024];
@@ -127,7 +127,7 @@ static tn_profile_row *ancestor(struct rows *rows, const char *path, size_t leng
     return rows->places[place] != 0 ? &rows->at[rows->places[place] - 1] : NULL;
 }
 
-/* Adds what an operator in a module did to the modules around it. */
+/* Adds the times and the FLOPs of an operator to the rows of all modules around it. */
 static void add_inside(struct rows *rows, const char *path, const result_span *span)
 {
     for (size_t length = strlen(path); length > 0; length--) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The profiler. record.c receives the calls of the core and writes records into buffers of the
- * thread; schedule.c starts and stops; result.c collects the records of all threads; the other
- * files show them. */
+ * The profiler. observer.c receives the calls of the core; record.c writes records into a buffer of
+ * the thread (buffer.c); schedule.c starts and stops; result.c collects the records of all threads.
+ * flops.c and ceiling.c compute FLOPs; group.c, table.c, trace.c, page.c and flame.c show the
+ * result. */
 #ifndef TN_PROFILE_PROFILE_H
 #define TN_PROFILE_PROFILE_H
 
@@ -51,7 +52,8 @@ typedef struct record_span {
 typedef struct record_memory {
     int64_t time;
     int64_t bytes;
-    int64_t live; /* of the device, after the change; minus those at the start, until collected */
+    int64_t live; /* bytes of the device after the change; until result_collect() adds the bytes
+                   * that were live at the start, without these */
     int64_t device;
 } record_memory;
 

@@ -116,8 +116,9 @@ record_thread *record_here(void)
 
     if (!atomic_load_explicit(&record_current.on, memory_order_acquire))
         return NULL;
-    /* A thread that was late may see here that the next profile has started. The reader of the last
-     * one is done with the texts of this thread then, which enter() frees: hence acquire. */
+    /* A late thread may see here that the next profile has started; enter() then frees the texts of
+     * this thread. `acquire` makes sure that the reader of the previous profile has finished with
+     * these texts. */
     number = atomic_load_explicit(&record_current.number, memory_order_acquire);
     return t != NULL && atomic_load_explicit(&t->number, memory_order_relaxed) == number
                ? t
@@ -182,8 +183,8 @@ uint64_t record_token(const record_thread *t)
     return number << RECORD_DEPTH_BITS | (uint64_t)t->depth;
 }
 
-/* Opens a range; the caller fills in the rest of the record. Returns NULL if it is too deep or the
- * memory has reached its limit, but the depth has grown. */
+/* Opens a range; the caller fills in the rest of the record. If the range is too deep or the memory
+ * has reached its limit, returns NULL, but counts the range in the depth. */
 record_frame *record_open(record_thread *t, uint8_t kind, const char *name)
 {
     record_frame *frame, *outer = record_top(t);

@@ -59,8 +59,8 @@ record_frame *record_top(record_thread *t);
 const record_text *record_module(const record_thread *t);
 /* Returns the token of the innermost range, for record_find() and record_end(). */
 uint64_t record_token(const record_thread *t);
-/* Opens a range; the caller fills in the rest of the record. Returns NULL if the range is too deep
- * or memory has reached its limit; the depth has grown all the same. */
+/* Opens a range; the caller fills in the rest of the record. If the range is too deep or the memory
+ * has reached its limit, returns NULL, but counts the range in the depth. */
 record_frame *record_open(record_thread *t, uint8_t kind, const char *name);
 /* Closes the innermost range and writes its record. */
 void record_close(record_thread *t);

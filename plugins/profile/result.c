@@ -272,7 +272,7 @@ static void read_events(void)
     tn_error_restore(mark);
 }
 
-/* Adds to the live bytes of each device those that lived at the start. */
+/* Adds the bytes that were live at the start to the live bytes of each device. */
 static void add_start(void)
 {
     int64_t before[RECORD_DEVICES] = { 0 };

@@ -83,7 +83,7 @@ static tn_status measure(network_leaf *leaf)
     return TN_OK;
 }
 
-/* The child of a parametrized module that has what computes its tensors. */
+/* The child of a parametrized module whose modules compute its tensors. */
 #define PARTS "parametrizations"
 
 /* Fails if a tensor of the module is computed, and not by pruning: it is no parameter that could
@@ -354,7 +354,8 @@ static tn_status register_hooks(network *n)
             *at = (network_at){ n, i };
         if (after != NULL)
             *after = (network_at){ n, i };
-        /* The last hooks before and the first ones after the layer's forward see what it sees. */
+        /* The last hook before the layer's forward sees the arguments of the layer, the first hook
+         * after it the results of the layer. */
         leaf->pre = at != NULL && after != NULL
                         ? tn_module_hook_forward_pre(leaf->module, network_before, 0, at, tn_free)
                         : 0;

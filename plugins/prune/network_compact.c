@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes channels from a network: parameters, buffers and options become smaller. A channel can go
- * if everything that reads it multiplies it with 0, or if it is 0 whatever the input of the
- * network is: nothing computes it (its weights and biases are 0), and what the modules in between
- * make of it, which depends on nothing else, is 0. All changes are made in tensors beside the old
- * ones, which are exchanged and, after a failure, exchanged back. */
+ * Removes channels from a network: parameters, buffers and options become smaller. A channel can be
+ * removed in two cases. First: everything that reads it multiplies it with 0. Second: nothing
+ * computes it (its weights and biases are 0), and the modules between it and its readers turn it
+ * into 0, so its readers read 0 for every input of the network. All changes are made in new
+ * tensors, which are then exchanged with the old ones and, after a failure, exchanged back. */
 #include "network.h"
 
 #include <math.h>

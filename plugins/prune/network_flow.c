@@ -192,7 +192,8 @@ static bool has_channels(const network_leaf *leaf)
     return leaf->known && !leaf->same && leaf->out > 0;
 }
 
-/* Calls the network with NaN in all results of a module, and locks what is known to stay then. */
+/* Calls the network with NaN in all results of a module, and locks the channels that must stay
+ * because of what this shows. */
 static tn_status probe_whole(network *n, struct findings *f, int64_t from)
 {
     const network_leaf *leaf = &n->leaves[from];

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # abidiff by the rules of docs/abi.md: a function at the end of a table and a member at the end of
-# a struct that may grow are compatible, anything else is not. Shown with a synthetic next revision
-# and with six changes that break one rule each. Where a release of this major is tagged, the
-# headers of the tree are compared with those of the last one, too.
+# a struct that may grow are compatible, anything else is not. Tested with an artificial next
+# revision and with six changes that break one rule each. If a release of this major is tagged, the
+# headers of the tree are also compared with those of the last such release.
 set -u
 command -v abidiff >/dev/null 2>&1 || {
     echo "SKIP: abidiff is not here (Debian: abigail-tools)"
@@ -34,7 +34,8 @@ compatible() {
             <"$work/report" >"$work/wrong" || return 1
     done
 }
-# broken NAME WORDS HEADER EXPRESSION...: a revision after A that must not pass, for that reason
+# broken NAME WORDS HEADER EXPRESSION...: checks that a revision after A with this edit is refused,
+# for the reason WORDS
 broken() {
     name=$1 words=$2
     shift 2

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 #
-# Judges what `abidiff --leaf-changes-only` reports, on standard input: nothing but members added at
-# the end of the structs that the arguments name. The exit status says whether; what is more than
-# that is printed.
+# Reads a report of `abidiff --leaf-changes-only` from standard input. The arguments are names of
+# structs, to whose end members may have been added. Every other change is printed, and makes the
+# exit status 1.
 use strict;
 use warnings;
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Plugin binaries that were kept from one revision, loaded by the core of another: each works where
-# docs/abi.md promises it, and is refused with words where not. The cores of revisions A and B are
-# compiled here, without optimization; kept_plugin.c is compiled against the headers of both.
+# docs/abi.md promises it, and is refused with a message elsewhere. The cores of revisions A and B
+# are compiled here, without optimization; kept_plugin.c is compiled against the headers of both.
 set -u
 test "${TN_STATIC-no}" = no || { echo "SKIP: a static build loads no files"; exit 77; }
 test "${TN_SANITIZERS-no}" = no || { echo "SKIP: two more cores, without the sanitizer"; exit 77; }

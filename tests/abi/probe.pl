@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Prints a C file that has a variable for every public struct, every table of functions and every
-# function of the headers below FOLDER, so that debug information describes the whole ABI: abidiff
-# compares what two libraries export.
+# function of the headers below FOLDER. A library made from it has debug information for the whole
+# ABI, which abidiff compares with that of another library.
 #   perl probe.pl FOLDER plugin|program
 #   perl probe.pl FOLDER growing        the names of structs that may grow at their end
 use strict;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154
 #
-# For diff.sh and kept.sh: two revisions of the headers and the core, as they will be once one was
-# released. A is the tree as it is, taken as released: ABI major 1, interfaces of revision 1. B is
-# the next minor: a function at the end of a table, a member at the end of a descriptor.
+# For diff.sh and kept.sh: two revisions of the headers and the core, as they will be after the
+# first release. A is the tree as it is, as if it were released: ABI major 1, interfaces of revision
+# 1. B is the next minor: a function at the end of a table, a member at the end of a descriptor.
 
 work=$abs_builddir/tests/abi/revisions.$$
 rm -rf "$work"

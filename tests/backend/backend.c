@@ -10,7 +10,7 @@ int64_t checks_made;
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static char *said; /* shared with the tests' processes: what is not here is said once */
+static char *said; /* shared by the tests' processes, so that a missing device is printed once */
 
 /* Whether `words` ("cpu strict") contains the word. */
 static bool has_word(const char *words, const char *word)

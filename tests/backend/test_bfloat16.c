@@ -121,8 +121,6 @@ START_TEST(layers_add_their_bias)
 }
 END_TEST
 
-/* A row of NaN or infinity, and the memory beyond the end of a matrix, do not reach other results.
- */
 /* Where instructions for bfloat16 compute the product, the sum is rounded once. */
 START_TEST(products_that_are_added_to_a_matrix)
 {
@@ -161,6 +159,8 @@ START_TEST(products_that_are_added_to_a_matrix)
 }
 END_TEST
 
+/* A row of NaN or infinity, and the memory beyond the end of a matrix, do not reach other results.
+ */
 START_TEST(numbers_that_are_not_finite_stay_in_their_rows)
 {
     if (!instruction_set(sets[_i]))

@@ -120,7 +120,7 @@ static tn_tensor *step(tn_tensor *x, tn_tensor *w)
 }
 
 /* Records a step on a device and compares four launches with four steps that are not recorded.
- * Whether the device records. */
+ * Returns whether the device can record. */
 static bool repeats_a_step(const tn_device *device)
 {
     TN_SCOPE;

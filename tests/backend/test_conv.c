@@ -96,7 +96,8 @@ static void forget(sums *r)
     free(r->gw);
 }
 
-/* [n, c, the last `dims` sizes], with the channels side by side where `last`. */
+/* Returns images of the shape [n, c, the last `dims` of `size`], with the channels last in memory
+ * if `last`. */
 static tn_tensor *images(const double *values, int dims, int64_t n, int64_t c, const int64_t *size,
                          tn_dtype dtype, bool last)
 {

@@ -14,8 +14,6 @@ static double converted(double x, tn_dtype from, tn_dtype to)
     return stored(to == TN_BOOL || epsilon(to) > 0 ? value : trunc(value), to);
 }
 
-/* Returns whether the kernel of copy supports the two dtypes. If it does not, the core copies
- * through the host. */
 START_TEST(numbers_go_from_every_type_to_every_other_in_every_layout)
 {
     static const double values[] = {

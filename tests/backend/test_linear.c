@@ -73,7 +73,7 @@ START_TEST(a_wide_layer_has_the_values_of_its_parts)
 }
 END_TEST
 
-/* Against sums in double: the ways agree with what a product is, too. */
+/* Compared with sums in double: the ways could have equal bits and all be wrong. */
 START_TEST(products_of_few_rows_are_right)
 {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -159,7 +159,7 @@ static void check_row(const tn_device *device, int k)
                    ? exp(log(rows[k].low) + x[i] * (log(rows[k].high) - log(rows[k].low))) *
                          (i & 1 ? -1 : 1)
                    : rows[k].low + x[i] * (rows[k].high - rows[k].low);
-    /* Whether a logarithm or an arc is asked of what has none is seen by the reference. */
+    /* Where a function is not defined, such as the logarithm below 0, the reference is NaN, too. */
     double worst = 0, at = 0;
     const double *y = get(of(rows[k].op, put(device, TN_F64, TN_SHAPE(COUNT), x, DENSE), NULL));
     for (int i = 0; i < COUNT; i++) {
@@ -171,7 +171,7 @@ static void check_row(const tn_device *device, int k)
     ck_assert_msg(worst <= rows[k].ulps, "%s(%a): off by %.3g units in the last place, not %g",
                   rows[k].op, at, worst, rows[k].ulps);
     checks_made += COUNT;
-    /* among others that take another way, apart, and alone */
+    /* the same numbers among the special ones, with other strides, and each one alone */
     memcpy(x + COUNT, ends, sizeof ends);
     const double *more = get(
         of(rows[k].op, put(device, TN_F64, TN_SHAPE(COUNT + ENDS), x, EVERY_SECOND), NULL));
@@ -186,12 +186,12 @@ static void check_row(const tn_device *device, int k)
     same_bits(rows[k].op, get(in), more, COUNT + ENDS, 1);
 }
 
-/* Those of C: value and sign of zero. */
+/* Special numbers must give the values of C's functions, with the sign of zero. */
 static void check_ends(const tn_device *device)
 {
     for (int k = 0; k < ROWS; k++) {
         const char *op = rows[k].op;
-        if (is_activation(op)) /* not C's: inf - inf and what vanishes */
+        if (is_activation(op)) /* no functions of C */
             continue;
         TN_SCOPE;
         const double *y = get(of(op, put(device, TN_F64, TN_SHAPE(ENDS), ends, DENSE), NULL));

@@ -78,7 +78,8 @@ START_TEST(products_of_matrices_of_any_layout)
 }
 END_TEST
 
-/* A child of the runner: the option is read when the plugin is loaded here. */
+/* Runs in a process of its own, which has not loaded the plugin yet, so that it reads the option.
+ */
 START_TEST(products_are_right_without_a_BLAS_too)
 {
     setenv("TENON_CPU_BLAS", "none", 1);

@@ -184,7 +184,8 @@ START_TEST(what_follows_a_convolution_has_the_bits_of_the_parts)
 }
 END_TEST
 
-/* How many of the three passes are taken where only what measured faster is. */
+/* Returns how many of the three passes (forward and two gradients) oneDNN computes if it is used
+ * only for shapes for which it was measured to be faster. */
 static int taken(figure f)
 {
     TN_SCOPE;

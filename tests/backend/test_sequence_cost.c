@@ -49,7 +49,7 @@ static tn_tensor *indices(const tn_device *device, int64_t size, int64_t value)
     return put(device, TN_I64, TN_SHAPE(size), values, DENSE);
 }
 
-/* ---- what is measured: each gives a number that depends on all steps ------------------------- */
+/* ---- what is measured: each returns a number that depends on all steps ----------------------- */
 
 static tn_tensor *all_of(tn_tensor *sum, tn_tensor *more)
 {

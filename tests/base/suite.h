@@ -10,8 +10,8 @@
 
 #include "core/base/internal.h"
 
-/* Runs a list of tests that ends with NULL, each for at most `seconds` (0: any time); the exit
- * status of the program. */
+/* Runs a list of tests that ends with NULL, each for at most `seconds` (0: without a limit).
+ * Returns the exit status of the program. */
 static inline int suite_run_for(const char *name, const TTest *const *tests, double seconds)
 {
     Suite *suite = suite_create(name);
@@ -35,7 +35,8 @@ static inline int suite_run(const char *name, const TTest *const *tests)
     return suite_run_for(name, tests, 120);
 }
 
-/* The last failure has this code and this text in its message; it is cleared. */
+/* Fails the test unless the last failure has this code and this text in its message. Clears the
+ * failure. */
 #define expect_failure(code_, words)                                                               \
     do {                                                                                           \
         ck_assert_str_eq(tn_status_name(tn_error_last_code()), tn_status_name(code_));             \

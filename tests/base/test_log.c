@@ -150,7 +150,8 @@ START_TEST(a_set_uid_program_ignores_the_environment) /* rule 14 */
 }
 END_TEST
 
-/* What the set-uid copy does: 0 when the variable was ignored, and the table says so. */
+/* The main function of the set-uid copy. Returns 0 if the variable was ignored and the table says
+ * so. */
 static int in_set_uid_program(void)
 {
     if (geteuid() == getuid())
@@ -215,7 +216,8 @@ START_TEST(a_sink_gets_level_plugin_and_text)
 }
 END_TEST
 
-/* Standard error to a file for a moment; what was written. */
+/* hold_stderr() redirects standard error to a file; the function below it restores standard error
+ * and returns what was written. */
 static int hold_stderr(void)
 {
     int saved = dup(STDERR_FILENO), file = open("/tmp", O_TMPFILE | O_RDWR, 0600);

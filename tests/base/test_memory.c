@@ -123,7 +123,8 @@ static void *ledger_resize(void *user, void *block, size_t old_size, size_t size
     return fresh;
 }
 
-/* In a process of its own: the allocator is chosen once. Exit status 0 when all held. */
+/* Runs in a process of its own, because a process chooses its allocator once. Returns the exit
+ * status, 0 if all checks passed. */
 static int with_own_allocator(void)
 {
     static struct ledger ledger;

@@ -303,7 +303,7 @@ START_TEST(further_positional_arguments_come_behind_the_positions)
     ck_assert_int_eq(data.more.count, 3);
     ck_assert_ptr_null(data.more.names[0]);
     ck_assert(data.more.at[0].as.i == 8 && data.more.at[2].as.i == 9);
-    /* Whatever is printed complete is read as the same again. */
+    /* A text that was printed in full gives the same values when it is read. */
     char first[2048], text[2100];
     tn_snprint(first, sizeof first, "%s", printed(all_options, &data, true));
     ck_assert_str_eq(

@@ -134,7 +134,7 @@ START_TEST(every_float_reads_back_to_its_bits_and_no_shorter_text_does)
         ck_assert_msg(tn_read_float(printed, &back), "%s", printed);
         ck_assert_msg(memcmp(&back, &value, sizeof value) == 0, "%s", printed);
         ck_assert_msg(strtod(printed, NULL) == value, "%s", printed);
-        /* The number of significant digits, less one, does not do. */
+        /* One significant digit less does not give the same number. */
         int digits = 0, zeros = 0;
         for (const char *at = printed; *at && *at != 'e'; at++)
             if (*at >= '1' && *at <= '9') {
@@ -169,7 +169,7 @@ START_TEST(texts_are_read_to_the_nearest_float)
         ck_assert_msg(good == !isinf(expected), "%s", digits);
         ck_assert_msg(!good || memcmp(&value, &expected, sizeof value) == 0, "%s", digits);
     }
-    /* Half way between two floats, and a hair above it far after. */
+    /* Halfway between two floats; then above it, by a digit far behind the point. */
     ck_assert(tn_read_float("9007199254740993", &value));
     ck_assert_double_eq(value, 9007199254740992.0);
     char hair[1100] = "9007199254740993.";

@@ -3,7 +3,7 @@
  * The grammar of specs: texts that are accepted, and the messages for texts that are refused. */
 #include "tests/base/suite.h"
 
-/* A spec or the end of the test. */
+/* Returns the parsed spec; the test fails if the text is refused. */
 static tn__spec *parse(const char *text)
 {
     tn_error_clear();

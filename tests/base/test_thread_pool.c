@@ -11,7 +11,7 @@
 
 enum { PIECES = 1024 };
 
-/* What the pieces of a call wrote down, in order of their beginnings. */
+/* What the pieces of a call have recorded. */
 struct seen {
     _Atomic int64_t count; /* of pieces */
     _Atomic int64_t sum;   /* of lengths */
@@ -352,7 +352,7 @@ START_TEST(threads_of_the_pool_take_no_signals)
 }
 END_TEST
 
-/* In the child: 0 when everything ran in its only thread. */
+/* Runs in the child of a fork. Returns 0 if all pieces ran in its only thread. */
 static int in_child(void)
 {
     memset(&seen, 0, sizeof seen);

@@ -210,7 +210,7 @@ echo end >"$layer_cases"
 check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases"
 test $code -eq 0 || fail "a layer that needs no case: exit status $code"
 
-# what is not right about the command line or the file
+# errors in the command line or the file
 check; test $code -eq 2 || fail "without a file: $code"
 check "$place/nowhere.so"; test $code -eq 2 || fail "a file that is not there: $code"
 check "$place/right.so" --level everything; test $code -eq 2 || fail "a wrong level: $code"

@@ -154,7 +154,7 @@ finds lists slope 1 grad/weigh \
     "finite differences: tn_gradcheck: input 0, element 0: wrong derivative, got"
 cases=$place/empty.txt
 
-# a device that has memory only: nothing is said of it that is not so
+# a device that has memory only: no test reports an ability that it does not have
 build bare bare 0
 check "$place/bare.so" --level contract
 test $code -eq 0 || { fail "a bare device: exit status $code"; cat "$place/out"; }

@@ -104,7 +104,7 @@ static void free_memory(void *device, const tn_memory *memory)
         munmap(memory->handle, memory->bytes + 2 * ALIGNMENT);
 }
 
-/* Other processes cannot open it, but this one can. */
+/* The handle of shared memory. It has an address, so only this process can open it. */
 struct name {
     char mark[8];
     void *at;

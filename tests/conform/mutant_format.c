@@ -165,7 +165,7 @@ static tn_tensor *in_rows(tn_tensor *t)
     return rows != NULL && tn_tensor_numel(t) > 0 ? tn_copy_(rows, t) : rows;
 }
 
-/* What is not a number, and -0. */
+/* Changes the numbers that the error of this mutant loses: NaN, -0, infinity or large integers. */
 static void change_numbers(tn_tensor *t)
 {
     double *at = tn_tensor_dtype(t) == TN_F64 ? tn_tensor_data(t) : NULL;

@@ -32,7 +32,7 @@ check() { # FILE TESTS
 judge() { # NAME FILE TEST WORDS
     MUTANT=$1 check "$2" "$(test "$3" = load && echo contract/activates || echo "$3")"
     code=$?
-    # before the first test
+    # errors when the plugin is loaded, before the first test
     test "$3" = load && sed 's/^tenon check:.*\.so:/FAIL load /' -i "$place/out"
     test $code -eq 1 && grep "^FAIL *$3 " "$place/out" | grep -qF -- "$4" && return
     fail "$1: exit status $code, and \"$4\" is not what $3 says:"

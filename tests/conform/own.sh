@@ -8,7 +8,7 @@ set -u
 top=${srcdir:-.}
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
 export TENON_PLUGIN_PATH
-# no GPU is needed: the kernels as C
+# The fake CUDA driver runs the kernels as C, so no GPU is needed.
 TENON_CUDA_DRIVER=${TENON_CUDA_DRIVER-$PWD/tests/.libs/fake-cuda.so}
 TENON_CUDA_KERNELS=${TENON_CUDA_KERNELS-$top/tests/fake-cuda/kernels}
 TENON_CUDA_BLAS=${TENON_CUDA_BLAS-$PWD/tests/.libs/fake-cuda.so}
@@ -29,7 +29,7 @@ one() {
         export TENON_PLUGIN_PATH_ADD ;;
     esac
     log=$(mktemp) || exit 99
-    # what AddressSanitizer says of a process of a test, which tenon check does not show
+    # tenon check does not show reports of AddressSanitizer about the process of a test
     if test -n "${ASAN_OPTIONS-}"; then
         ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$log.asan
         export ASAN_OPTIONS
@@ -40,7 +40,7 @@ one() {
         set +f
         test $code -eq 0 || grep '^FAIL' "$log" || cat "$log"
         test $code -eq 0 || cat "$log".asan.* 2>/dev/null; } >"$log.said"
-    # Each layer runs on each device but for these, whose operators only the cpu has.
+    # Each layer runs on each device, except for Orthogonal, whose operators only the cpu has.
     if grep '^skip *layers/.*: no kernel on device type' "$log" |
         grep -v '^skip *layers/Orthogonal '; then
         echo "FAIL  a layer has lost a kernel"
@@ -59,7 +59,7 @@ fi
 
 few="--only */*add*"
 contract="--level contract --only contract/*"
-# what is too large ends a process with AddressSanitizer
+# AddressSanitizer ends the process at an allocation that is too large: no contract/t* then
 test "${TN_SANITIZERS-no}" = no || contract='--level contract --only contract/[a-su-z]*'
 layers="--cases $top/tests/conform/layers.txt" # the last --cases counts
 models="--cases $top/tests/conform/models.txt"
@@ -67,7 +67,7 @@ optimizers="--cases $top/tests/conform/optimizers.txt"
 transforms="--cases $top/tests/conform/transforms.txt"
 pruning="--cases $top/tests/conform/pruning.txt"
 
-# A check without --only and --level has the contract in it.
+# A check without --only and --level includes the contract.
 plan_all() { # FILE
     case $1 in
     */backend-opencl.so) echo "$1 --only ops/*"; echo "$1 $contract" ;;
@@ -111,7 +111,7 @@ plan() {
     echo "examples/.libs/swish.so --only layers/* $layers"
     echo "examples/kernel-pack/.libs/relu_pack.so --device strict"
 }
-# By what each took of the processor when it was measured.
+# Sorts the checks by the processor time that each needed when it was measured.
 longest_first() {
     awk '{ place = 9 }
         /backend-opencl.* --only ops/ { place = 1 }

@@ -47,14 +47,14 @@
 #define DEAF 32
 #define FIRST_ONLY 33
 #define HUSHED 34
-#define ROUNDS 35 /* what a kernel leaves changed */
+#define ROUNDS 35 /* from here on: a kernel leaves the state of its thread changed */
 #define UNGRADED 36
 #define OPENS 37
-#define ROUNDS_EARLY 38 /* and activation */
+#define ROUNDS_EARLY 38 /* from here on: the activation does */
 #define UNGRADED_EARLY 39
 #define OPENS_EARLY 40
 #define THREAD_EARLY 41
-#define STRAIGHT 42 /* right: the derivative is not that of the values, and says so */
+#define STRAIGHT 42 /* right: the derivative is another function, and is declared so */
 
 #if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT || WRONG == UNFED ||   \
     WRONG == FORGETS || WRONG == SULKS || WRONG == HUSHED || WRONG == STRAIGHT
@@ -91,7 +91,7 @@ static tn_status cube_derive(tn_derive *d)
             return TN_OK;
         }
     }
-    if (WRONG == FORGETS) { /* what memory it has is lost when there is no more */
+    if (WRONG == FORGETS) { /* if one allocation fails, the other block is lost */
         void *first = tn_malloc(64), *second = tn_malloc(64);
 
         if (first == NULL || second == NULL)
@@ -221,7 +221,8 @@ static int64_t at(const tn_view *view, const int64_t *index, bool packed)
     return sum;
 }
 
-/* Scratch memory that it has no use for, taken in a wrong way. False: it is done. */
+/* Allocates two blocks of memory and frees them. If memory is short, does what is wrong in this
+ * plugin, sets *status, and returns false: the kernel then returns *status. */
 static bool take_scratch(tn_status *status)
 {
     static bool broods;
@@ -288,7 +289,7 @@ static tn_status relu_run(const tn_call *call)
             usleep(200);
             value = shared;
         }
-        if (WRONG != LAZY || value > 0 || isnan(value)) /* memory is 0 anyway, is it not */
+        if (WRONG != LAZY || value > 0 || isnan(value)) /* LAZY relies on memory that is 0 */
             *to = one(value);
         if (WRONG == INPUT)
             *from = 0;
@@ -301,7 +302,7 @@ static tn_status relu_run(const tn_call *call)
     return TN_OK;
 }
 
-/* Takes memory and does not look whether it got any. */
+/* Does not check whether the allocation has failed. */
 static tn_status add_run(const tn_call *call)
 {
     const tn_view *a = call->in[0], *b = call->in[1], *y = call->out[0];

@@ -14,11 +14,11 @@
 #define WIDENS 2   /* float16 comes back as float32 */
 #define EMPTIES 3  /* leaves out tensors without elements */
 #define TRUSTS 4   /* reads beyond the end of the file if a number is too large */
-#define DEAF 5     /* does not see that reading failed */
-#define MUTE 6     /* does not see that writing failed */
+#define DEAF 5     /* ignores that reading failed */
+#define MUTE 6     /* ignores that writing failed */
 #define WORDLESS 7 /* fails without a message */
-#define GREEDY 8   /* takes every file for its own */
-#define TEXTLESS 9 /* promises texts and keeps none */
+#define GREEDY 8   /* recognizes every file as its own */
+#define TEXTLESS 9 /* has the flag for texts, but stores none */
 #define REFUSES 10 /* every state */
 #define PACKS 11   /* writes a transposed tensor with its strides in memory */
 

@@ -14,7 +14,7 @@
 #define FORGETS 3 /* its spec does not build the same */
 #define MISPRINTS 4
 #define COUNTS 5   /* writes a buffer in eval mode */
-#define WIDENS 6   /* gives float32 whatever it gets */
+#define WIDENS 6   /* returns float32 for inputs of every dtype */
 #define CUTS 7     /* no gradient for the input */
 #define CUTS_OWN 8 /* none for the parameter */
 #define STEPS 9    /* changes its parameter in training */

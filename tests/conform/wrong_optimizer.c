@@ -14,9 +14,9 @@
 #define NOTHING 4   /* changes none */
 #define WRITES 5    /* into the gradient */
 #define COARSE 6    /* computes in bfloat16 where float32 is meant */
-#define DEAF 7      /* has no ear for a learning rate that is set later */
+#define DEAF 7      /* ignores a learning rate that is set later */
 #define FORGETS 8   /* its spec does not build the same */
-#define OTHERWISE 9 /* p = p + lr * m: only numbers tell */
+#define OTHERWISE 9 /* p = p + lr * m: found only by expected numbers */
 #define OPENS 10    /* a scope stays open */
 #define MODES 11    /* a gradient mode stays on */
 #define NANS 12     /* 0 / 0 */
@@ -46,7 +46,7 @@ static tn_status check(tn_optimizer *self, const void *options)
 
 static tn_tensor *shared[8];
 
-/* What is left of the steps before; NULL at first. */
+/* Returns m of the step before; NULL in the first step. */
 static tn_tensor *memory(tn_optimizer *self, int64_t index)
 {
     struct rule *s = tn_optimizer_data(self, 0);

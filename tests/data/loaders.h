@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests of loaders: what the batches of a loader of toys have, as text. */
+ * Shared by the tests of loaders: writes the contents of the batches of a loader of toys as text.
+ */
 #ifndef TN_TESTS_DATA_LOADERS_H
 #define TN_TESTS_DATA_LOADERS_H
 

@@ -41,8 +41,8 @@ static tn_tensor *transformed(bool floats, const char *text, uint64_t seed)
     return image;
 }
 
-/* Positions are computed in float32, so a few pixels between two others may be those beside them.
- */
+/* Positions are computed in float32, so that with "nearest" a few pixels may be copied from the
+ * neighbour of torchvision's pixel. */
 START_TEST(images_are_those_of_torchvision)
 {
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++) {
@@ -73,7 +73,7 @@ START_TEST(images_are_those_of_torchvision)
 }
 END_TEST
 
-/* Of float32 they are the same within the rounding of uint8. */
+/* Images of float32 have the results of uint8, within the rounding of uint8. */
 START_TEST(floats_are_near_the_bytes)
 {
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++) {
@@ -298,7 +298,7 @@ START_TEST(cut_mix_pastes_one_box)
 }
 END_TEST
 
-/* Two loaders give the same, from here to the end of the next epoch. */
+/* Checks that two loaders return the same batches, from here to the end of the next epoch. */
 static void go_on_equally(tn_loader *a, tn_loader *b)
 {
     for (int i = 0; i < 8; i++) {

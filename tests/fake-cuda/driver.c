@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fake driver's devices, contexts, and modules whose kernels are the functions of kernels.c.
- * What is undefined on a real driver is counted as misuse. */
+ * Calls that are undefined on a real driver are counted as misuse. */
 #include "tests/fake-cuda/driver.h"
 
 #include <pthread.h>

@@ -43,9 +43,9 @@ struct CUctx_st {
 struct work {
     struct work *next;
     int (*run)(void *data);
-    struct CUstream_st *wait_stream; /* instead: until that one has done so much */
-    long wait_count;
-    size_t size; /* of data */
+    struct CUstream_st *wait_stream; /* NULL: calls `run`; else waits for this stream, */
+    long wait_count;                 /* until it has done so many pieces of work */
+    size_t size;                     /* of data */
     char data[];
 };
 

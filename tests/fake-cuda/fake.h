@@ -37,7 +37,7 @@ struct fake_cuda {
     long live_streams;
     long live_events;
     long live_modules;
-    long live_graphs; /* those that are launched, too */
+    long live_graphs; /* graphs and their executable forms */
     long graph_launches;
     size_t used[FAKE_DEVICES];
     unsigned char peers[FAKE_DEVICES][FAKE_DEVICES]; /* access was enabled, from one to the other */
@@ -49,9 +49,9 @@ struct fake_cuda {
     int blas_create[4];  /* what the next calls of cublasLtCreate give */
     int blas_creates;    /* how many there were */
     int blas_handles;    /* that are alive */
-    int blas_matmul;     /* what cublasLtMatmul gives, instead of a product */
-    long products;       /* cublasLtMatmul */
-    int product_compute; /* its compute type, whether operands were transposed, batches */
+    int blas_matmul;     /* if not 0, cublasLtMatmul returns this and computes nothing */
+    long products;       /* calls of cublasLtMatmul */
+    int product_compute; /* the last call: compute type, transposed operands, batches */
     int product_transposed[2];
     int product_batch;
     long heuristics;

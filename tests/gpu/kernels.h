@@ -31,7 +31,8 @@ static inline void close_to(double got, double want, double relative, const char
     ck_assert_msg(fine, "%s, element %lld: %.17g, expected %.17g", what, (long long)at, got, want);
 }
 
-/* Small numbers that are exact in every type; for floating ones halves and signs as well. */
+/* Small numbers that are exact in every type: in signed types some are negative, in floating types
+ * they are odd multiples of 1/4. */
 static inline void numbers(struct array *a, int64_t seed)
 {
     bool floating = FLOATS & TN_BIT(a->dtype),
@@ -54,7 +55,7 @@ static inline void numbers(struct array *a, int64_t seed)
 static const int64_t shape3[] = { 3, 5, 7 };
 #define COUNT3 105
 
-/* In the type's own arithmetic: integers wrap. */
+/* Returns v as the arithmetic of the type gives it: integers below 32 bits wrap around. */
 static inline double wrapped(tn_dtype dtype, double v)
 {
     return dtype == TN_U8    ? (uint8_t)(int64_t)v

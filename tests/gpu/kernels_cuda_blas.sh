@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The same with products through the fake cuBLASLt. A run in which it computes no product fails, and
-# a run without it is skipped: a run on a real GPU (tests/device) relies on that.
+# The shared kernels on the fake CUDA driver, with matrix products by the fake cuBLASLt. A run in
+# which cuBLASLt computes no product fails, and a run without cuBLASLt is skipped: runs on a real
+# GPU (tests/device) rely on that.
 TN_TEST_GPU=cuda
 export TN_TEST_GPU
 TN_TEST_BLAS=1 ./tests/gpu/test_kernels || exit

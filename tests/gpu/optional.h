@@ -7,7 +7,7 @@
 
 #include "direct.h"
 
-/* To the device and back, in the order of the stream alone. */
+/* Copies to the device and back; only the order of the stream synchronizes them. */
 static inline void copies_with_pinned_memory(struct direct *d)
 {
     enum { COUNT = 1000 };
@@ -46,7 +46,7 @@ static inline void copies_with_pinned_memory(struct direct *d)
     ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "kind, got 9"));
 }
 
-/* Patterns of every size, between bytes that stay. */
+/* Fills with patterns of every size; bytes before and after do not change. */
 static inline void fills_with_patterns(struct direct *d)
 {
     enum { BYTES = 8192 + 64 };
@@ -74,7 +74,7 @@ static inline void fills_with_patterns(struct direct *d)
     direct_free(d->backend, d->device, memory, BYTES);
 }
 
-/* The native handle of one stream as that of another, which leaves it alive. */
+/* Makes a stream from the native handle of another one, which remains usable when it is dropped. */
 static inline void uses_a_stream_of_the_program(struct direct *d)
 {
     tn_stream_args args = { TN_HEAD(tn_stream_args),
@@ -94,7 +94,7 @@ static inline void uses_a_stream_of_the_program(struct direct *d)
     direct_free(d->backend, d->device, memory, sizeof from);
 }
 
-/* The native handle of one event as that of another, which leaves it alive. */
+/* Makes an event from the native handle of another one, which remains usable when it is dropped. */
 static inline void uses_an_event_of_the_program(struct direct *d)
 {
     tn_event_args args = { TN_HEAD(tn_event_args) };

@@ -7,7 +7,8 @@
 #include "tests/gpu/kernels.h"
 
 struct direct here;
-/* PoCL compiles each kernel slowly. The text is the same for all types, so it gets fewer. */
+/* PoCL compiles each kernel slowly. The text is the same for all types, so OpenCL is tested with
+ * fewer types. */
 uint64_t tried = TN_MASK_ALL;
 #define TRIED_IN_OPENCL                                                                            \
     (TN_BIT(TN_BOOL) | TN_BIT(TN_U8) | TN_BIT(TN_I32) | TN_BIT(TN_I64) | TN_BIT(TN_F16) |          \

@@ -215,7 +215,7 @@ static const row views[] = { { "view", make_view },
 static tn_tensor *make_sin(tn_tensor *x, uint64_t *state)
 {
     (void)state;
-    return tn_sin(tn_copy(x)); /* which may change, and what is kept not */
+    return tn_sin(tn_copy(x)); /* sin keeps its input, which must not change, but x may change */
 }
 
 static tn_tensor *make_scaled(tn_tensor *x, uint64_t *state)
@@ -276,7 +276,7 @@ static tn_tensor *change_mul(tn_tensor *x, uint64_t *state)
     return tn_mul_(x, constant_like(state, x));
 }
 
-/* By its own sine, and so by something that has a history. */
+/* Multiplies a tensor by its own sine, a factor that has a history. */
 static tn_tensor *change_by_sine(tn_tensor *x, uint64_t *state)
 {
     return tn_mul_(x, tn_sin(tn_mul_scalar(x, number(state))));

@@ -15,7 +15,7 @@ static tn_tensor *leaf(const float *values, int64_t count)
     return x;
 }
 
-/* 0 times the slope of sqrt at 0, which is infinite */
+/* The gradient has 0 times the derivative of sqrt at 0, which is infinite. */
 static tn_tensor *root_times_nothing(tn_tensor *x)
 {
     static const float nothing[] = { 1, 1, 0 };
@@ -104,7 +104,7 @@ START_TEST(inside_modules_the_path_is_told)
 }
 END_TEST
 
-/* Narrow and complex gradients are looked at, too. */
+/* Gradients of narrow and complex types are checked, too. */
 START_TEST(every_float_type_is_looked_at)
 {
     static const tn_dtype dtypes[] = { TN_F16, TN_BF16, TN_F64 };

@@ -10,7 +10,7 @@ enum { MOST = 3, DIMS = 5, VALUES = 32 };
 static const struct autocast_case {
     const char *name;
     tn_dtype low;
-    char kind; /* f: float32 inputs, l: of the dtype of the region, m: only the first of that */
+    char kind; /* inputs: f: float32, l: of the dtype `low`, m: only the first of that dtype */
     bool positive;
     int n_in;
     int64_t ndim[MOST], shape[MOST][DIMS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Derivatives against central differences for every differentiable operator of the slice
- * second derivatives of some, and memory that runs out at every allocation in turn. */
+ * Derivatives of the operators in `rows` compared with central differences, second derivatives of
+ * some of them, and memory that runs out at every allocation in turn. */
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 #include "tests/spec/proves.h"
@@ -185,7 +185,8 @@ START_TEST(every_derivative_agrees_with_central_differences)
 }
 END_TEST
 
-/* The gradient of a row's code as code itself. */
+/* Computes the gradient of a row's function. tn_gradcheck of this function checks the second
+ * derivatives of the row. */
 static tn_status gradient_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     const size_t *row = user;
@@ -242,7 +243,8 @@ START_TEST(gradgradcheck_sees_second_derivatives)
 }
 END_TEST
 
-/* Right the first time, wrong the second: the slope 2 x is there as a number only. */
+/* The first derivative is right, the second wrong: the slope 2 x is a constant without a history.
+ */
 static tn_status frozen_slope(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
                               tn_tensor **out)
 {

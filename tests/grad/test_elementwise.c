@@ -49,7 +49,8 @@ static tn_status value_of(void *user, tn_tensor *const *in, tn_tensor **out)
     return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* The gradient of a row's code as code itself; of squares, so that it depends on the values. */
+/* Computes the gradient of the square of a row's function; the square makes the gradient depend on
+ * the values. tn_gradcheck of this function checks the second derivatives of the row. */
 static tn_status gradient_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     const size_t *row = user;

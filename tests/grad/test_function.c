@@ -157,12 +157,12 @@ END_TEST
 /* ---- marks ---- */
 
 typedef struct marks {
-    bool bare;       /* no zeros for what has no gradient */
-    bool got[2];     /* what backward saw: a tensor there? */
-    bool say_return; /* the changed input is given back */
+    bool bare;       /* backward gets no zeros for outputs without a gradient */
+    bool got[2];     /* whether backward got a tensor for each output */
+    bool say_return; /* forward returns the changed input itself, else a copy */
 } marks;
 
-/* out[0] = 2 x, out[1] = the whole part of x, which has no gradient */
+/* out[0] = 2 x, out[1] = floor(x), which has no gradient */
 static tn_status parts(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
 {
     marks *m = user;
@@ -214,7 +214,7 @@ START_TEST(an_output_marked_so_requires_no_gradient)
 }
 END_TEST
 
-/* x doubled where it is */
+/* x *= 2, in place */
 static tn_status twice(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
 {
     marks *m = user;

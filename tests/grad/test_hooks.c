@@ -14,8 +14,8 @@ typedef struct seen {
     int calls, empty, released;
     double sum;
     tn_tensor *tensor; /* not owned */
-    bool scarce;       /* memory is made to fail: not while the gradient is read */
-    uint64_t made;     /* allocations before that */
+    bool scarce;       /* the test makes allocations fail: the hook stops this before it reads */
+    uint64_t made;     /* the allocations before the hook stopped it */
 } seen;
 
 static tn_status look(void *user, tn_tensor *gradient)
@@ -237,7 +237,8 @@ static tn_status untouched(void *user, tn_tensor *gradient, tn_tensor **replacem
     return TN_OK;
 }
 
-/* Memory ran out after the values were changed: no gradient can be right, and none is promised. */
+/* If memory runs out after an in-place operator has changed values, their gradient is unknown:
+ * hooks and backward are refused. */
 START_TEST(nothing_hangs_on_a_history_that_was_lost)
 {
     int lost = 0;
@@ -275,7 +276,7 @@ struct nest {
 
 static tn_status backward_again(void *user, tn_tensor *gradient, tn_tensor **replacement);
 
-/* Another leaf, another graph, whose hook goes one deeper. */
+/* Runs backward of a new graph with a new leaf, whose hook starts the next nested backward. */
 static tn_status deeper(struct nest *n)
 {
     tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL);

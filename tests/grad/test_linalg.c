@@ -16,19 +16,19 @@ static tn_tensor *adjoint(tn_tensor *x)
     return tn_transpose(tn_conj(x), -2, -1);
 }
 
-/* A Hermitian matrix: its other half does not matter to a function that reads one triangle. */
+/* Returns the Hermitian part of x, for functions that read only one triangle of their input. */
 static tn_tensor *symmetric(tn_tensor *x)
 {
     return tn_mul_scalar(tn_add(x, adjoint(x)), 0.5);
 }
 
-/* A row of real numbers as a row that scales the columns of `like`. */
+/* Returns real numbers as a row of the dtype of `like`, to scale the columns of `like`. */
 static tn_tensor *row(tn_tensor *x, tn_tensor *like)
 {
     return tn_cast(tn_unsqueeze(x, -2), tn_tensor_dtype(like));
 }
 
-/* The result of a call that stored it, NULL if the call failed. */
+/* Returns *x, which a call has stored, or NULL if the status of the call is a failure. */
 static tn_tensor *fed(tn_status status, tn_tensor *const *x)
 {
     return status == TN_OK ? *x : NULL;

@@ -81,7 +81,7 @@ START_TEST(a_view_of_a_normal_tensor_stays_a_normal_one_in_inference_mode)
 
     tn_inference_begin(true);
     view = tn_narrow(y, 0, 0, 1);
-    tn_add_(plain, plain); /* a normal tensor may be changed, and notices */
+    tn_add_(plain, plain); /* a normal tensor may be changed, which its version counts */
     tn_inference_end();
     ck_assert_uint_gt(tn_tensor_version(plain), version);
     ck_assert(!tn_tensor_is_inference(view) && !tn_tensor_is_inference(plain));
@@ -120,7 +120,7 @@ START_TEST(detach_in_place_makes_a_leaf)
 }
 END_TEST
 
-/* A view that was made a leaf is one, whatever it looks at. */
+/* A view that was made a leaf is a leaf for in-place operators, although its base is none. */
 START_TEST(a_view_that_was_made_to_require_a_gradient_is_a_leaf)
 {
     TN_SCOPE;

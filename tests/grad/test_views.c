@@ -63,7 +63,7 @@ START_TEST(a_view_whose_base_changed_is_differentiated_twice)
 
     x = LEAF(3);
     y = tn_mul(x, x);
-    v = tn_expand(y, TN_SHAPE(2)); /* shows one number twice */
+    v = tn_expand(y, TN_SHAPE(2)); /* both elements are the same number in memory */
     tn_mul_(y, x);
     g = slope(squares(v), x);
     HAS(g, 2916); /* 12 x^5 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An operator whose calls must all stay in their order, as exchanges between processes must. In a
- * group of one its result is a copy. */
+ * An operator whose calls must all stay in their order, as exchanges between processes must. Its
+ * result is a copy of its input, as in a group of one process. */
 #ifndef TN_TESTS_GRAPH_EXCHANGE_H
 #define TN_TESTS_GRAPH_EXCHANGE_H
 

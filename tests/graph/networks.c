@@ -17,7 +17,8 @@
     "bias=False), bn2=BatchNorm2d(" #out "), activation=ReLU(), shortcut=Sequential(Conv2d(" #in   \
     ", " #out ", 1, stride=2, bias=False), BatchNorm2d(" #out ")))"
 
-/* An LSTM returns its states too, so that a program puts the parts together. */
+/* An LSTM returns its states too, so that Sequential cannot call the next layer with its result:
+ * this function calls the parts. */
 static tn_tensor *call_tagger(tn_module *net, tn_tensor *x)
 {
     tn_tensor *y = NULL;
@@ -165,7 +166,7 @@ static const struct {
     { "audio", NULL, { 2, 1, 4000 }, 3, 0 },
 };
 
-/* Those of over 80 million parameters keep the width, and have two layers. */
+/* Networks of over 80 million parameters keep their width, but have only two layers. */
 static const struct {
     const char *name, *spec;
 } shorter[] = {
@@ -307,7 +308,8 @@ static void load_tensors(tn_module *net, const char *lines)
     tn_state_drop(state);
 }
 
-/* Layers begin with zeros and ones in places, which would hide mistakes. */
+/* Changes the values of a parameter: many parameters of a new layer are all 0 or all 1, which would
+ * hide mistakes. */
 static tn_status shake(void *user, const char *path, tn_tensor *parameter)
 {
     int64_t count = tn_tensor_numel(parameter), *seed = user;

@@ -12,12 +12,13 @@ static reading r;
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* The results are copied: a training plan returns no views of inputs. */
+/* Whether the module copies its results: a training plan returns no views of inputs. */
 static TN_ATTR(unused) bool copies;
 
-/* All inputs but the first are buffers of the module. */
+/* Whether all inputs but the first are buffers of the module. */
 static TN_ATTR(unused) bool held;
-/* Continues with the first result; NULL: that is the result. */
+/* Computes the module's result from the first result of the operator; NULL: the module returns the
+ * results of the operator. */
 static TN_ATTR(unused) tn_tensor *(*tail)(tn_module *self, tn_tensor *y);
 
 static bool is_updated(int64_t i)
@@ -104,7 +105,7 @@ struct results {
     tn_tensor *out[2 * MOST], *gradients[MOST];
 };
 
-/* The gradients for outputs of which each has itself as cotangent. */
+/* Computes gradients. The cotangent of each output is the output itself. */
 static tn_status backward(struct results *results)
 {
     tn_tensor *from[2 * MOST], *cotangents[2 * MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes that may round in another way than the graph did: what they change gives the results
- * within 2e-5 of the largest one. */
+ * Passes that may change how results are rounded: results of the changed graph may differ from
+ * those of the original by 2e-5 times the largest result. */
 #ifndef TN_TESTS_GRAPH_OTHER_PASSES_H
 #define TN_TESTS_GRAPH_OTHER_PASSES_H
 
@@ -35,7 +35,8 @@ static TN_ATTR(unused) double *doubles_of(tn_tensor *tensor, int64_t *count)
     return numbers;
 }
 
-/* Two results of a dtype of 16 bits differ by the last bits of such numbers. */
+/* The allowed difference, relative to the largest result; for 16-bit dtypes a few of their last
+ * bits. */
 static TN_ATTR(unused) double tolerance_of(tn_dtype dtype)
 {
     return dtype == TN_F16 ? 2e-3 : dtype == TN_BF16 ? 1.6e-2 : 2e-5;
@@ -43,7 +44,7 @@ static TN_ATTR(unused) double tolerance_of(tn_dtype dtype)
 
 static TN_ATTR(unused) int failed_passes;
 
-/* Prints all failures; the test fails at its end. */
+/* Prints and counts a failure, so that all failures are printed; the test fails at its end. */
 static TN_ATTR(unused) void pass_failed(const char *what, const struct other_pass *pass,
                                         const char *why)
 {

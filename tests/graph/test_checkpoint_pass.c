@@ -119,7 +119,7 @@ static void train(const struct row *row, uint32_t flags, int way)
         ck_same(out[0], l);
         ck_same(out[1], y);
     }
-    same_states(net, p.eager); /* which shares its tensors with the module of the graph */
+    same_states(net, p.eager); /* net shares its tensors with the module of the graph */
     tn_step_drop(step);
     tn_optimizer_drop(rules[0]);
     tn_optimizer_drop(rules[1]);
@@ -141,7 +141,7 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The peak of memory of a step above what is there before it. */
+/* Returns the peak of memory in a step, minus the memory in use before it. */
 static int64_t peak_of(tn_module *net, tn_tensor *x)
 {
     const tn_device *device = tn_tensor_device(x);

@@ -16,9 +16,9 @@ static const tn_device *cpu(void)
 /* ---- compilers of this program --------------------------------------------------------------- */
 
 typedef enum deed {
-    TAKE,        /* the nodes in `wanted`, and compute relu(a + b) */
-    SWALLOW,     /* a refusal of a claim */
-    CLAIM_FAILS, /* words of its own */
+    TAKE,        /* claims the nodes in `wanted`, and computes relu(a + b) */
+    SWALLOW,     /* ignores that a claim is refused */
+    CLAIM_FAILS, /* fails with a message of its own */
     COMPILE_FAILS,
     RUN_FAILS,
     RUN_SILENT /* fails without a message */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every case of tests/oracle as a graph that passes and the compiler `fuse` change: alone, with a
- * batch norm after convolutions and linear operators, and with elementwise operators after it. What
- * is changed gives the results within 2e-5 of the largest one. */
+ * batch norm after convolutions and linear operators, and with elementwise operators after it. The
+ * results of changed graphs may differ by 2e-5 times the largest result. */
 #include "tests/graph/operator_case.h"
 #include "tests/graph/other_passes.h"
 
@@ -97,7 +97,7 @@ static void check_module(tn_module *module, struct other_pass *passes, int64_t n
 
     how.flags = TN_TRACE_THROUGH;
     graph = tn_module_trace_pack(module, in, &how);
-    tn_error_clear(); /* what cannot be traced: test_traced_operators */
+    tn_error_clear(); /* test_traced_operators checks which cases cannot be traced */
     if (graph != NULL)
         try_passes(graph, passes, n_passes, call_module, NULL, r.name);
     tn_graph_drop(graph);
@@ -109,7 +109,8 @@ static bool is_float(tn_tensor *y)
     return tn_tensor_dtype(y) == TN_F32 || tn_tensor_dtype(y) == TN_F64;
 }
 
-/* Operators whose primitive ones are tens of thousands: a few cases. */
+/* Whether the operator decomposes into tens of thousands of primitive operators; of such an
+ * operator only a few cases are tested. */
 static bool is_large(void)
 {
     static int seen;

@@ -199,7 +199,8 @@ static tn_module *callee_of(tn_module *net, tn_tensor *x, int way)
     return made;
 }
 
-/* The plans were made and used, or the comparison would be one of eager calls. */
+/* Fails unless plans were made and used; otherwise eager calls would be compared with eager
+ * calls. */
 static void check_plans(tn_module *net, tn_step *whole_step, const char *name)
 {
     tn_plan_stats stats;

@@ -192,7 +192,7 @@ static tn_tensor *determinant(tn_module *self, tn_tensor *x)
     return tn_linalg_det(a);
 }
 
-/* What a derivative cannot repeat is found out by the first forward, which has changed nothing. */
+/* The first forward detects that a derivative cannot be recorded, before it changes anything. */
 START_TEST(derivatives_that_cannot_be_recorded)
 {
     TN_SCOPE;

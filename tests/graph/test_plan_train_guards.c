@@ -441,7 +441,8 @@ START_TEST(what_cannot_be_repeated_is_refused_with_the_reason)
 }
 END_TEST
 
-/* In forward, whether a tensor requires a gradient is what it is in the calls of the plan. */
+/* While forward is recorded, tn_tensor_requires_grad() returns what it returns in the calls of the
+ * plan. */
 static tn_tensor *asks(tn_module *self, tn_tensor *x)
 {
     calls++;

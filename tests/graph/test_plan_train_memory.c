@@ -24,7 +24,8 @@ static void train_once(tn_module *net, tn_tensor *x)
     ck_ok(tn_backward(loss_of(call_of(net, x))));
 }
 
-/* The peak of memory during a step, and what is in use after it, above what was before. */
+/* The peak of memory during a step, and the memory in use after it, both minus the memory in use
+ * before it. */
 static void measure(tn_module *net, tn_tensor *x, int64_t *peak, int64_t *after)
 {
     const tn_device *device = tn_tensor_device(x);

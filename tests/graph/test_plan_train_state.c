@@ -135,7 +135,7 @@ static tn_tensor *keeps_result(tn_module *self, tn_tensor *x)
     return previous = tn_tensor_keep(y);
 }
 
-/* A run would not set them again. */
+/* These forwards store a tensor in a variable. A run of a plan would not store it again. */
 START_TEST(values_that_forward_keeps_are_refused)
 {
     tn_tensor *(*const forwards[])(tn_module *, tn_tensor *) = { keeps_previous, keeps_result };
@@ -272,7 +272,8 @@ static tn_tensor *reads_result(tn_module *self, tn_tensor *x)
     return y == NULL || (tn_module_is_training(self) && tn_item(tn_sum(y)) > 9) ? NULL : y;
 }
 
-/* A call that is refused has not written into the statistics: an earlier call may still go back. */
+/* A call that is refused does not change the statistics, so backward of an earlier call still
+ * works. */
 START_TEST(a_refused_call_changes_no_version)
 {
     TN_SCOPE;

@@ -68,7 +68,7 @@ START_TEST(parts_keep_their_modes_and_are_switched_as_in_the_module)
 {
     static const char *const nets[] = {
         "Sequential(Conv2d(3, 4, 3), BatchNorm2d(4), Dropout(0.5), Flatten(), Linear(144, 3))",
-        /* only frozen parts ask for their mode */
+        /* only frozen parts compute other results in evaluation */
         "Sequential(Conv2d(3, 4, 3), BatchNorm2d(4), ReLU(), Flatten(), Linear(144, 3))",
         "Sequential(Conv2d(3, 4, 3), Sequential(BatchNorm2d(4), Dropout(0.25)), BatchNorm2d(4))",
     };
@@ -122,7 +122,7 @@ START_TEST(other_modes_are_refused)
     char *text = printed(tn_script_graph_mixed(script), "text");
     ck_assert_msg(strstr(text, "# tenon.graph 1, train(\"2\"), eval(\"1\")") != NULL, "%s", text);
     free(text);
-    ck_ok(tn_module_eval(tn_module_child(script, "3"))); /* nobody asks for its mode */
+    ck_ok(tn_module_eval(tn_module_child(script, "3"))); /* its mode changes no result */
     ck_made(tn_module_call(script, images()));
     ck_ok(tn_module_train(tn_module_child(script, "1"), true));
     ck_made(tn_module_call(script, images()));

@@ -465,7 +465,8 @@ START_TEST(decompositions_that_grow_are_refused)
 }
 END_TEST
 
-/* Nodes of decompositions make way for the names of the text, and may have blocks. */
+/* A node of a decomposition is renamed if the text has a node with its name. Decompositions may
+ * have blocks. */
 START_TEST(names_of_the_text_come_first)
 {
     TN_SCOPE;
@@ -510,7 +511,7 @@ START_TEST(names_of_the_text_come_first)
 }
 END_TEST
 
-/* A file that is changed anywhere is refused with words or makes a module. */
+/* A file that is changed anywhere is refused with a message or makes a module. */
 START_TEST(damaged_files_do_no_harm)
 {
     char bytes[1 << 14];

@@ -33,7 +33,7 @@ static tn_graph *rich(tn_module *module)
     return graph;
 }
 
-/* A form of the rich graph has each of these parts. */
+/* Fails unless the rich graph, printed in this form, contains each of these parts. */
 static void ck_parts(const char *form, const char *const *parts, size_t count)
 {
     TN_SCOPE;

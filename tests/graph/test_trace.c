@@ -144,7 +144,7 @@ START_TEST(tensors_that_the_code_makes_are_made_in_every_run)
     ck_assert_ptr_nonnull(strstr(code, "CONSTANTS.c0"));
     made = tn_graph_module(graph);
     ck_made(made);
-    for (int i = 0; i < 3; i++) /* nothing adds up */
+    for (int i = 0; i < 3; i++) /* a call leaves nothing that changes the next one */
         ck_same(tn_module_call(made, x), expected);
     free(code);
     tn_state_drop(constants);

@@ -102,7 +102,7 @@ static int64_t tensors_of(const tn_value *value, tn_tensor **out, int64_t at)
     return at;
 }
 
-/* Calls a module with the same random numbers as the other, and backward. */
+/* Calls a module, always with the same random numbers, and runs backward. */
 static int64_t run(tn_module *module, tn_tensor **out)
 {
     tn_pack *given = packed(), *results = tn_pack_new();
@@ -244,7 +244,7 @@ static void check_passes(tn_graph *graph)
     tn_grad_end();
 }
 
-/* Each row has changed graphs of these layers, except `none`. */
+/* Fails unless each row of `others` has changed a graph; the passes `none` need not. */
 static void check_changes(const char *none)
 {
     for (int64_t i = 0; i < OTHERS; i++) {

@@ -158,8 +158,9 @@ static bool check_training(tn_module *module, const struct results *expected)
     return !view;
 }
 
-/* Runs a plan twice: the memory of the second run is that of the first. Without gradients some
- * operators call a kernel in place of their decomposition, so eager calls are made so, too. */
+/* Runs a plan twice: the second run uses the memory of the first. The eager call that it is
+ * compared with records no gradients either, because some operators then run a kernel in place of
+ * their decomposition. */
 static void check_plan(const tn_graph *graph, tn_module *module)
 {
     tn_plan_options how = TN_PLAN_OPTIONS;

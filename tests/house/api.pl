@@ -1,9 +1,10 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: MIT
 #
-# api.pl API.json OPERATORS.json LAYOUT.golden EXPORTS: whether a binding can do without a compiler:
-# layouts and constants that follow from the two files are those that the compiler said, every
-# exported function is there, and what every function does with its arguments and results is said.
+# api.pl API.json OPERATORS.json LAYOUT.golden EXPORTS: checks that the two JSON files suffice to
+# write a binding without a compiler: they give the layouts and constants of LAYOUT.golden, which a
+# compiler computed; they have every exported function, with its threads, the owner of its result,
+# and whether each pointer is an input or an output.
 use strict;
 use warnings;
 use JSON::PP ();

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # What bootstrap asks of dpkg: a package that dpkg knows by name only ("not-installed", because
-# another suggests it) has to be installed, and configure runs again once packages have come. Paths:
-# a long one is taken; one that make cannot take gets one line, from bootstrap, configure and
-# .ci/run.
+# another suggests it) has to be installed, and configure runs again after packages were installed.
+# A long path works. For a path that make cannot use, bootstrap, configure and .ci/run print one
+# line.
 set -u
 top=$(cd "${srcdir:-.}" && pwd)
 place=$(mktemp -d) || exit 99
@@ -17,7 +17,7 @@ cp "$top/bootstrap" "$place/tree/" || exit 99
 : >"$place/tree/configure.ac"
 mkdir "$place/tree/m4" && : >"$place/tree/m4/core-folder.m4" && : >"$place/tree/m4/tenon.m4"
 
-# The stand-ins keep what was asked of them in $place/calls.
+# The fake commands append their arguments to $place/calls.
 fake() { { echo '#!/bin/sh'; cat; } >"$place/bin/$1"; chmod +x "$place/bin/$1"; }
 fake dpkg-query <<END
 for last; do :; done
@@ -94,14 +94,14 @@ for name in 'a b' 'a:b' "a'b" 'a$b'; do
         mkdir "$odd/.ci" && cp "$top/.ci/run" "$odd/.ci/" || exit 99
         refuses "$odd" .ci/run
     fi
-    # Automake words the others
+    # For names with ' or $, Automake's part of configure prints a message of its own.
     case $name in *[\'\$]*) ;; *) refuses "$odd" sh "$top/configure" ;; esac
 done
 test ! -s "$place/calls" || fail "packages were asked for: $(cat "$place/calls")"
 
 # ---- without libcheck ----
-# What configure leaves in Makefile then: no program in it may need check.h, and the absence is
-# seen.
+# The Makefile that configure writes without libcheck: no program in it may need check.h, and make
+# check shows that libcheck is absent.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 sed -e 's/\["HAVE_CHECK_TRUE"\]="[^"]*"/["HAVE_CHECK_TRUE"]="#"/' \
     -e 's/\["HAVE_CHECK_FALSE"\]="[^"]*"/["HAVE_CHECK_FALSE"]=""/' \

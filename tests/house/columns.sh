@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Lines of scripts and of C have at most 100 columns. clang-format breaks lines of C, but no strings
-# and macros. What a script wrote, which a distribution has in its folders, has lines as they come.
+# and macros. Generated files, which are in the folders of a distribution, are not checked.
 cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
 scripts="$scripts sdk/operators/generate.pl"

@@ -1,9 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: MIT
 #
-# core_folders.pl SRCDIR [BUILDDIR]: the folders of core/ and which of them use which. A folder may include only folders that
-# precede it in @order. With a build folder, the symbols of its objects are checked as well: a folder may call
-# only what folders before it define, but for the tables that hand functions down (core/library/upward_calls.c).
+# core_folders.pl SRCDIR [BUILDDIR]: checks which folders of core/ use which. A folder may include only headers of folders that
+# precede it in @order. With a build folder, the symbols of its objects are checked as well: a folder may use only symbols that
+# folders before it define, and the tables of functions that core/library/upward_calls.c sets.
 use strict;
 use warnings;
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Each public header compiles alone, as C11 and as C++17, without a word under -Wall -Wextra
+# Each public header compiles alone, as C11 and as C++17, without a warning under -Wall -Wextra
 # -pedantic; <tenon/plugin.h> too, and the descriptor macros as C11 and as C++20. With every
 # compiler that is here.
 status=0
@@ -48,7 +48,7 @@ for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
     printf '#include <initializer_list>\n' | $cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null ||
         continue
-    # The second compiler gets all at once: whether a header misses another is the same for both.
+    # The second compiler gets all headers in one file: the first one has found missing #includes.
     if test -z "$each"; then
         compile "the headers as C++17" $cxx -std=c++17 -x c++ "$work/all.cc"
     fi

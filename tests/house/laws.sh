@@ -51,13 +51,13 @@ done
 found=$(code core | grep -wiE "cudnn|cublas|pocl|nvidia|jansson|$other_devices" |
     grep -vE ':[0-9]+: *#include <')
 test -z "$found" || complain "law 1: the core names a library or a device of a plugin:" "$found"
-# One may: the child `parametrizations` of a module prints this type, as in PyTorch.
+# One exception: the child `parametrizations` of a module prints the type ModuleDict, as in PyTorch.
 found=$(code core | grep -E "\\b($classes)\\b|\"($provided)\"|\"[^\"]*($extensions)\\b" |
     grep -vE '^core/module/parametrize_list\.c:[0-9]+:.*\.name = "ModuleDict" \};$')
 test -z "$found" || complain "law 1: the core names what a plugin provides:" "$found"
 found=$(code core | grep -wE "\"($devices)(:[0-9]+)?\"")
-# Two places may: the type whose memory is the process's own (DLPack's kDLCPU), and the default of
-# TENON_DEVICE.
+# Two exceptions: the type of the device whose memory is the process's own (DLPack's kDLCPU), and
+# the default of TENON_DEVICE.
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
 test -z "$found" || complain "law 1: the core names a device:" "$found"
 needed=$(sed -n 's/^ *\[TN__NEED_[a-z_]*\] = { { "\([a-z_]*\)".*/\1/p' core/op/needed.c |
@@ -80,7 +80,7 @@ test -z "$found" || complain "law 2: a part looks into the core:" "$found"
 # ---- law 4 ----
 calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror'
 calls="$calls|signal|sigaction|longjmp|setlocale|system"
-# libjpeg reports errors to a function that must not return.
+# longjmp is allowed in image_jpeg.c: libjpeg reports errors to a function that must not return.
 found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
     grep -vE '\.(cl|cu):|^plugins/data/image_jpeg\.c:[0-9]+: *longjmp\(')
 test -z "$found" || complain \

@@ -13,7 +13,7 @@ for my $header (@ARGV) {
     my $text = <$in>;
     $text =~ s{/\*.*?\*/}{}gs;
     $text =~ s{\\\n}{ }g;
-    # what only C++ sees
+    # removes parts that are only for C++, then all other directives
     $text =~ s{^[ \t]*\#\s*ifdef __cplusplus\b.*?^[ \t]*\#\s*(?:else|endif)\b}{}gms;
     $text =~ s{^[ \t]*\#.*$}{}gm;
     while ($text =~ /\bstruct\s+(tn_\w+)\s*(\{(?:[^{}]|(?2))*\})/g) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Every relative link of a page, and every page below docs that a source names, leads to a file.
-# Two pages are generated.
+# The target of every relative link of a page, and every page of docs/ that a source names, exists,
+# or is one of the two generated pages.
 cd "$abs_srcdir" || exit 99
 ${PERL-perl} - <<'END'
 use strict;

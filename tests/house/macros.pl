@@ -3,8 +3,8 @@
 #
 # macros.pl SRCDIR: the body of a macro has at most 10 lines, so that code can be stepped through and
 # found by its name; longer pieces are functions, templates or data. Rows that several option tables
-# share may be longer. So may TN_PLUGIN, which defines the descriptor of a plugin. What a script wrote,
-# which a distribution has in its folders, is not looked at.
+# share may be longer. So may TN_PLUGIN, which defines the descriptor of a plugin. Generated files,
+# which are in the folders of a distribution, are not checked.
 use strict;
 use warnings;
 

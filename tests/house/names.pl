@@ -3,14 +3,14 @@
 #
 # names.pl SRCDIR: rule 7 of CONTRIBUTING.md. A function that other files use is named after its
 # file or its folder: tn__stream_open or tn__streams_first in stream.c, tn__grad_add in a file of
-# core/grad, pickle_skip in pickle_values.c. Functions that macros name are not looked at.
+# core/grad, pickle_skip in pickle_values.c. Functions whose names macros make are not checked.
 use strict;
 use warnings;
 
 my ($srcdir) = @ARGV;
 my ($functions, $bad) = (0, 0);
 
-# The beginnings that a file's functions may have.
+# Returns the words with which the names of functions of a file may begin.
 sub beginnings {
     my ($folders, $file) = @_;
     my @words = split /_/, $file;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# A prefix that is chosen when it is installed, that moves, that two ABIs share, and that is empty
-# of us in the end.
+# An installation whose prefix is chosen at `make install`, is moved later, and is shared by two
+# ABIs. After both are uninstalled, no file of Tenon is left.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 first=$work/first moved=$work/moved
@@ -23,7 +23,7 @@ umask 022
 run() {
     make -C "$abs_builddir" -s "$@" >"$work/log" 2>&1 || die "make $*"
 }
-# another ABI, as far as names go: the same build
+# installs or removes the same build under the names of ABI 7
 seven() {
     run "$1" "prefix=$moved" TN_ABI=7 "docdir=$moved/share/doc/tenon-7"
 }
@@ -52,7 +52,7 @@ if test "$TN_STATIC" != yes; then
         fail "the plugins of the moved prefix are not loaded"
     grep -q "are in $(cd "$moved" && pwd -P)/lib/tenon/0/" "$work/log" ||
         fail "the plugins loaded are those of another place"
-    # without its own plugins it has none, wherever others may be
+    # without its own plugins it finds none, although those of the first place may exist
     mv "$moved/lib/tenon/0" "$moved/lib/tenon/away"
     "$moved/bin/tenon" plugins >"$work/log" 2>&1
     grep -q 'no plugins found' "$work/log" ||

@@ -56,7 +56,8 @@ if test "$TN_SANITIZERS" = no && test "$checked" -gt 0; then
         complain "libtenon has $size bytes when stripped; 1048576 are too many"
     echo "libtenon: $size bytes stripped, $(wc -l <"$work/out") symbols"
 fi
-# The loader has about 1.6 kB for the thread-local storage of all libraries that a process opens.
+# The dynamic loader reserves about 1.6 kB for thread-local storage of all libraries that a process
+# opens.
 if test "$TN_SANITIZERS" = no; then
     tls=$(LC_ALL=C objdump -p $lib | awk '$1 == "TLS" { getline; print $4 }')
     test "$((${tls:-0}))" -le 512 ||

@@ -26,7 +26,7 @@ static struct {
     bool kill;        /* the process ends instead */
     bool short_write; /* every write takes half of what it gets */
     bool no_tmpfile;  /* the file system has no files without names */
-    bool no_link;     /* it has, and cannot name them */
+    bool no_link;     /* the file system has such files, but cannot name them later */
     int64_t seen;
 } fault;
 
@@ -74,7 +74,7 @@ ssize_t write(int file, const void *bytes, size_t count)
     return syscall(SYS_write, file, bytes, count);
 }
 
-/* Nothing here survives a power failure anyway: the disk is not waited for. */
+/* Does not wait for the disk, because no test here is about a power failure. */
 int fsync(int file)
 {
     return fault_strikes(CALL_SYNC) ? -1 : fcntl(file, F_GETFD) < 0 ? -1 : 0;

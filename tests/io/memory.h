@@ -62,7 +62,7 @@ static inline void cut(const char *format, const char *path)
     free(bytes);
 }
 
-/* Each byte of a file, exclusive or each of the changes. */
+/* Loads a file once for each byte and each change, with this byte XORed with this change. */
 static inline void change(const char *format, const char *path, const char *changes)
 {
     size_t size, count = strlen(changes);
@@ -90,7 +90,7 @@ static inline void cut_and_change(const char *format, const char *path)
     change(format, path, "\x01\x02\x20\x80\xff");
 }
 
-/* Every byte of a small file with every value that it can have. */
+/* Loads a small file with each byte replaced by each other value. */
 static inline void change_to_anything(const char *format, const char *path)
 {
     size_t size;

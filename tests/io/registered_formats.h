@@ -117,7 +117,7 @@ static inline void expect_folder_text(char *before, const char *what)
     free(now);
 }
 
-/* Files that no save may touch, some of them with names that look like ours. */
+/* Makes files that no save may touch, some of them with names like those of Tenon's own files. */
 static inline void put_foreign(void)
 {
     static const char *const names[] = { "thesis.tex",

@@ -98,7 +98,7 @@ static inline tn_tensor *bits(tn_dtype dtype, const void *from, int64_t count)
     return tn_tensor_from(from, dtype, TN_SHAPE(count));
 }
 
-/* A state with something of everything; `rich`: with values that are not tensors, too. */
+/* A state with tensors of many kinds; `rich`: with values that are not tensors, too. */
 static inline tn_state *sample(bool rich)
 {
     static const uint32_t odd[] = { 0x7fc12345, 0xffa00001, 0x80000000, 1, 0x807fffff, 0x7f800000 };

@@ -31,7 +31,7 @@ run() {
 ( run ) 2>&-
 ( run ) <&- >&- 2>&-
 test ! -s bad || fail "with closed streams: $(sort -u bad | tr '\n' ' ')"
-# A closed stream is an error still.
+# Writing to a closed stream is still an error.
 ( "$tenon" env >&- ) 2>/dev/null && fail "printing to a closed stream succeeds"
 ls .tenon-* >/dev/null 2>&1 && fail "something is left"
 exit 0

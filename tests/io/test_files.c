@@ -244,7 +244,8 @@ static char *in(const char *name)
     return path_of;
 }
 
-/* A link whose target does not exist makes the target; it stays a link, through others, too. */
+/* A save to a link whose target does not exist writes the target. The link, and further links
+ * between it and the target, remain links. */
 START_TEST(dangling_links_stay_links)
 {
     tn_state *state = prepare();

@@ -208,7 +208,8 @@ START_TEST(one_name_of_a_tied_tensor_suffices)
         ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(m, "out.weight"))), 24);
         ck_assert_int_eq(tn_module_load_report(m, state, TN_LOAD_STRICT, report), TN_OK);
         ck_assert_int_eq(tn_names_count(tn_load_report_missing(report)), 0);
-        /* Two tensors are two again for TN_LOAD_ASSIGN, which gives each name its own. */
+        /* TN_LOAD_ASSIGN gives each name a tensor of its own, so it needs both names in the file.
+         */
         ck_assert_int_eq(tn_module_load_report(m, state, TN_LOAD_STRICT | TN_LOAD_ASSIGN, report),
                          TN_ERR_RUNTIME);
         expect_failure(TN_ERR_RUNTIME, names[1 - i % 2]);
@@ -311,8 +312,9 @@ static int64_t peak(void)
     return most;
 }
 
-/* The task of a new process: loads 64 MiB of weights, reads all of them, and prints the memory that
- * was used. */
+/* Runs in a new process: loads 64 MiB of weights and reads all of them. Returns 0 if this needed at
+ * most 5 % more memory than the weights have, 5 if it needed more, or the number of another error.
+ */
 static int load_and_measure(const char *path)
 {
     int64_t size = 64 << 20;
@@ -337,7 +339,7 @@ static int load_and_measure(const char *path)
 START_TEST(the_weights_are_in_memory_once)
 {
 #if TN_BUILD_ASAN || TN_BUILD_TSAN
-    return; /* a sanitizer has memory of its own for each byte */
+    return; /* sanitizers use additional memory for each byte */
 #endif
     TN_SCOPE;
     in_folder();

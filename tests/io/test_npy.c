@@ -120,7 +120,8 @@ static void judge(const char *what, const char *bytes, size_t size, const char *
     tn_state_drop(state);
 }
 
-/* A file with this header and so many bytes of data; NULL: it loads. */
+/* Loads a file with this header and so many bytes of data. The load must fail with these words in
+ * the message, or succeed if `words` is NULL. */
 static void header(const char *text, size_t data, const char *words)
 {
     size_t length = strlen(text);

@@ -38,7 +38,7 @@ static bool die_at(void *user, const char *what, uint64_t done, uint64_t total)
     return true;
 }
 
-/* Dies at the report of that number, or saves. */
+/* Saves. Ends the process at the report of progress with this number, if there is one. */
 static int save_once(const char *path, int reports)
 {
     tn_state *state = filled(2);

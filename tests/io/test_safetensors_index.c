@@ -329,8 +329,8 @@ START_TEST(an_index_that_is_a_link_stays_in_the_folder_of_its_files)
         tn_snprint(to, sizeof to, "cache/%s", names[i]);
         ck_assert_int_eq(symlink(from, to), 0);
     }
-    /* A cache of links loads; a save would put the files into one folder, the index into another.
-     */
+    /* A folder of links can be loaded. A save to it is refused, because it would replace files in
+     * one folder and write the index into another. */
     tn_state *got = loaded_as("cache/" INDEX, 0);
     expect_same_state(state, got);
     tn_state_drop(got);
@@ -349,7 +349,7 @@ START_TEST(an_index_that_is_a_link_stays_in_the_folder_of_its_files)
     ck_assert_int_eq(chdir("../store"), 0);
     expect_files(SET("", "1") " " SET("", "2") " " INDEX " ");
     ck_assert_int_eq(chdir(".."), 0);
-    /* Links to folders, and links within one, change nothing about that. */
+    /* A save through a link to the folder, or a link within it, is allowed. */
     ck_assert_int_eq(symlink("store", "way"), 0);
     ck_assert_int_eq(symlink(INDEX, "store/latest.safetensors.index.json"), 0);
     ck_assert_int_eq(tn_state_save_parts(state, "way/" INDEX, 120), TN_OK);

@@ -209,7 +209,7 @@ START_TEST(a_limit_on_the_size_of_files_is_an_error_and_no_signal)
 }
 END_TEST
 
-/* One that the program holds back itself stays pending. */
+/* A signal that the program itself has blocked stays pending. */
 START_TEST(a_pending_signal_of_the_program_stays)
 {
     struct rlimit before, small;
@@ -489,7 +489,7 @@ START_TEST(a_killed_save_of_one_file_leaves_nothing)
 }
 END_TEST
 
-/* A save that is under way is not swept by another. */
+/* A save does not remove the temporary files of another save that is under way. */
 START_TEST(the_files_of_a_live_save_stay)
 {
     int ready[2];

@@ -33,7 +33,7 @@ static tn_status fill_weight(const tn_source *source, tn_module *module, char *r
     if (values == NULL)
         return tn_error_last_code();
     ck_assert_int_eq(tn_source_is_mapped(values), tn_source_is_mapped(source));
-    ck_assert_ptr_null(tn_source_sibling(values, name, 0, 1)); /* none of a sibling */
+    ck_assert_ptr_null(tn_source_sibling(values, name, 0, 1)); /* a sibling has no siblings */
     tn_error_clear();
     tn_tensor *weight = tn_source_tensor(values, 0, TN_F32, TN_SHAPE(2, 2));
     return weight != NULL ? tn_module_set(module, "weight", tn_parameter(weight, true))

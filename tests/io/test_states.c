@@ -174,7 +174,7 @@ START_TEST(texts_that_nobody_wrote_are_refused_with_their_line)
         const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
                                                                               "safetensors");
         ck_assert_ptr_nonnull(format);
-        /* Past the state's own check, as a stranger would write it. */
+        /* tn_state_save refuses this text, so the file is written without it. */
         tn_state *state = tn_state_new();
         tn_state_set_meta(state, "tenon.values", texts[i]);
         ck_assert_int_eq(tn_state_save(state, "x.safetensors"), TN_ERR_KEY);
@@ -306,7 +306,8 @@ END_TEST
 
 #define NET "Sequential(fc1=Linear(4, 3), act=ReLU(), bn=BatchNorm1d(3), fc2=Linear(3, 2))"
 
-/* What a new process does: builds the net, loads, says what came of it. */
+/* Runs in a new process: builds the net, loads its state and calls it. Returns 0, or the number of
+ * the step that failed. */
 static int load_and_say(const char *path)
 {
     char text[64];

@@ -37,7 +37,7 @@ static tn_status fill(void *user, const char *path, tn_tensor *tensor)
     return TN_OK;
 }
 
-/* The network of the formula, frozen, with adapters. */
+/* A frozen network with the weights of the formula, and with adapters. */
 static tn_module *network(void)
 {
     tn_module *net = parsed(SPEC);
@@ -150,7 +150,7 @@ START_TEST(patterns_choose_parameters_and_failures_change_nothing)
     snprintf(before, sizeof before, "%s", printed(net));
     ck_assert_int_eq(tn_parametrize_each(net, "*.waits", "WeightNorm()"), -1);
     FAILED(TN_ERR_KEY, "fits no parameter of Sequential, got \"*.waits\"");
-    /* c.weight is no matrix: those before it are undone. */
+    /* c.weight is no matrix: the parametrizations of a.weight and b.0.weight are undone. */
     tn_tensor *a = tn_module_find_tensor(net, "a.weight"), *y = tn_clone(tn_module_call(net, x));
     ck_assert_int_eq(tn_parametrize_each(net, "*.weight", "Orthogonal()"), -1);
     FAILED(TN_ERR_VALUE, "Got a tensor of 1 dimensions.");

@@ -553,7 +553,8 @@ START_TEST(dropout_acts_in_training_only)
 }
 END_TEST
 
-/* A text in two halves, with the states of the first: the same logits as the whole text. */
+/* A text in two halves, where the second one starts with the states that the first one returned,
+ * has the logits of the whole text. */
 START_TEST(lstm_lm_takes_and_returns_states)
 {
     TN_SCOPE;

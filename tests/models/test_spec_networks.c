@@ -48,7 +48,8 @@ static const char transformer[] =
     "TransformerEncoderLayer(16, 4, dim_feedforward=32, dropout=0.0, batch_first=True), 2), "
     "Flatten(0, 1), Linear(16, 20))";
 
-/* An LSTM returns its states too, so that a program puts the parts together. */
+/* An LSTM returns its states too, so that Sequential cannot call the next layer with its result: a
+ * function of this file calls the parts. */
 static const char tagger[] =
     "ModuleDict(table=Embedding(17, 8), lstm=LSTM(8, 12, num_layers=2, bidirectional=True, "
     "batch_first=True), head=Linear(24, 5), flat=Flatten(0, 1))";

@@ -12,7 +12,7 @@ struct grads {
     char letter;
     double times; /* replaces every gradient with so many times it */
     double set;   /* replaces every gradient with this number */
-    int extra;    /* so many values more in the replacement */
+    int extra;    /* the number of additional values in the replacement */
     bool fail;
     int calls;
     char in[64], out[64];

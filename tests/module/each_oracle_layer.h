@@ -17,7 +17,7 @@ struct subject {
     int64_t n_in;
 };
 
-/* Asks about each layer, whose spec is in `spec`; returns how many there were. */
+/* Calls `ask` for each layer, with the layer's text in `spec`. Returns the number of layers. */
 static int each_layer(void (*ask)(const struct subject *s))
 {
     static char line[LINE];

@@ -17,10 +17,10 @@ static int released;
 /* What a hook does in addition to its letter; `user` of all hooks here. */
 struct act {
     char letter;
-    double add, times;      /* forward kinds: the first tensor times + add, when not 0, 0 */
-    tn_hook_handle *remove; /* is removed */
-    bool fail, silent;      /* TN_ERR_INDEX, with a message or without */
-    int outcome;            /* said without a replacement */
+    double add, times;      /* unless both are 0, replaces the first tensor x by x * times + add */
+    tn_hook_handle *remove; /* removes this hook, unless it is NULL */
+    bool fail, silent;      /* fails with TN_ERR_INDEX, with a message or without */
+    int outcome;            /* the outcome that it returns if it replaces nothing */
     int calls;
     tn_module *module; /* the one of the last call */
     int64_t positional, named, results;

@@ -114,7 +114,7 @@ def random_case(rng, k):
         elif kind == 'ln' and len(shape) > 1:
             dim = rng.randint(-len(shape), len(shape) - 1)
             amount = rng.choice([0, 1, 0.3, 0.25])
-            # nor of slices whose smallest entries are masked
+            # PyTorch does not specify the order of slices whose smallest entries are masked either
             orders = [n for n in ORDERS if n != float('-inf') or i not in pruned]
             case.prune(i, prune.LnStructured, amount=amount, n=rng.choice(orders), dim=dim)
         elif kind == 'global':

@@ -17,7 +17,7 @@ static inline tn_tensor *random_tensor(tn_ints shape)
     return x;
 }
 
-/* Gives the statistics and the scales of normalizations values that are not those of a new one. */
+/* Gives a tensor with one dimension, such as statistics, scales and biases, random values. */
 static inline tn_status stir(void *user, const char *path, tn_tensor *tensor)
 {
     (void)user, (void)path;

@@ -10,12 +10,12 @@
 /* ---- Noted: extra state, a value of the test's choice ---------------------------------------- */
 
 struct noted {
-    tn_pack *held; /* what was set last; NULL: the value `noted_gives` is given */
+    tn_pack *held; /* the extra state that was set last; NULL: the extra state is `noted_gives` */
 };
 
 static tn_value noted_gives;
 static int noted_sets, noted_fails;
-static int64_t noted_count = 1; /* of values that get gives */
+static int64_t noted_count = 1; /* number of values that noted_get() returns */
 
 static tn_status noted_get(tn_module *self, tn_pack *out)
 {

@@ -132,7 +132,7 @@ START_TEST(gradients_stand_where_the_arguments_and_the_results_stand)
     ck_assert_float_eq(grad(x), 72);
     tn_pack_drop(out);
     out = mixed(m, x, z);
-    backward(tn_pack_tensor(out, 0)); /* the other result has no part in it */
+    backward(tn_pack_tensor(out, 0)); /* the other result is not part of this backward */
     ck_assert_str_eq(a.out, "1.0,none,none");
     ck_assert_str_eq(a.in, "2.0,none,0.0");
     ck_assert_float_eq(grad(z), 0);
@@ -332,7 +332,7 @@ START_TEST(hooks_see_the_modules_gradients_not_those_of_its_last_operator)
     tn_module *m = parsed("Steps()");
     struct grads a = { .letter = 'a' };
     tn_hook_remove(full(m, &a, 0));
-    full(m, &a, 0); /* there is one kind: nothing that was there before refuses it */
+    full(m, &a, 0); /* PyTorch refuses it after a hook of its older kind; here is one kind only */
     backward(tn_module_call(m, leaf(5)));
     expect_trace("a");
     ck_assert_str_eq(a.in, "30.0"); /* the last operator's would be 3 */

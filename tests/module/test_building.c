@@ -230,7 +230,8 @@ static tn_module *level(void)
     return made;
 }
 
-/* Levels below `root`, made from above in blocks of a module and the one in it; where it ended. */
+/* Adds up to `levels` levels below `root`, from above, two at a time. Returns the number of levels
+ * that it could add. */
 static int64_t go_down(tn_module *root, int64_t levels)
 {
     tn_module *at = root;

@@ -14,7 +14,7 @@ static uint64_t module_begins(void *user, const tn_module_event *event)
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "counts",
                                           .module_begin = module_begins };
 
-/* ---- a call and all that it leaves ----------------------------------------------------------- */
+/* ---- a call and all its results -------------------------------------------------------------- */
 
 enum { MOST = 64 };
 

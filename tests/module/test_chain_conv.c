@@ -5,8 +5,8 @@
  * what holds for all layers. */
 #include "tests/module/chains.h"
 
-/* A kernel that counts the calls of convolution_activation. It takes none, or lets the core
- * decompose all. (An observer would be seen: nothing is fused then.) */
+/* A kernel that counts the calls of convolution_activation. With `takes` the core then decomposes
+ * them, else another kernel computes them. (With an observer instead, nothing would be fused.) */
 static int fused_calls;
 static bool takes;
 

@@ -142,7 +142,7 @@ START_TEST(lists_grow_at_the_end_and_in_between)
     ck_assert_int_eq(tn_list_count(m), 7);
     ck_assert_int_eq(tn_list_append(gelu, m), TN_ERR_TYPE);
     PROBLEM("wrong type, got GELU; expected a layer whose entries are a list");
-    /* PyTorch replaces "2" without a word; here nothing is lost. */
+    /* PyTorch silently replaces an entry of that name; here the call fails and nothing is lost. */
     tn_module *tail = tn_list_slice(more, 1, TN_LIST_OPEN, 1);
     ck_assert_int_eq(tn_list_append(tail, gelu), TN_ERR_KEY);
     PROBLEM("entry \"1\": exists already");

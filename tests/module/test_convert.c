@@ -153,7 +153,7 @@ START_TEST(a_memory_format_restrides_tensors_of_four_and_five_dimensions_cnv_007
     ck_assert_mem_eq(after, before, sizeof before);
     void *memory = tn_tensor_data(w);
     tn_module_convert(m, NULL, TN_F32, TN_FORMAT_CHANNELS_LAST, 0);
-    ck_assert_ptr_eq(tn_tensor_data(w), memory); /* it had it already */
+    ck_assert_ptr_eq(tn_tensor_data(w), memory); /* w had the channels last already */
     ck_assert_int_eq(tn_module_to(m, NULL, TN_F64), TN_OK);
     ck_assert_mem_eq(tn_tensor_strides(w).at, last, sizeof last);
     ck_assert_int_eq(tn_module_convert(m, NULL, TN_F32, TN_FORMAT_CONTIGUOUS, 0), TN_OK);

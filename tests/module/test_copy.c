@@ -71,7 +71,7 @@ START_TEST(a_copy_has_storages_of_its_own_and_the_same_ties_reg_030)
     tn_state_drop(of_m);
     tn_module_drop(m);
     tn_module_drop(shared);
-    /* The copy lives alone: what its options point to, too. */
+    /* The copy does not need the original: what its options point to is copied, too. */
     ck_assert_double_eq(tn_item(tn_module_get(copy, "scratch")), 0.0);
     tn_module_spec(copy, one, sizeof one);
     ck_assert_str_eq(one, two);
@@ -288,7 +288,7 @@ START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
         for (int i = 0; i < 4; i++)
             values_there[i] = (float)i;
         *counted = 77;
-        tn_module_drop(m); /* its own going does not take the memory away */
+        tn_module_drop(m); /* the memory stays: the parent still uses it */
         _exit(0);
     }
     int status = -1;

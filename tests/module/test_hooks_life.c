@@ -25,7 +25,7 @@ static tn_status evict(void *user, tn_module *module, const tn_pack *input, tn_p
     return status;
 }
 
-/* PyTorch's caller holds a reference; here the call itself keeps what it needs. */
+/* In PyTorch the caller holds a reference to the module; in Tenon the call itself holds one. */
 START_TEST(a_module_that_a_hook_takes_away_lives_until_its_call_ends)
 {
     for (int put_back = 0; put_back < 2; put_back++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every option of every layer at its extremes, built and called: time and memory are bounded, and
- * the result or error is that of PyTorch (tests/oracle/layer_options.txt). `--list` prints what
+ * Every layer is built and called with extreme values of every option: time and memory are bounded,
+ * and the result or error is that of PyTorch (tests/oracle/layer_options.txt). `--list` prints what
  * make_layer_options.py reads. */
 #include <math.h>
 
@@ -16,7 +16,7 @@ enum { LINE = 1 << 16, MOST = 6, OPTIONS = 1024 };
 
 static char line[LINE];
 
-/* Where PyTorch's answer is not ours, and why. */
+/* Where Tenon intentionally differs from PyTorch, with the reason. */
 static difference differences[] = {
     { "*Conv*", "stride", "*", "kernels count strides in 32 bits", 0 },
     { "MaxPool1d", "stride", "*", "as above", 0 },

@@ -45,7 +45,7 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
     tn_state *before = tn_module_state(net);
     ck_assert_str_eq(tn_state_name(before, 0), "0.weight");
     ck_assert_int_ge(tn_state_find(before, "1.running_var"), 0);
-    tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.5)"); /* holds what is not there yet */
+    tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.5)"); /* with parameters without shapes */
     ck_assert_msg(opt != NULL && tn_module_to(net, NULL, TN_F64) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(tn_module_reset_parameters(linear), TN_ERR_VALUE);
     PROBLEM("no shapes yet");
@@ -137,7 +137,7 @@ START_TEST(device_and_dtype_go_into_every_spec)
                      "meta");
     ck_assert_int_eq(tn_tensor_dtype(tn_module_get(m, "running_mean")), TN_F64);
     tn_module_drop(m);
-    /* A container hands them down; what is inside has the last word. */
+    /* The options of a container apply to its entries, unless an entry has options of its own. */
     m = parsed("Sequential(Linear(2, 3), LSTM(3, 2, dtype=float32), TransformerEncoderLayer(4, 2, "
                "8), dtype=float64)");
     ck_assert_int_eq(tn_tensor_dtype(tn_module_find_tensor(m, "0.weight")), TN_F64);
@@ -177,7 +177,8 @@ START_TEST(device_and_dtype_go_into_every_spec)
 }
 END_TEST
 
-/* A layer of a program that makes its tensors by default gets both for nothing. */
+/* A layer of a program that makes its tensors with the defaults supports both options without code
+ * of its own. */
 static tn_status custom_build(tn_module *self)
 {
     tn_tensor *w = tn_tensor_empty(TN_SHAPE(4, 3), TN_DTYPE_AUTO, NULL);

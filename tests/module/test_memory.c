@@ -13,10 +13,10 @@
 
 static _Atomic int64_t ledger;
 
-/* Before each piece of memory; after it are AFTER bytes that were not requested. */
+/* The header before each piece of memory. After the requested bytes are AFTER bytes with MARK. */
 struct piece {
     struct piece *next, *before;
-    size_t size, room; /* asked for; from the beginning to what was asked for */
+    size_t size, room; /* the requested bytes; the bytes of the header, with its padding */
 };
 enum { AFTER = 64, MARK = 0xa5 };
 static struct piece *pieces;
@@ -30,7 +30,7 @@ static void check_piece(const struct piece *piece)
         overrun += end[i] != MARK;
 }
 
-/* How many of the bytes after what was asked for have been written, since the program began. */
+/* Returns how many bytes after requested ones have been overwritten since the program began. */
 static int64_t written_behind(void)
 {
     pthread_mutex_lock(&pieces_lock);
@@ -92,7 +92,7 @@ static void *ledger_resize(void *user, void *memory, size_t old_size, size_t siz
     return fresh;
 }
 
-/* Caches fill up and then stay as they are; what grows every time is lost. */
+/* Caches fill up and then keep their size; memory that grows in every round is a leak. */
 enum { ROUNDS = 4 };
 static bool grows(const int64_t after[ROUNDS])
 {
@@ -197,7 +197,7 @@ START_TEST(each_allocation_of_a_small_network_fails_in_turn_law_4)
 }
 END_TEST
 
-/* Whatever is refused half-way: a wrong spec, a shape that does not fit, a file that is none. */
+/* Calls that fail halfway: a wrong spec, a shape that does not fit, a file of another kind. */
 static void refuse(int which)
 {
     static const char *const specs[] = {
@@ -275,7 +275,7 @@ START_TEST(a_value_of_a_state_that_is_replaced_is_given_back)
 }
 END_TEST
 
-/* The inits that work out a matrix in float64 and bring it to the tensor. */
+/* The inits that compute a matrix in float64 and copy it to the tensor. */
 START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
 {
     static const char *const inits[] = { "orthogonal()", "sparse(sparsity=0.5)", "dirac()",

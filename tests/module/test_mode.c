@@ -59,7 +59,7 @@ START_TEST(eval_is_train_false_and_a_layer_is_told_mode_003)
     ck_assert(!tn_module_is_training(tn_module_find(m, "0.frozen")));
     ck_assert(tn_module_is_training(tn_module_find(m, "1")));
     TN_PROVES("MODE-003");
-    /* Whatever is not zero is true before a bool holds it. */
+    /* Any number other than 0 counts as true. */
     ck_assert_int_eq(tn_module_eval(m), TN_OK);
     ck_assert_int_eq(tn_module_train(m, 2), TN_OK);
     ck_assert(tn_module_is_training(m));

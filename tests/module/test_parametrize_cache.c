@@ -35,7 +35,7 @@ START_TEST(a_cached_scope_computes_once)
     tn_parametrize_cache_end();
     ck_assert_ptr_eq(tn_module_get(m, "weight"), value);
     ck_assert_int_eq(evaluations, 2);
-    /* One graph: both uses give their part. */
+    /* Both uses are in one graph, and both contribute to the gradient. */
     tn_tensor *sum = tn_add(tn_sum(tn_module_get(m, "weight")), tn_sum(tn_module_get(m, "weight")));
     ck_assert_int_eq(tn_backward(sum), TN_OK);
     HAS(tn_tensor_grad(tn_module_find_tensor(m, "parametrizations.weight.original")), 6, 6, 6, 6);

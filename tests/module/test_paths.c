@@ -171,7 +171,7 @@ START_TEST(a_child_is_refused_where_it_cannot_be_put_get_011_to_get_015)
     tn_error_clear();
     TN_PROVES("GET-011");
 
-    /* In C only NULL is not a module: it hands on the error that made it. */
+    /* In C only NULL is not a module: the call returns the error of the call that returned NULL. */
     ck_assert_int_eq(tn_module_set_child(m, "a.1", tn_module_new("Linear(-1, 2)"), false),
                      tn_error_code());
     ck_assert_int_ne(tn_error_code(), TN_OK);
@@ -208,7 +208,7 @@ START_TEST(a_child_is_refused_where_it_cannot_be_put_get_011_to_get_015)
     }
     TN_PROVES("GET-015");
 
-    /* A name is a name, and a tree stays a tree. */
+    /* Names must not be empty, and a module must not contain itself. */
     ck_assert_int_eq(put(m, "a.", "ReLU()", false), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "module name can't be empty string");
     ck_assert_int_eq(tn_module_set_child(m, "a.2.act", m, true), TN_ERR_VALUE);

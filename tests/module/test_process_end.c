@@ -50,7 +50,8 @@ static tn_status train(void)
     return status;
 }
 
-/* A plugin lets another library compute the small one, and the pool's threads share the large. */
+/* A small product, which a plugin computes with another library, and a large one, which the threads
+ * of the pool share. */
 static tn_status products(void)
 {
     TN_SCOPE;
@@ -62,7 +63,7 @@ static tn_status products(void)
     return tn_matmul(large, large) != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* With channels last, which another plugin gives to another library. */
+/* With channels last: these convolutions are computed by another plugin with another library. */
 static tn_status convolutions(void)
 {
     TN_SCOPE;

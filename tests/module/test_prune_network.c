@@ -391,7 +391,7 @@ END_TEST
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* The sum of all channels: one less changes nothing but its place. */
+/* Rotates the channels by one, so that their number decides where the first one is. */
 static tn_tensor *shuffled(tn_module *self, tn_tensor *x)
 {
     int64_t dim = 1;

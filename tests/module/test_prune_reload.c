@@ -77,7 +77,7 @@ START_TEST(a_printed_form_has_the_sizes_but_no_forward)
 }
 END_TEST
 
-/* A mask that stays is in the state, and not in the spec. */
+/* A mask that was not removed is in the state, but not in the spec. */
 START_TEST(a_mask_that_stays_needs_a_pruned_network)
 {
     TN_SCOPE;

@@ -118,7 +118,7 @@ START_TEST(only_a_parameter_stands_in_a_parameter_slot_reg_004_reg_005_reg_006)
     ck_assert_int_eq(tn_module_set(m, "p", TN_NONE), TN_OK);
     ck_assert_int_eq(tn_module_parameter_count(m), 0);
     TN_PROVES("REG-004");
-    /* An operator that wrote into a frozen parameter made it. */
+    /* A frozen parameter into which an operator wrote is a result of the operator, not a leaf. */
     ck_assert_ptr_nonnull(tn_mul_(frozen, p));
     ck_assert(tn_tensor_is_parameter(frozen) && !tn_tensor_is_leaf(frozen));
     ck_assert_int_eq(tn_module_set(m, "p", frozen), TN_ERR_VALUE);
@@ -236,7 +236,7 @@ START_TEST(a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019)
     expect_tensors(m, TN_SLOT_BUFFER, false, "b ");
     TN_PROVES("REG-019");
     tn_state_drop(none);
-    /* A removed buffer takes its mark along. */
+    /* A removed buffer leaves no flags behind for the next buffer of its name. */
     ck_assert_int_eq(tn_module_remove(m, "b"), TN_OK);
     expect_tensors(m, TN_SLOT_BUFFER, false, "");
     tn_module_add_buffer(m, "b", ones(1), 0);

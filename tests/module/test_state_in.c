@@ -435,7 +435,8 @@ END_TEST
 
 static char text_seen[32];
 
-/* Takes its parameter from "old" and looks at a name of its child; "seen" it only finds. */
+/* Reads its parameter from "old", and reads "old" of its child. It calls tn_state_find() for
+ * "seen", but does not read it. */
 static tn_status reader_load(tn_module *self, tn_loading *loading)
 {
     static const char *const names[] = { "old", "sub.old", "_extra_state", "seen" };

@@ -259,7 +259,7 @@ START_TEST(a_printed_class_may_have_the_name_of_a_layer)
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "Transformer"));
     tn_error_clear();
     ck_assert_int_eq(tn_module_set_forwards(net, "Transformer", tn_module_call_children), TN_OK);
-    /* a child that the program has added leaves a layer what it is */
+    /* a layer remains the layer of its type if the program adds a child */
     ck_assert_int_eq(tn_tensor_size(tn_module_call(linear, tn_ones(TN_SHAPE(2))), 0), 3);
     tn_module_drop(linear);
     tn_module_drop(net);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The single changes that make mutate draws from: changes_of(TEXT) gives each place of a C source where one can be made, as
-# { kind, at, length, with }. Comments, strings, preprocessor lines, assertions and what a message is made of are left out. Read by
+# { kind, at, length, with }. Comments, strings, preprocessor lines, assertions and arguments of messages are left out. Read by
 # tests/mutate/mutate. It relies on the layout that clang-format gives: blanks around a binary operator, none after a unary one.
 use strict;
 use warnings;
@@ -15,11 +15,11 @@ my %TURNED = (
     '^'  => ['bits', '|'], '++' => ['step', '--'], '--' => ['step', '++'],
 );
 my %NO_CALL = map { $_ => 1 } qw(if for while switch return sizeof defined _Alignof _Generic offsetof do else case goto);
-# Calls whose arguments are words for people, or claims about our own invariants.
+# $WORDS: functions whose arguments are text for people, or assertions. $SILENT: those of them that do not change any result.
 my $WORDS = qr/^(?:assert|static_assert|_Static_assert|.*(?:fail|error|refuse|warn|format|printf|text|print|explain|say|append).*|tn__?log[a-z_]*)$/i;
 my $SILENT = qr/^(?:assert|static_assert|_Static_assert|tn__?log|tn_logv|tn__log_[a-z]*|.*warn.*)$/;
 
-# The text with everything blanked that is no code; strings keep their quotes.
+# Returns the text with spaces instead of everything that is no code; strings keep their quotes.
 sub masked {
     my ($text) = @_;
     my $blank = sub { my $s = shift; $s =~ s/[^\n]/ /g; $s };
@@ -46,7 +46,7 @@ sub tokens_of {
     return @tokens;
 }
 
-# For each opening bracket the index of its closing one, and back.
+# Returns, for the index of each opening bracket, that of its closing bracket, and the reverse.
 sub pairs_of {
     my ($tokens) = @_;
     my (@open, %pair);
@@ -58,7 +58,7 @@ sub pairs_of {
     return \%pair;
 }
 
-# By token: 2 inside arguments that make no difference to what is computed, 1 inside those that make words.
+# Returns for each token: 2 in a call of $SILENT, 1 in the arguments of another call of $WORDS, else 0.
 sub quiet_parts {
     my ($tokens, $pair) = @_;
     my @quiet = (0) x @$tokens;
@@ -123,7 +123,7 @@ sub changes_of {
                 $add->('arguments', $from, $length, "$b, $a");
             }
         }
-        # A statement begins here: deleted, if it is a call or an assignment; a way out removed.
+        # A statement begins here. A call, an assignment or a jump is deleted.
         next unless $depth > 0 && $tokens[$i][4] == 0 && ($type eq 'w' || $word eq '*' || $word eq '++' || $word eq '--');
         my $guarded = $before->[1] eq 'else' || ($before->[1] eq ')' && exists $pair->{ $i - 1 } && $tokens[$pair->{ $i - 1 } - 1][1] =~ /^(?:if|for|while)$/);
         next unless $guarded || $before->[1] =~ /^[;{}]$/;

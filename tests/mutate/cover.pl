@@ -29,7 +29,7 @@ sub copy_tree {
         next if -f "$tree/$file" && -s "$tree/$file" == -s "$source/$file" && slurp("$tree/$file") eq slurp("$source/$file");
         make_path(dirname("$tree/$file"));
         system('cp', '-p', "$source/$file", "$tree/$file") == 0 or die "cp $file\n";
-        # Older than what was built, newer than before: make has to see it.
+        # The source may be older than its object although it changed; make compares times.
         utime undef, undef, "$tree/$file" if -f "$scratch/build/config.status";
     }
 }
@@ -54,7 +54,7 @@ sub build_all {
     }
 }
 
-# What the Makefile says, by a rule that is read after it.
+# Returns the value of a variable of the Makefile, which a rule in a second makefile prints.
 sub said_by_make {
     my ($build, $scratch, $name) = @_;
     spew("$scratch/show.mk", "show-mutate:\n\t\@: \$(file >$scratch/said,\$($name))\n");
@@ -66,7 +66,7 @@ sub said_by_make {
 
 sub libraries_of { my ($build, $scratch) = @_; return ('libtenon.la', split ' ', said_by_make($build, $scratch, 'TN_PLUGINS')) }
 
-# By name: the command, and the programs that have the core inside, which a change of the core has to be linked into.
+# For each test by name: its command, and the programs that contain the core and have to be linked again if the core changes.
 sub tests_of {
     my ($build, $scratch) = @_;
     my $tree = "$scratch/tree";
@@ -89,7 +89,7 @@ sub tests_of {
     return %tests;
 }
 
-# The C sources of the product; what is generated, and kernels for other devices than the host, are not among them.
+# The C sources of the product, without generated ones and without kernels for other devices than the host.
 sub product_files {
     my ($tree) = @_;
     return sort map { s{^\Q$tree\E/}{}r } map { glob "$tree/$_" } 'core/*/*.[ch]', 'plugins/*/*.[ch]';
@@ -138,7 +138,7 @@ sub map_of {
     }
     die "mutate: the lines that a test executes are not known\n" if $failed;
     my %map;
-    # Which lines have a count at all, executed or not.
+    # The lines for which gcov has a count, 0 included.
     read_counts($map{counted} = {}, "$scratch/cover", 0, sort split /\n/, `cd $scratch/cover && find core plugins -name '*.gcno'`);
     for my $name (sort keys %$tests) {
         my ($key, $seconds, @rows) = split /\n/, slurp($file{$name});
@@ -151,13 +151,13 @@ sub map_of {
     return \%map;
 }
 
-# The lines that gcov says were executed at least LEAST times, into { FILE }{ LINE }.
+# Adds the lines that gcov reports as executed at least LEAST times to { FILE }{ LINE }.
 sub read_counts {
     my ($lines, $cover, $least, @counters) = @_;
     while (my @some = splice @counters, 0, 100) {
         open my $said, '-|', "cd $cover && gcov -t --json-format @some 2>/dev/null" or die "gcov: $!\n";
         while (my $row = <$said>) {
-            # One "file" for each list of lines, before it or after it, as the version of gcov has it.
+            # Each list of lines has one "file", before or after it, depending on gcov's version.
             my ($path, @seen);
             while ($row =~ /(\{?)"file": "([^"]*)"|"count": (\d+)[^{}]*?"line_number": (\d+)|"line_number": (\d+)[^{}]*?"count": (\d+)/g) {
                 if (!defined $2) {

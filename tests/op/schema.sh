@@ -80,7 +80,7 @@ for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
         grep -Eq "(error|note):.*${call%%(*}" "$folder/said" || {
             echo "the function is not named: $call: $(cat "$folder/said")" >&2; failed=1; }
     done
-    # a pointer to a struct of options, as these functions took once, is no bool in C
+    # C refuses a pointer, such as to the struct of options of earlier versions, for a bool
     case $language in
     *c++) ;;
     *) calls '    return tn_logsumexp(x, TN_INTS(0), y);' | compiles 2>/dev/null && {

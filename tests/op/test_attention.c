@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over blocks, against the same with the matrix of scores: more queries and keys than a
- * block has, masks, shared heads, what is dropped; gradients and their gradients; memory; bits;
- * layout of results. */
+ * Attention over blocks, compared with attention that computes the whole matrix of scores: more
+ * queries and keys than a block has, masks, shared heads, dropout; first and second derivatives;
+ * memory; bits; layout of results. */
 #include "tests/op/suite.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static tn_tensor *shared(tn_tensor *x, int64_t times)
         TN_SHAPE(s.at[0], s.at[1] * times, s.at[2], s.at[3]));
 }
 
-/* The same with the whole matrix, of float64, from operators that attention is not made of. */
+/* Computes attention in float64 with the whole matrix of scores, by other operators. */
 static tn_tensor *plainly(tn_tensor *q, tn_tensor *k, tn_tensor *v, tn_tensor *mask,
                           const tn_scaled_dot_product_attention_options *o)
 {
@@ -145,7 +145,7 @@ START_TEST(blocks_give_what_the_matrix_of_scores_gives)
                 snprintf(what, sizeof what, "dtype %d, size %d, way %d", (int)t, (int)i, way);
                 o.enable_gqa = s[4] != s[5];
                 o.is_causal = way == 1;
-                if (way == 2) /* rows 0, 3, 6 ... see nothing */
+                if (way == 2) /* in rows 0, 3, 6 ... all keys are masked */
                     mask = tn_gt(tn_remainder(tn_arange(q, 0, (double)(s[0] * s[1])),
                                               tn_tensor_full((tn_ints){ NULL, 0 }, 3, dtype, NULL)),
                                  tn_tensor_full((tn_ints){ NULL, 0 }, 0.5, dtype, NULL)),
@@ -192,7 +192,7 @@ START_TEST(leading_dimensions_broadcast)
 }
 END_TEST
 
-/* The gradient of |first gradient|^2 is the same whichever way it went. */
+/* The gradient of the sum of the cubes of all first gradients is that of plainly(). */
 START_TEST(second_derivatives_are_those_of_the_plain_way)
 {
     for (int way = 0; way < 3; way++) {

@@ -108,7 +108,7 @@ START_TEST(null_goes_through_without_a_new_error)
     ck_assert_int_eq(tn_backward(bad), TN_ERR_RUNTIME);
     ck_assert_str_eq(tn_error_text(), text);
     tn_error_clear();
-    ck_assert_ptr_null(tn_relu(NULL)); /* nothing had failed: now something has */
+    ck_assert_ptr_null(tn_relu(NULL)); /* without an earlier error, NULL is an error itself */
     ck_assert(tn_failed());
     tn_error_clear();
 }

@@ -160,7 +160,7 @@ static tn_status open_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* The positive elements: how many there are, only the values say. */
+/* The positive elements, whose number depends on the values. */
 static tn_status positives(const tn_call *call)
 {
     const float *x = toy_floats(call->in[0]);
@@ -307,7 +307,7 @@ START_TEST(what_has_no_kernel_comes_apart_into_operators)
     tn_register(&wrong);
     HAS(call_op("test_twice", VEC(1, 2)), 2, 4);
     ck_assert_int_eq(tn_register(&kernel), TN_OK);
-    HAS(call_op("test_twice", VEC(1, 2)), 7, 7); /* a kernel goes before */
+    HAS(call_op("test_twice", VEC(1, 2)), 7, 7); /* the kernel runs, not the decomposition */
     tn_backward(
         tn_sum(call_op("test_twice", x))); /* but the derivative is that of the decomposition */
     HAS(tn_tensor_grad(x), 2, 2);

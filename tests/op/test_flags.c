@@ -20,7 +20,8 @@ static tn_op_def operator_of(const char *name, const tn_operand *in, int32_t n_i
                     .n_outputs = 1,     .revision = 1, .dispatch_input = -1, .infer = like_infer };
 }
 
-/* y = x, total += x: written by a kernel, which no version shows. */
+/* y = x, total += x. The kernel writes to the memory of total; only the core can count this as a
+ * new version. */
 static tn_status run_total(const tn_call *call)
 {
     const tn_view *x = call->in[0];
@@ -69,7 +70,7 @@ START_TEST(an_input_that_a_kernel_updates_counts_as_changed)
     HAS(in[1], 11, 22);
     ck_assert_uint_gt(tn_tensor_version(in[1]), version);
     ck_assert_uint_eq(tn_tensor_version(in[0]), x_version);
-    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK); /* differentiable around it */
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK); /* does not need the value of total */
     HAS(tn_tensor_grad(in[0]), 1, 1);
     ck_assert_int_eq(tn_backward(before), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");

@@ -155,7 +155,7 @@ START_TEST(a_weight_is_prepared_once_it_was_the_same_before)
         ck_assert_int_eq(seen.with_data, 2);
         ck_assert_int_eq(prepared_bytes(), 64);
     }
-    ck_assert_int_eq(seen.released, 1); /* with the memory of the weight */
+    ck_assert_int_eq(seen.released, 1); /* when the memory of the weight was freed */
     ck_assert_int_eq(prepared_bytes(), 0);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(views_and_keys_have_data_of_their_own)
     for (int i = 0; i < 2; i++)
         HAS(call(x, tn_select(all, 0, 0)), 1, 2);
     ck_assert_int_eq(seen.prepared, 4);
-    seen.key = 3; /* a fifth is too many: the call runs without */
+    seen.key = 3; /* not prepared, because 4 are the most: the call runs without data */
     for (int i = 0; i < 3; i++)
         HAS(call(x, tn_select(all, 0, 0)), 1, 2);
     ck_assert_int_eq(seen.prepared, 4);

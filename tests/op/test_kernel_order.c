@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of strides that a kernel wants for images: inference learns it, instead of what the
- * device says for all kernels. */
+ * A kernel can choose the order of strides of images (TN_KERNEL_CHANNELS_LAST and
+ * TN_KERNEL_CHANNELS_FIRST). Inference then uses this order in place of the order of the device. */
 #include "tests/op/suite.h"
 #include "tests/op/toy_device.h"
 
@@ -44,7 +44,7 @@ static tn_status image_run(const tn_call *call)
     return TN_OK;
 }
 
-/* Of float32, the first kernel takes only w of float64. */
+/* The first kernel is for x of float32, and only for w of float64. */
 static const uint64_t narrow[] = { 0, TN_BIT(TN_F64), 0 };
 static const tn_kernel_def kernels[] = {
     { TN_HEAD(tn_kernel_def), .op = "test_image", .device = "cpu", .name = "wants_last",

@@ -138,7 +138,7 @@ static bool register_rest(void)
 
     for (int i = 0; i < 4; i++) {
         tn_status status = tn_register_contribution(all[i]);
-        if (status != TN_OK && status != TN_ERR_REFUSED) /* taken: by the first attempt */
+        if (status != TN_OK && status != TN_ERR_REFUSED) /* refused: registered already */
             return false;
         tn_error_clear();
     }
@@ -258,14 +258,15 @@ static void walk_first_use(void)
     int good;
     ck_assert_int_eq(waitpid(first, &good, 0), first);
     ck_assert(WIFEXITED(good) && WEXITSTATUS(good) == 0 && *all_there != 0);
-    /* Further on they are alike: loops over contributions. */
+    /* After the first hundred, allocations are alike, in loops over contributions: only some of
+     * them fail. */
     for (uint64_t n = 1, turn = 0;; n += n < 100 ? 1 : 23, turn++) {
         int status;
         ck_assert_uint_lt(turn, 2000);
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0)
-            exit(first_use(n)); /* exit, so that LeakSanitizer has its say */
+            exit(first_use(n)); /* not _exit, so that LeakSanitizer checks this process */
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_msg(WIFEXITED(status), "allocation %d: killed by signal %d", (int)n,
                       WTERMSIG(status));

@@ -66,11 +66,11 @@ typedef struct attempt {
 
 typedef struct subject {
     const tn_op_def *def;
-    uint32_t seen; /* numbers of float inputs of which a case was taken */
+    uint32_t seen; /* bit n: a case with n float inputs was tested */
     int64_t cases, calls, refused;
 } subject;
 
-/* Of float32 or float64, so that nothing but the types that are tried rounds the numbers. */
+/* Only cases of float32 or float64 are used: others would have rounded numbers already. */
 static bool is_wide(tn_dtype dtype)
 {
     return dtype == TN_F32 || dtype == TN_F64;
@@ -198,8 +198,8 @@ static tn_dtype coarser(tn_dtype a, tn_dtype b)
     return step_of(a) > step_of(b) ? a : b;
 }
 
-/* Derivatives of attention work with the result as it was stored, that of a norm after a
- * convolution with the stored result of the convolution. */
+/* Operators whose derivatives use a stored result of the call: those of attention use the result,
+ * that of convolution_activation uses the result of the convolution. */
 static const char *const keep_the_result[] = { "attend", "scaled_dot_product_attention",
                                                "multi_head_attention",
                                                "multi_head_attention_with_weights",

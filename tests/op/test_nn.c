@@ -61,7 +61,7 @@ START_TEST(dropout_keeps_the_mean_and_drops_the_share_that_was_asked_for)
 
         ck_assert(value == 0 || fabs(value - 1 / 0.7) < 1e-6);
         dropped += value == 0;
-        if (i == 400) /* the rest as sums: the loop is slow under sanitizers */
+        if (i == 400) /* the other elements are checked by sums: the loop is slow with sanitizers */
             break;
     }
     ck_assert_double_eq_tol(at(tn_mean(y), 0), 1.0, 0.02);
@@ -241,7 +241,7 @@ START_TEST(means_of_halves_are_those_of_sums_that_halves_do_not_hold)
     HAS(tn_avg_pool2d(x, ((tn_ints){ two, 2 }), tn_no_ints(), tn_no_ints(), false, true, 100), 1600,
         1600, 1600, 1600, 1600, 1600);
 
-    /* 1 / 3000 from each of so many windows that a half stops growing on the way */
+    /* The sum of 1 / 3000 over 3000 windows, which a sum in float16 would not reach. */
     ck_assert_int_eq(
         tn_backward(tn_sum(tn_avg_pool1d(ones, ((tn_ints){ windows, 1 }), ((tn_ints){ one, 1 })))),
         TN_OK);
@@ -256,8 +256,7 @@ START_TEST(means_of_uneven_windows_of_halves_are_rounded_once)
     static const int64_t uneven[] = { 2, 3 };
     tn_tensor *x = tn_cast(counted(TN_SHAPE(1, 1, 5, 7), 0.37, 256), TN_BF16);
 
-    /* as PyTorch has it; rounded to 8 bits after each dimension they are 258 and 262 in the middle
-     */
+    /* as in PyTorch; if each dimension were rounded to 8 bits, both middle values would differ */
     HAS(tn_adaptive_avg_pool2d(x, (tn_ints){ uneven, 2 }), 258, 260, 260, 264, 264, 266);
     FINE();
 }
@@ -286,7 +285,7 @@ static void has_shape(tn_tensor *x, int64_t n, int64_t c, int64_t h, int64_t w)
         ck_assert_int_eq(tn_tensor_size(x, i), want[i]);
 }
 
-/* What PyTorch accepts of batches without images, and refuses of results without elements. */
+/* As in PyTorch, a batch may be empty, but other dimensions of the result may not have size 0. */
 START_TEST(transposed_convolutions_have_a_result_of_at_least_one_element)
 {
     TN_SCOPE;

@@ -249,7 +249,7 @@ START_TEST(drawn_numbers_stay_within_their_type_and_ranges_wrap_around)
 }
 END_TEST
 
-/* ---- what "none" and "not a number" say ---- */
+/* ---- options that are "none" or NaN ---- */
 
 START_TEST(an_empty_list_of_dimensions_squeezes_none)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every option of every operator at its extremes: time and memory are bounded, and the result or
+ * Extreme values of every option of every operator: time and memory are bounded, and the result or
  * error is that of PyTorch, if PyTorch has the operator (tests/oracle/operator_options.txt).
  * `--list` prints what make_operator_options.py reads. */
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { LINE = 1 << 16, MOST = 16, VALUES = 4096, SPACE = 512, OPTIONS = 1024 };
 
-/* Where PyTorch's answer is not ours, and why. */
+/* Where Tenon intentionally differs from PyTorch, with the reason. */
 static difference differences[] = {
     { "*", "*", "()", "in an option struct an empty row is one that was not given", 0 },
     { "*", "*", "1e+308", "beyond float32: the value that the type gives it, infinity", 0 },

@@ -30,8 +30,8 @@ static void skip(reading *r)
     r->skips++;
 }
 
-/* A graph with this call alone infers the type and shape of each result before, and gives the same
- * bits. */
+/* A graph with this call alone infers the type and shape of each result before it runs, and
+ * computes the same bits as the call. */
 static void same_by_graph(const reading *r)
 {
     const tn_op_def *def = tn_op_definition(r->op);
@@ -151,7 +151,7 @@ static void refuse(reading *r)
     tn_status status = tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs);
     bool late = status == TN_OK;
 
-    if (late) { /* a device may find out later, and names the kernel when it is waited for */
+    if (late) { /* a device may find the error later; tn_device_sync then returns it */
         status = tn_device_sync(tn_default_device());
         memset(r->out, 0, sizeof r->out);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that are kept: a kernel that prepares, runs with other data, what is refused, and several
+ * Prepared calls: a kernel that prepares, runs with other data, what is refused, and several
  * threads at the same time. Kernels are chosen by the dtypes of all operands, too. */
 #include <pthread.h>
 #include <stdatomic.h>

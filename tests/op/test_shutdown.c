@@ -86,7 +86,7 @@ START_TEST(one_copy_of_the_registries_stays)
 }
 END_TEST
 
-/* An object of before can be read and dropped; a call fails and says why. */
+/* An object from before tn_shutdown can be read and dropped; a call fails and says why. */
 START_TEST(objects_stay_until_they_are_dropped)
 {
     tn_module *net = tn_module_new("Linear(3, 2)");

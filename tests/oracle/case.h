@@ -190,8 +190,8 @@ static void read_input(reading *r, char *text)
     r->n_in++;
 }
 
-/* Calls an operator without outputs: it writes into its inputs, from the first with that flag on.
- * Copies of those are the results. */
+/* Calls an operator without outputs, which writes into its inputs. The results are copies of these
+ * inputs: the first input with the flag for this, and all after it. */
 TN_ATTR(unused)
 static tn_status write_into(const reading *r, tn_tensor *const *given, tn_tensor **out)
 {

@@ -1022,7 +1022,8 @@ case(
     [x64(3), x64(2, 4, 1)],
     dim=1,
 )
-# a factor for each dimension, without sizes; and sizes that tell how far places are apart
+# a factor for each dimension instead of sizes; with recompute_scale_factor the resulting sizes
+# determine the scale
 for mode, shape, factors, corners in (
     ("nearest", (1, 2, 5, 4), [1.7, 0.6], None),
     ("nearest-exact", (1, 2, 5, 4), [0.7, 2.3], None),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch's modules say to each option at its extremes, for tests/module/test_layer_options.c:
+# Writes whether PyTorch's modules accept extreme values of each option, for
+# tests/module/test_layer_options.c:
 #
 #   test_layer_options --list |
 #       PYTHON-WITH-TORCH make_layer_options.py [TYPE]... > layer_options.txt

@@ -389,7 +389,7 @@ ctc(
 )
 ctc("one", (6, 4), [1, 2, 2], 6, 3)
 
-# One row: a number is a row of one.
+# One row. A tensor without dimensions is a row of one element.
 for reduction in ("mean", "none"):
     for shape, target in (((), 0), ((), [0]), ((4,), [2]), ((1,), 0)):
         Case(
@@ -408,7 +408,7 @@ for reduction in ("mean", "none"):
             [normal(*shape), n(data=target, dtype=I64)],
             reduction=reduction,
         )
-# log_probs that come from no log_softmax
+# log_probs that are not the result of log_softmax
 for reduction in ("none", "mean"):
     ctc(
         "raw-" + reduction,
@@ -431,7 +431,7 @@ ctc(
 )
 
 # ---- found by random inputs ----
-# nothing that counts, and what is not finite where the target is ignored
+# all targets ignored; infinite numbers in a row whose target is ignored
 for op, call in (("nll_loss_weighted", F.nll_loss), ("cross_entropy_weighted", F.cross_entropy)):
     for reduction in ("mean", "sum", "none"):
         for w in (None, normal(3, positive=True, grad=False)):
@@ -455,7 +455,7 @@ for op, call in (("nll_loss_weighted", F.nll_loss), ("cross_entropy_weighted", F
                 ignore_index=1,
                 reduction=reduction,
             )
-# a target that cannot be: NaN comes back, unless zeros are wanted
+# Targets that the input is too short for: the gradient is NaN, or 0 with zero_infinity.
 for zero in (False, True):
     for reduction in ("mean", "sum", "none"):
         ctc(

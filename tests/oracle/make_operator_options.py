@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch says to the options of operators at their extremes, for
+# Writes whether PyTorch accepts extreme values of the options of operators, for
 # tests/op/test_operator_options.c:
 #
 #   test_operator_options --list |

@@ -201,7 +201,7 @@ def with_betas(name, op, kind, states, at=3, beta1=0.9, beta2=0.999, decoupled=F
 
 
 def nadam(name, product=0.25, dtype=F64, at=3, beta1=0.9, momentum_decay=0.004, **rest):
-    # the operator gets the product with the factor of this step, torch.optim multiplies
+    # `product` contains the factor of this step; torch.optim multiplies by it itself
     mu = beta1 * (1.0 - 0.5 * 0.96 ** (at * momentum_decay))
 
     class NAdam(torch.optim.NAdam):

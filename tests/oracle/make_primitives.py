@@ -245,7 +245,7 @@ for form in ("none", "tanh"):
         (30.0, -30.0, 0.0),
         approximate=form,
     )
-# the product of one number has nothing to divide by
+# the gradient of the product of one number is 1, even for 0 and infinity
 for value in (INF, 0.0, 2.0):
     Case("prod/one-%g" % value, "prod", torch.prod, [x(data=value, dtype=F64)])
 for d in (F32, F64):

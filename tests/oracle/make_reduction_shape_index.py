@@ -685,7 +685,7 @@ case(
 )
 
 
-# ---- whole tensors; later ones come at the end, so that the values above stay ----
+# ---- whole tensors; new cases come at the end, so that the random values above do not change ----
 unary("clone", torch.clone)
 case("clone", "bool", torch.clone, [n(3, dtype=BOOL)])
 case("clone", "c64", torch.clone, [x(2, 3, dtype=C64)])
@@ -766,7 +766,7 @@ for eq, shapes in (
             [x(*s, dtype=d) for s in shapes],
             equation=eq,
         )
-# none of a number are that number
+# topk of a tensor without dimensions returns its element, even with k = 0
 for down in (False, True):
     case(
         "topk",

@@ -5,8 +5,8 @@
 # input has. test_strides.c checks that they have in Tenon, too.
 #   PYTHON-WITH-TORCH make_strides.py > strides.txt
 # A line is `layer MODE SIZES SPEC` or `op NAME SIZES`, with SIZES of the input, such as 2x8x6x6.
-# The specs are Python, too. What PyTorch gives another order is left out: Tenon may keep the order
-# there.
+# A SPEC can be evaluated as Python, too. Layers and operators whose result has another order in
+# PyTorch are left out: Tenon may keep the order of the input there.
 import sys
 import warnings
 

@@ -181,7 +181,7 @@ case("many", "randperm", [n(1, dtype=F64)], n=1000)
 case("larger", "convolution", [x(2, 8, 9, 9), x(8, 8, 3, 3), x(8)], padding=[1, 1])
 case("none", "convolution", [x(0, 2, 4, 4), x(3, 2, 3, 3), None])
 
-# ---- what is no number, has no end, is hardly there ----
+# ---- NaN, infinity, zeros, small numbers ----
 EDGES = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-30, -2.5, 0.5]
 for d in (F32, F64):
     functions = (
@@ -199,8 +199,8 @@ for d in (F32, F64):
 for d in FLOATS:
     name = NAMES[d]
     wide = d if d == F64 else F32
-    # ---- attention: of two heads to one, masks ----
-    # what is dropped depends on the dtype: tests/op/test_attention.c
+    # ---- attention: two heads of queries for one head of keys, masks ----
+    # With dropout the result depends on the dtype; tests/op/test_attention.c checks it.
     case(
         name,
         "attend",
@@ -313,7 +313,7 @@ for d in (F32, F64):
         "lstm_sequence",
         packed + [x(2, 2, dtype=d), x(8, 2, dtype=d), x(8, 2, dtype=d), None, None, None, lengths],
     )
-    # ---- attention that drops ----
+    # ---- attention with dropout ----
     case(
         "drop-" + name,
         "scaled_dot_product_attention",

@@ -161,7 +161,8 @@ static void judge(const char *verdict, tn_tensor *y, const char *subject, const 
     }
 }
 
-/* Of the processor's time, so that a busy machine does not matter; 0: no bound any more. */
+/* Limits the processor time of a row, which does not depend on how busy the machine is. 0 seconds
+ * remove the limit. */
 static void bound_time(int seconds)
 {
     const struct itimerval timer = { { 0, 0 }, { seconds, 0 } };

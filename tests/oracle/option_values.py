@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch says to options at their extremes. Each call runs in its own process, with bounded
-# memory and time:
+# Extreme values of options, and a verdict on each: what a call of PyTorch with it does. Each call
+# runs in its own process, with bounded memory and time. The verdicts:
 #
-#   taken SHAPE    it ran; the shape of the first result
-#   refused        an exception
+#   taken SHAPE    it returned; the shape of the first result
+#   refused        it raised an exception
 #   memory         no memory for it
 #   died           the process crashed or ran for longer than the limit
 import os

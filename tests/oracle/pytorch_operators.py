@@ -7,15 +7,18 @@ import os
 from pytorch_operators_index import INDEX
 from pytorch_operators_nn import IN_DIMS, NETWORKS
 
-# PyTorch's name, our operator, and what the parameters of PyTorch's function are, in their order. A
-# row goes on in a line that begins with a space. After the colon of a parameter:
+# A row has PyTorch's name, our operator, and the parameters of PyTorch's function in their order. A
+# line that begins with a space continues the row. A letter or digit after `:` says what a parameter
+# is:
 #
 #   T  a tensor                S  a tensor or a number        O  a tensor or none
 #   L  tensors                 d  dims                        i  whole numbers
-#   1, 2, 3  so many whole numbers; one stands for all        t  a dtype
-#   n  a number read from a tensor    z  has to be left out   x  has no meaning here
+#   1, 2, 3  so many whole numbers, or one for all of them    t  a dtype
+#   n  a number read from a tensor
+#   z  an option that Tenon does not have: samples that set it are left out
+#   x  ignored
 #
-# Without a colon: an option as it is. After the sign = our name of the option.
+# Without `:` the parameter is an option with the same meaning. `=` precedes our name of the option.
 TABLE = """
 # arithmetic and comparison
 div/no_rounding_mode        div input:T other:S rounding_mode

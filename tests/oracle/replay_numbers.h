@@ -70,7 +70,7 @@ static double *numbers_of(const void *data, tn_dtype dtype, int64_t parts)
 
 /* ---- where PyTorch is wrong ------------------------------------------------------------------ */
 
-/* Whether a number of ours, which PyTorch gives as `theirs`, is right nevertheless. */
+/* Returns whether our number is right although it differs from `theirs`, PyTorch's number. */
 typedef bool judge(double ours, double theirs);
 
 /* PyTorch computes sin(k * pi) as a small number, not 0, so that its result at a pole is finite. */
@@ -89,7 +89,7 @@ static bool is_finite_limit(double ours, double theirs)
     return isfinite(ours) && !isfinite(theirs);
 }
 
-/* 1e-7 of the number, or of 1. */
+/* The difference is at most 1e-7 * (1 + |theirs|). */
 static bool is_rounded(double ours, double theirs)
 {
     return fabs(ours - theirs) <= 1e-7 * (1 + fabs(theirs));

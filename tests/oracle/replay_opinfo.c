@@ -41,7 +41,7 @@ typedef struct play {
     int64_t n_leaves;
     tn_tensor *cotangent;
     verdict verdict;
-    double loose; /* the tolerance, where PyTorch itself is further away than ours */
+    double loose; /* the tolerance, if PyTorch's error is larger than our usual tolerance */
     bool called, refused, weak;
 } play;
 
@@ -50,7 +50,7 @@ static int64_t n_tallies, loose_cases;
 
 static void say(play *p, verdict what, const char *format, ...) TN_ATTR(format(printf, 3, 4));
 
-/* The first trouble of a case counts. */
+/* Only the first problem of a case is recorded. */
 static void say(play *p, verdict what, const char *format, ...)
 {
     va_list args;
@@ -268,7 +268,8 @@ static void check_output(play *p, const char *text)
     free(data);
 }
 
-/* Gradients of all leaves; where the file has second ones, of their sum again. */
+/* Computes the gradients of all leaves. If the file has second gradients, differentiate_again()
+ * computes those of the sum of the first ones. */
 static void differentiate(play *p, const char *text)
 {
     static const tn_backward_options again = { .size = sizeof again,
@@ -339,7 +340,7 @@ static void check_refused(play *p)
     call(p);
     if (p->op == NULL || p->verdict != FINE)
         return;
-    if (!tn_failed()) { /* a device may find out later, and says so when it is waited for */
+    if (!tn_failed()) { /* a device may find the error later; tn_device_sync then reports it */
         tn_device_sync(tn_default_device());
         memset(p->out, 0, sizeof p->out);
     }

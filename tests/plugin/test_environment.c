@@ -173,7 +173,8 @@ START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
     ck_assert_ptr_nonnull(
         strstr(logged, "device \"board:7\": does not exist; the 2 devices of type \"board\" are "
                        "\"board:0\" to "));
-    /* That one is there, and does not work: the next is what the list is for. */
+    /* board:1 exists but cannot be opened. The list is not wrong there, so the line about the list
+     * does not contain the failure. */
     char *first = strstr(logged, "in the list ");
     *strchr(first, '\n') = 0;
     ck_assert_ptr_null(strstr(first, "noise"));

@@ -88,7 +88,7 @@ TN_API void tn_x(int *y);
 TN_API void tn_y(int *y);
 END
 
-# What a plugin for an older minor needs and can call.
+# How many functions of the table a plugin for an older minor requires, and which it can call.
 {
     printf '/* x\n * tenon-interface: tenon.x 1 */\n'
     cat <<'END'

@@ -21,9 +21,9 @@ enum { ALL = -1, MOST_POINTERS = 12 };
 
 struct row {
     const char *name;
-    bool (*call)(int null); /* whether its result is the one of a failure */
+    bool (*call)(int null); /* returns whether the result of the function is that of a failure */
     int count;
-    bool alone; /* the others cannot be given outside of a callback */
+    bool alone; /* only all as NULL: valid arguments exist only in a callback */
     const char *names[MOST_POINTERS];
     bool may[MOST_POINTERS]; /* be NULL */
 };

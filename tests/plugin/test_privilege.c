@@ -14,8 +14,8 @@ static const char *const hostile[] = { "TENON_PLUGIN_PATH", "TENON_PLUGIN_PATH_A
                                        "TENON_CHECK",       "TENON_DEVICE",
                                        "TENON_NUM_THREADS", "TENON_FALLBACK" };
 
-/* What the set-uid copy of this program does: the number of the check that failed, 77 where the
- * copy has no rights of its own. */
+/* Runs in the set-uid copy of this program. Returns 0, the number of the check that failed, or 77
+ * if the system ignored the set-uid bit. */
 static int in_set_uid_program(const char *theirs)
 {
     tn_plugin_report report;
@@ -44,7 +44,8 @@ static int in_set_uid_program(const char *theirs)
     return 0;
 }
 
-/* Runs as nobody: 77 where that cannot be, or where nobody cannot come to the folder. */
+/* Calls `what` in a process of the user nobody. Returns its result, or 77 if the process cannot
+ * become nobody or nobody cannot read the folder. */
 static int as_nobody(int (*what)(const char *), const char *argument)
 {
     int status;

@@ -81,7 +81,7 @@ check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
     'GoodLayer'
 check 0 "plugins --json" '"outcome": "REFUSED"' '"id": "org.tenon.test.good"' '"refused": 1'
 is_json
-# A per cent sign is a letter like any other.
+# A per cent sign has no special meaning in names.
 mkdir odd
 cp "$built/text.so" 'odd/100%s%n.so'
 TENON_PLUGIN_PATH=$work/odd
@@ -94,7 +94,7 @@ check 2 "%n%s" '%n%s'
 check 2 "ops --%s%n" '--%s%n'
 TENON_PLUGIN_PATH=$work/plugins
 
-# A static build has plugins of its own, wherever one looks.
+# A static build always has its own plugins, even if the folder of plugins is empty.
 mkdir -p nothing
 static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')
 test "$static" -gt 0 ||
@@ -114,7 +114,7 @@ check 1 "why failing_activation --json" '"stage": "activate"'
 is_json
 check 1 "why $built/unresolved.so" 'function_that_nobody_has'
 
-# why: crashes are looked at from outside, also when other plugins are in the folder
+# why: another process finds the plugin that crashes, also when other plugins are in the folder
 check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' \
     'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
 check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' \
@@ -332,8 +332,8 @@ if test "$static" -eq 0; then
     is_json
 fi
 
-# A plugin is looked at in a process of its own: its log goes where TENON_LOG says, too. Nothing
-# ends by a signal where files may not grow, nor waits for the writer of a FIFO.
+# A plugin is inspected in a process of its own, whose log also goes where TENON_LOG says. No signal
+# ends a process where the size of files is limited, and no process waits for the writer of a FIFO.
 TENON_LOG=debug:log.txt "$tenon" plugins >out 2>err
 test "$static" -gt 0 || grep -q '^tenon: debug: mapping .*good.so' log.txt || {
     echo "TENON_LOG=debug:FILE: the file has no line"; cat err; bad=1; }

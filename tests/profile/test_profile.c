@@ -78,7 +78,7 @@ START_TEST(self_time_is_without_and_total_time_with_what_is_inside_prf_003)
     ck_assert_int_ge(outer.total, 16 * MS);
     ck_assert_int_ge(inner.self, 12 * MS);
     ck_assert_int_eq(inner.self, inner.total);
-    /* what the outer call has above its own time is that of two of the three inner calls */
+    /* total minus own time of the outer call is the time of two of the three inner calls */
     tn_profile_event event;
     int64_t at = find_event("test_sleep", 0, &event), inside = event.duration;
     at = find_event("test_sleep", at + 1, &event);

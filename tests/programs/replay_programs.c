@@ -16,7 +16,7 @@ static struct run {
     char modes[DEEP];
     int n_modes;
     long seed;
-    bool wrong; /* the rest of this program says nothing any more */
+    bool wrong; /* an earlier step of this program failed, so the later ones are skipped */
     const char *line;
 } run;
 static long programs, failures;
@@ -249,7 +249,7 @@ static void check_gradient(const char *line)
         compare(g, line, "another gradient");
 }
 
-/* Whether the instruction went through. */
+/* Runs one instruction; returns whether it succeeded. */
 static bool step(char *line)
 {
     static double values[LINE];

@@ -139,7 +139,7 @@ fi
 if one_c own_function && ran own_function ./own_function; then
     says own_function 'the gradients are right'
     falls own_function 'step    0  loss' 'step 1500  loss' 10
-    # what PyTorch's tutorial ends with
+    # the coefficients at the end of PyTorch's tutorial
     awk '/^y = / { found = $5 < -2.1 && $5 > -2.3 && $8 > 0.24 && $8 < 0.27 }
         END { exit !found }' own_function.out || fail "own_function: the sine is not fitted"
 fi

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The table of the specification's rows counts what logs of passed programs say, and says what is
-# wrong; what tests/spec/break breaks is there.
+# The table of the rows of the specification counts rows that are named in logs of programs that
+# passed, and reports errors. Also checks that the lines that tests/spec/break changes exist.
 set -u
 top=$(cd "${abs_srcdir:-${srcdir:-.}}" && pwd)
 place=$(mktemp -d) || exit 99

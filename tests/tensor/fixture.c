@@ -52,7 +52,7 @@ static tn_status lost(void)
     return atomic_load(&room.lost) ? TN_ERR_LOST : TN_OK;
 }
 
-/* ---- streams: time passes when the test lets it ---- */
+/* ---- streams: they do their work when the test allows it ---- */
 
 typedef struct vault_stream {
     _Atomic uint64_t asked, done;
@@ -60,7 +60,7 @@ typedef struct vault_stream {
     bool own;                  /* made by stream_new */
     struct vault_stream *next; /* of those that were dropped: events may still name them */
     struct held_copy *copies;
-    struct record *record; /* into which it records; NULL: it works */
+    struct record *record; /* where it records its work; NULL: it does its work */
 } vault_stream;
 
 typedef struct vault_event {
@@ -88,7 +88,8 @@ struct record {
 
 static _Atomic int32_t streams_alive, events_alive, records_alive;
 
-/* Each byte of it is checked against its allocation, unless it is the host's. */
+/* Returns the address of an end of a copy. Checks that the bytes are inside of their allocation,
+ * unless they are in host memory. */
 static char *place(const tn_copy_end *end, size_t bytes, bool opaque)
 {
     return end->device != NULL && opaque ? room_bytes(end->memory, end->offset, bytes)

@@ -23,13 +23,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What happens in the backends, over all of them; the test sets the knobs. */
+/* Counts of all backends together, and settings by which a test makes calls fail. */
 typedef struct room_state {
     _Atomic int64_t allocs, frees, bytes; /* live ones in `bytes` */
     _Atomic int64_t limit;                /* of bytes; 0: none */
     _Atomic int64_t fail_alloc;           /* the n-th from now fails */
-    _Atomic int32_t give_nothing;         /* alloc on the host says TN_OK and gives NULL */
-    _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
+    _Atomic int32_t give_nothing;         /* alloc on the host returns TN_OK, but no memory */
+    _Atomic int32_t lost;                 /* calls of vault return TN_ERR_LOST */
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t capture_failure;      /* the next capture_begin of vault fails */
     _Atomic int32_t opened, closed;
@@ -43,12 +43,13 @@ typedef struct room_state {
 
 extern room_state room;
 
-/* Registers all of it; run by each test first. Without kernels, `brick` is as poor as it is; the
- * others get copy and fill. */
+/* Registers the devices and the kernels; each test calls it first. `brick` gets no kernels, the
+ * others copy and fill. */
 void room_open(void);
 /* The operators and kernels that they have (fixture_kernels.c). */
 void room_add_kernels(void);
-/* Bytes of memory with an opaque handle; checked against its allocation. */
+/* Returns the address of bytes of memory with an opaque handle, after a check that they are inside
+ * of their allocation. */
 char *room_bytes(void *memory, uint64_t offset, size_t bytes);
 /* The memory of the devices (fixture_memory.c). */
 tn_status host_alloc(void *dev, tn_memory *memory);
@@ -77,7 +78,7 @@ const tn_device *device(const char *name);
         ck_assert_int_eq((call), code);                                                            \
         tn_error_clear();                                                                          \
     } while (0)
-/* The last failure says so; then it is forgotten. */
+/* Fails unless the message of the last failure contains these words. Clears the failure. */
 #define said(words)                                                                                \
     do {                                                                                           \
         ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "%s",                       \

@@ -106,7 +106,8 @@ static void drop_shared(const lump *l)
     pthread_mutex_unlock(&shared_lock);
 }
 
-/* Of vault, which has memory of all kinds, and whose memory is first the asking stream's. */
+/* The alloc function of vault, which has memory of all kinds. Its new memory may first be used only
+ * on the stream for which it was allocated. */
 tn_status vault_alloc(void *dev, tn_memory *memory)
 {
     tn_status status = lump_alloc(dev, memory);

@@ -202,7 +202,7 @@ START_TEST(a_full_device_is_trimmed_and_asked_again)
         TN_SCOPE;
         bytes(60 << 20, "vault");
     }
-    /* 60 MiB are cached and of no use for 80: they go back, and the request succeeds. */
+    /* The cached 60 MiB are too few for 80 MiB: they are freed, and the request succeeds. */
     {
         TN_SCOPE;
         bytes(80 << 20, "vault");

@@ -218,7 +218,7 @@ START_TEST(what_cannot_be_recorded_is_refused_by_name_and_ends_the_capture)
         ok(tn_stream_capture_begin(stream));
         ck_assert_int_eq(refusals[i].work(), TN_ERR_RUNTIME);
         said(refusals[i].words);
-        /* The capture has failed: nothing more is taken. */
+        /* The capture has failed: it refuses further calls. */
         ck_assert_int_eq(tn__copy(y, z), TN_ERR_RUNTIME);
         said("the capture has failed");
         graph = tn_stream_capture_end(stream);

@@ -63,8 +63,8 @@ START_TEST(layouts_and_types_are_converted_on_a_side_that_can)
             tn_tensor *odd = tn_tensor_as_strided(wide, TN_SHAPE(6, 4), TN_INTS(8, 2), 1);
             tn_status status = tn__copy(to, turned);
 
-            /* brick has no kernel: its own layouts cannot be changed, and nobody does it behind
-             * one's back. */
+            /* brick has no kernel, so layouts on it cannot be changed; the core must not change
+             * them on the host instead. */
             if (a == 3) {
                 ck_assert_int_eq(status, TN_ERR_NOT_IMPLEMENTED);
                 tn_error_clear();
@@ -197,14 +197,14 @@ START_TEST(streams_of_two_devices_wait_for_each_other_and_the_host_for_neither)
 }
 END_TEST
 
-/* Copies to the device that a tensor takes, and one that is filled beyond it. */
+/* Returns how many copies to the device filling a tensor needs, without those that only make it. */
 static int64_t copies_of_fill(const char *name, double value)
 {
     const tn_device *d = device(name);
     int64_t before = room.copies_in, empty;
     tn_tensor *x;
 
-    tn_tensor_empty(TN_SHAPE(5), TN_F64, d); /* painted with TENON_CHECK=1 */
+    tn_tensor_empty(TN_SHAPE(5), TN_F64, d); /* with TENON_CHECK=1, copies write a pattern to it */
     empty = room.copies_in - before;
     x = tn_tensor_full(TN_SHAPE(5), value, TN_F64, d);
     ck_assert(at(x, 0) == value && at(x, 4) == value);

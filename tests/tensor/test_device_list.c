@@ -65,7 +65,7 @@ static tn_status no_hardware(const tn_backend_def *self, int32_t *count)
     static int times;
 
     (void)count;
-    ck_assert_int_eq(++times, 1); /* asked once, whatever comes of it */
+    ck_assert_int_eq(++times, 1); /* called only once, even though it fails */
     return tn_fail(TN_ERR_UNAVAILABLE, "no such card in this machine");
 }
 

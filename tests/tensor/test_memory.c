@@ -11,7 +11,7 @@ static void count_deleted(tn_dlpack *self)
     deleted++;
 }
 
-/* A walk through most of what tensors can do; stops at the first failure. */
+/* Calls most functions of tensors; stops at the first failure. */
 static tn_status walk(void)
 {
     static float memory[6] = { 1, 2, 3, 4, 5, 6 };

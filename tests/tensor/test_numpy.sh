@@ -62,7 +62,7 @@ class Producer:
         return api.PyCapsule_New(managed, b"dltensor", None)
 
 
-# NumPy has capsules with a version since 2.1; before, its __dlpack__ does not know the argument.
+# NumPy has capsules with a version since 2.1; earlier, __dlpack__ has no argument max_version.
 versioned = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 if not versioned:
     print("note: NumPy", np.__version__, "makes no versioned capsules; those are not read here")
@@ -83,7 +83,7 @@ for name, number in numbers.items():
     assert (part == whole[1:4].T).all()
     del whole, part
 
-    # And back: ours over NumPy's memory.
+    # The other direction: Tenon's tensors with NumPy's memory.
     scope = tn.tn_scope_begin()
     array = np.arange(24).reshape(4, 6).astype(name)
     before = sys.getrefcount(array)

@@ -93,7 +93,7 @@ START_TEST(a_copy_to_the_device_takes_the_values_when_the_stream_comes_to_it)
     y = tn_tensor_empty(TN_SHAPE(3), TN_F32, device("vault"));
     floats(x)[1] = 1;
     stream_hold(s);
-    copies = room.copies_in; /* with TENON_CHECK=1 new memory is painted by copies */
+    copies = room.copies_in; /* with TENON_CHECK=1, copies write a pattern to new memory */
     ok(tn_tensor_copy_async(y, x));
     ck_assert_int_eq(room.copies_in, copies);
     floats(x)[1] = 2; /* a program must not; so one sees when the copy is done */

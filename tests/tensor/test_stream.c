@@ -58,7 +58,7 @@ START_TEST(a_stream_has_a_priority_of_the_range_of_its_device)
     ck_assert_ptr_null(tn_stream_new(device("vault"), &args));
     said("expected TN_HEAD(tn_stream_args)");
     args.head.kind = TN_KIND_tn_stream_args;
-    args.head.size = sizeof args.head; /* of a program that knows no member */
+    args.head.size = sizeof args.head; /* the struct of a program without any of the members */
     args.priority = 99;
     ck_assert_ptr_nonnull(s = tn_stream_new(device("vault"), &args));
     ck_assert_int_eq(room.priority, 0);
@@ -177,7 +177,7 @@ START_TEST(events_with_timing_tell_what_lies_between_them)
     tn_event_drop(b);
     tn_event_drop(plain);
     tn_event_drop(other);
-    /* A device whose calls are complete when they return: by the clock of the host. */
+    /* On a device whose calls are complete when they return, events use the clock of the host. */
     a = tn_event_record(device("cpu"), NULL, TN_EVENT_TIMING);
     usleep(3000);
     b = tn_event_record(device("cpu"), NULL, TN_EVENT_TIMING);
@@ -191,7 +191,7 @@ START_TEST(events_with_timing_tell_what_lies_between_them)
 }
 END_TEST
 
-/* What the backend got for one stream is ready for the work of that one only. */
+/* Memory that the backend has allocated for one stream may be used only by work of that stream. */
 START_TEST(new_memory_waits_for_the_stream_that_asked)
 {
     tn_stream *s;
@@ -240,7 +240,7 @@ START_TEST(the_current_stream_is_the_innermost_of_its_device)
     tn_stream_drop(a);
     tn_stream_drop(b);
     tn_stream_drop(other);
-    /* A stream that ended lends its struct to the next. */
+    /* The struct of a dropped stream is used again for the next one. */
     ck_assert_ptr_nonnull(a = tn_stream_new(device("vault:0"), NULL));
     tn_stream_drop(a);
     room_close();

@@ -104,7 +104,7 @@ START_TEST(strides_of_ones_own_may_not_lay_elements_over_each_other)
     ck_assert(!tn_tensor_is_contiguous(x));
     ck_assert_uint_eq(tn_tensor_storage_size(x), 24);
     ck_assert_ptr_nonnull(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(0, 1), TN_F32, NULL));
-    /* Does not nest, and yet no two meet: 0 2 4, 3 5 7. */
+    /* The strides do not nest, but no two elements have the same offset: 0 2 4, 3 5 7. */
     ck_assert_ptr_nonnull(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(3, 2), TN_F32, NULL));
     ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(2, 1), TN_F32, NULL));
     said("elements overlap");
@@ -250,7 +250,7 @@ START_TEST(views_share_storage_and_version)
     ck_assert(((float *)tn_tensor_data(x))[6] == 5 && ((float *)tn_tensor_data(x))[5] == 1);
     ck_assert(tn__tensor_overlap(x, y) && !tn__tensor_overlap(x, z));
     ck_assert(tn__tensor_same_view(x, x) && !tn__tensor_same_view(x, y));
-    /* Two halves of one storage do not meet. */
+    /* Two halves of one storage do not overlap. */
     ck_assert(!tn__tensor_overlap(tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 0),
                                   tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 8)));
     room_close();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What the tests of commands share: a folder to work in, `check`, `same`. Included, not run.
+# Included by the tests of commands. Sets up a temporary folder and the functions check, also, same.
 set -u
 tenon=$abs_builddir/tools/tenon
 here=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/tools
@@ -24,8 +24,8 @@ complain() {
     bad=1
 }
 
-# check CODE PATTERN ARGUMENT...: runs tenon; its status, and a pattern (grep -E; "": none) in its
-# output or its messages
+# check CODE PATTERN ARGUMENT...: runs tenon and checks that its exit status is CODE and that its
+# output or its messages match PATTERN (grep -E; "": not checked)
 check() {
     wanted=$1 pattern=$2
     shift 2
@@ -35,14 +35,15 @@ check() {
     test -z "$pattern" || grep -Eq -e "$pattern" out err || complain "tenon $*: no \"$pattern\""
 }
 
-# also PATTERN...: the output of the last check has these, too
+# also PATTERN...: checks that output or messages of the last check match these patterns, too
 also() {
     for pattern in "$@"; do
         grep -Eq -e "$pattern" out err || complain "no \"$pattern\" in"
     done
 }
 
-# same KEY [PATH]: the last output is JSON, and equals the part KEY of what PyTorch computed
+# same KEY [PATH]: checks that the last output is JSON, and that it, or its part PATH, equals the
+# part KEY of expected.json, which PyTorch computed (compare.pl)
 same() {
     "$PERL" "$here/compare.pl" "$files/expected.json" "$@" <out || complain "differs from PyTorch"
 }

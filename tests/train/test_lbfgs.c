@@ -110,7 +110,7 @@ START_TEST(steps_and_calls_are_those_of_pytorch)
 }
 END_TEST
 
-/* After every step another optimizer continues, from the states by name. */
+/* After every step a new optimizer continues from copies of all states, which are set by name. */
 START_TEST(a_saved_state_continues)
 {
     for (int64_t row = 0; row < tn__countof(lbfgs); row++) {

@@ -119,7 +119,7 @@ static void use_optimizer(void)
     if (!tn_failed())
         state = tn_state_part(whole, "optimizer.");
     if (!tn_failed() && tn_optimizer_load_state(other, state) != TN_OK) {
-        /* All or nothing. */
+        /* A load that fails has changed nothing. */
         double rate = 0;
         uint64_t mark = tn_error_mark();
 

@@ -174,7 +174,7 @@ START_TEST(rules_follow_pytorch_on_every_device)
 }
 END_TEST
 
-/* PyTorch's two, in its words. */
+/* PyTorch refuses complex parameters for the same two optimizers, with the same messages. */
 START_TEST(adafactor_and_muon_refuse_them)
 {
     static const char *const all[] = { "Adafactor", "Muon" };

@@ -510,7 +510,7 @@ START_TEST(muon_takes_only_matrices)
 }
 END_TEST
 
-/* A failed step counts for nothing: neither the number of the step nor the product of NAdam. */
+/* A failed step changes neither the number of steps nor the product of NAdam. */
 START_TEST(a_step_that_fails_leaves_the_numbers)
 {
     TN_SCOPE;

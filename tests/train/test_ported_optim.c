@@ -118,8 +118,8 @@ static void expect_same(const struct problem *a, const struct problem *b, const 
     ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s: other parameters", spec);
 }
 
-/* Takes steps. The loss has no largest value, and LBFGS gets to 1e22 in one step, then to infinity,
- * in PyTorch, too. */
+/* Takes `count` steps, but only one for LBFGS with maximize: the loss has no maximum, and LBFGS
+ * reaches 1e22 in one step and infinity in the next, as in PyTorch. */
 static void steps(struct problem *p, const char *spec, int count)
 {
     if (is(spec, "LBFGS") && has(spec, "maximize"))

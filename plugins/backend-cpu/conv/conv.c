@@ -414,7 +414,8 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
 }
 
 /* Changes `w` so that a convolution of gy with the rotated weight computes the gradient of the
- * input. Returns false and leaves `w` if there are strides or the padding would be negative. */
+ * input. Returns false and does not change `w` if a stride is not 1, or if the padding would be
+ * negative. */
 static bool turn(struct tn__windows *w)
 {
     int64_t channels = w->channels;

@@ -39,7 +39,7 @@ int64_t tn__weight_bytes(const struct tn__windows *w, enum tn__reading how);
 /* Copies the weight into the order `how`, on all threads. */
 tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bool turned,
                            const tn_view *weight, void *to);
-/* Sets *at to the weight in that order: `prepared` unless it is NULL, else a copy, which the caller
+/* Sets *at to the weight in the order `how`: `prepared` or, if it is NULL, a copy, which the caller
  * returns with tn__scratch_give(*copy). */
 tn_status tn__weight_take(const struct tn__windows *w, enum tn__reading how, bool turned,
                           const tn_view *weight, const void *prepared, const char **at,

@@ -178,8 +178,8 @@ static void copy_line(int64_t n, int64_t item, char *to, int64_t to_step, const 
         }
 }
 
-/* Transforms a line; a and b are memory for one complex number more than the signal has
- * elements. */
+/* Transforms a line. a and b are buffers for n + 1 complex numbers each, or NULL if lines_part()
+ * finds that the line needs none. */
 static tn_status run_line(const struct job *job, const char *x, char *y, char *a, char *b)
 {
     int64_t item = 2 * job->part, sy = job->lines.step[0], sx = job->lines.step[1];

@@ -71,8 +71,8 @@ bool tn__fft_smooth(int64_t n);
  * it computes. n must be smooth. */
 int64_t tn__fft_split_cost(int64_t n, int64_t vector);
 /* Returns a plan, which the caller gives back by tn__fft_plan_give(). Plans are kept for later
- * calls. Returns NULL and sets the error when memory runs out. BLUESTEIN is chosen by itself in
- * place of SINGLE. */
+ * calls. Returns NULL and sets the error when memory runs out. If `mode` is SINGLE and n is not
+ * smooth, the plan has the mode BLUESTEIN. */
 struct tn__fft_plan *tn__fft_plan_take(int64_t n, tn_dtype part, bool real, enum tn__fft_mode mode);
 void tn__fft_plan_give(struct tn__fft_plan *plan);
 /* Frees the plans that are kept for later calls. */

@@ -230,7 +230,8 @@ static bool takes_wide(const struct tn__product *p)
     return p->batch == 1 && p->m >= LEAST && p->n >= LEAST && p->k >= LEAST;
 }
 
-/* The unit is asked for only if a product needs it, because that changes the process. */
+/* Calls tn__bfloat16_unit() only for a product that the unit can compute, because the call may ask
+ * the system for a permission for the process. */
 static bool takes_pairs(const struct tn__product *p)
 {
     return tn__bfloat16_take(p) && tn__bfloat16_unit();

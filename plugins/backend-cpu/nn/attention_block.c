@@ -211,7 +211,7 @@ void tn__attention_few_sums(const struct attention *a, struct attention_workspac
             char *sums = d->sums + i * a->v * a->size;
             const bool four = j % 4 == 0 && keys - j >= 4;
             if (j % 4 != 0 && keys - j / 4 * 4 >= 4)
-                continue; /* with the first of four */
+                continue; /* added together with the first of these four keys */
             if (a->ct == TN__F32 && four)
                 tn__simd.gemm->axpy4_f32(a->v, (const float *)(const void *)x,
                                          (const float *)(const void *)from, step / a->size,

@@ -228,8 +228,8 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     job.size = (int64_t)tn__dtype_ct_size(job.ct);
     if (tn__dtype_of_ct(job.ct) != job.dtype)
         job.load = tn__dtype_load(job.dtype, job.ct);
-    /* views[0] determines the order in which memory is read: the result, or the first input if
-     * there is no result of this shape. */
+    /* views[0] determines the shape and the order in which memory is read. It is the result if that
+     * has all losses, otherwise the first input if that has the full shape. */
     views[0] = job.writes ? y : whole ? call->in[0] : &all;
     for (int64_t k = 0; k < call->n_in; k++)
         views[k + 1] = call->in[k];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling. One thread computes a plane, one channel of one image, at a time; for max_pool with the
- * channels last, a row of windows for all channels. */
+ * Pooling. One thread computes a plane, one channel of one image, at a time. With the channels
+ * last, it computes a row of windows for all channels; a gradient, up to WIDE channels of one
+ * image. */
 #include <math.h>
 #include <string.h>
 
@@ -145,7 +146,8 @@ static bool channels_last(const struct pool *p)
            p->size[0] * p->size[1] * p->size[2] <= INT32_MAX;
 }
 
-/* Whether the element with index i of a plane is i steps from its first one. */
+/* Whether element i of each plane, in row-major order, is i * image_step[2] from the plane's first
+ * element. */
 static bool is_even(const struct pool *p)
 {
     return p->image_step[1] == p->size[2] * p->image_step[2] &&
@@ -271,7 +273,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
         return status;
     if (channels_last(&p))
         return max_grad_channels_last(&p);
-    p.result = places; /* asks whether all would be channels last if gy had the indices' layout */
+    p.result = places; /* channels_last() then tests only the layouts of gx and of the indices */
     if (channels_last(&p) && tn__span_view_count(gy) > 0)
         return turned_grad(&p, gy);
     p.result = gy;

@@ -251,8 +251,9 @@ static tn_status forward_block(const struct steps *s, int64_t first, int64_t cou
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* The backward pass of one step for one row. `before` is the state or, for an LSTM, the cell
- * before; gh and gc are the gradients of h and c, which become those before. */
+/* The backward pass of one step for one row. `before` is the state or, for an LSTM, the cell before
+ * the step. gh and gc are the gradients of h and c after the step; they are replaced by the
+ * gradients of h and c before it, except that gh lacks the product with w_hh. */
 static void backward_row(const struct steps *s, int64_t t, int64_t row, const char *before,
                          char *gh, char *gc)
 {

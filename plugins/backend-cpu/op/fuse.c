@@ -93,7 +93,7 @@ static bool row_major(const tn_meta *meta)
     return true;
 }
 
-/* Returns whether a node can be part of a program, and as what. */
+/* Returns whether a node can be a step of a program. If so, sets *out to the step's operation. */
 static bool takes(const tn_region *region, int64_t number, struct operation *out)
 {
     const tn_region_node *node = &region->nodes[number];
@@ -231,7 +231,9 @@ struct place {
 struct step {
     tn__ew_loop *loop;
     tn__pair_loop *pair; /* computes this step and the next one; NULL: none */
-    int32_t other;       /* then: the operand of the next one that is not the result of this one */
+    /* With `pair`: the index in `from` of the next step's other operand, the one that is not the
+     * result of this step; -1: the next step has one operand. */
+    int32_t other;
     enum tn__ew op;
     double numbers[3];
     int32_t to; /* the buffer; the last step writes the result */
@@ -247,7 +249,8 @@ struct program {
 /* Chooses buffers for the results of a set. */
 struct allocation {
     const tn_region *region;
-    int32_t *left, *buffer; /* of a value: its uses that are left; -1: none */
+    /* For each value: the number of its later uses; its buffer, or -1. */
+    int32_t *left, *buffer;
     bool used[MOST_NODES];
 };
 
@@ -360,9 +363,9 @@ static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_
 /* How a run reads an input. */
 struct source {
     const char *at;
-    int64_t stride;       /* the item, or 0 for a single element */
-    bool gathered;        /* otherwise: through a buffer */
-    struct tn__span span; /* for it: a row-major tensor, and the input */
+    int64_t stride;       /* if it is read in place: bytes of an element, 0 for a single element */
+    bool gathered;        /* the input has other strides and is copied to a buffer first */
+    struct tn__span span; /* of this copy: operand 0 is row-major, operand 1 is the input */
 };
 
 struct job {
@@ -526,7 +529,7 @@ const tn_compiler_def tn__compiler_fuse = {
     .name = "fuse",
     .device = "cpu",
     .help = "elementwise operators on float32 and float64, block by block",
-    .priority = -10, /* what compilers for more operators leave */
+    .priority = -10, /* asked after compilers for more operators */
     .flags = TN_COMPILER_EXACT | TN_COMPILER_TRAINS,
     .claim = claim,
     .compile = compile,

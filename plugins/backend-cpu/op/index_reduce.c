@@ -65,9 +65,9 @@ enum { GRAIN = 16384 }; /* minimum number of elements for one thread */
 #undef DECODE
 #undef ENCODE
 
-/* The functions for one dtype. If the elements of x do not count, `first` runs before `then` and
- * overwrites each selected element: with 1 for prod, else with an operand. `then` combines the
- * operands with the selected elements. */
+/* The functions for one dtype. With include_self=False, `first` runs before `then` and overwrites
+ * each selected element: with 1 for prod, else with an operand. `then` combines the operands with
+ * the selected elements. */
 struct runs {
     tn__index_run_function *first, *then;
 };

@@ -22,7 +22,7 @@ static void NAME(amax)(const void *user, char *x, char *other)
     memcpy(&b, other, sizeof b);
     most = DECODE(a) > DECODE(b)
                ? a
-               : b; /* b if one of them is NaN; no branch, which would be guessed wrongly */
+               : b; /* b if one of them is NaN; no branch, which would be mispredicted */
     if (IS_NAN(DECODE(a)))
         most = a;
     memcpy(x, &most, sizeof most);

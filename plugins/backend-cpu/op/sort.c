@@ -267,8 +267,9 @@ struct rank_job {
     int64_t k; /* rank of KTH, from 0 */
 };
 
-/* Returns the rank of the element that is asked for in a line with these numbers. If the result is
- * a median that is NaN, sets `*first` to the index of the first NaN, else to -1. */
+/* Returns the rank, from 0, of the element to find in a line of n numbers. If the median is NaN,
+ * sets *first to the index of the first NaN, and the rank is not needed; otherwise sets it to -1.
+ */
 static int64_t rank_of(const struct rank_job *job, int64_t n, const void *numbers, int64_t *first)
 {
     int64_t nans = 0;

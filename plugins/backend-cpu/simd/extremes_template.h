@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * cummax (`up`) or cummin of n contiguous elements of type T, float or double, the first of which
- * has index `first`; y may be x. A block without a new extreme, which is the usual one, is only
- * filled. *before is the extreme of the preceding elements, times -1 for cummin, and *where its
- * index. */
+ * has index `first`; y may be x. Most blocks have no new extreme and are filled with the last one.
+ * *before is the extreme of the preceding elements, times -1 for cummin, and *where its index; both
+ * are updated. */
 
 static void NAME(extremes)(int64_t n, bool up, const T *x, T *y, int64_t *places, int64_t first,
                            T *before, int64_t *where)

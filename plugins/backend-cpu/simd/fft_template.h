@@ -31,8 +31,9 @@ static void NAME(spread)(int64_t count, char *const *rows, int64_t offset, V a)
         memcpy(rows[i] + offset, &number[i], sizeof(T));
 }
 
-/* Transposes LANES vectors: each round shifts one bit of the number of the vector into the number
- * of the element, and the reverse. */
+/* Transposes LANES vectors. Each round rotates the position of an element, a number made of the
+ * bits of its vector's index and of its index in the vector, by one bit. All rounds together
+ * exchange the two indices. */
 TN__INTO_LOOPS void NAME(transpose)(V *v)
 {
 #pragma GCC unroll 4
@@ -208,7 +209,8 @@ static void NAME(join_columns)(int64_t h, const void *halves, const void *from, 
     }
 }
 
-/* Adds the conjugates of elements 1 to n / 2 to exchanged columns, from the end on. */
+/* For columns with exchanged real and imaginary parts: sets each element n - k to the conjugate of
+ * element k, for k from 1 to n / 2, and the imaginary part of element 0 to 0. */
 static void NAME(mirror_columns)(int64_t n, void *columns)
 {
     V *x = columns;
@@ -232,7 +234,8 @@ static void NAME(mirror_row)(int64_t n, const void *from, void *to)
     }
 }
 
-/* LANES complex numbers from x on, and in reverse order those up to x. */
+/* ahead() reads the LANES complex numbers that begin at x. behind() reads the LANES complex numbers
+ * the last of which is at x, in reverse order. */
 TN__INTO_LOOPS PAIR NAME(ahead)(const T *x)
 {
     V a = NAME(load)(x), b = NAME(load)(x + NAME(LANES));
@@ -256,7 +259,8 @@ TN__INTO_LOOPS void NAME(put_behind)(T *y, PAIR a)
     NAME(put_ahead)(y - 2 * (NAME(LANES) - 1), (PAIR){ NAME(back)(a.re), NAME(back)(a.im) });
 }
 
-/* The two functions for elements [1, h - 1] of single transforms, in place or from x to y. */
+/* Applies split_ends() or join_ends() to elements 1 to h - 1 of a single transform, in place or
+ * from x to y. */
 typedef NAME(ends) NAME(ends_function)(PAIR front, PAIR rear, PAIR w);
 TN__INTO_LOOPS void NAME(row_ends)(int64_t h, const T *w, const T *x, T *y,
                                    NAME(ends_function) * of)

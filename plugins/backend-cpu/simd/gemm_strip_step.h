@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One step along the depth of a strip, a part of the function in gemm_strip_template.h. The panel
- * is asked for ahead of its use, because it comes from the second-level cache or, with few rows,
+ * is prefetched, because it comes from the second-level cache or, with few rows,
  * from memory. The empty asm keeps the compiler from computing a separate address for each row. */
 {
     NAME(tile_v) line[VECTORS];

@@ -38,7 +38,7 @@ static void NAME(axpy4)(int64_t n, const T *a, const T *x, int64_t step, T *y)
     const T a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
     const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
     int64_t i = 0;
-    /* Long rows come from memory: they are asked for this many elements ahead. */
+    /* Long rows come from memory: they are prefetched this many elements ahead. */
     enum { AHEAD = 1024 / sizeof(T), LINE = 64 / sizeof(T) };
     for (; i + 2 * AHEAD <= n; i += LINE) {
         __builtin_prefetch(x + i + AHEAD);

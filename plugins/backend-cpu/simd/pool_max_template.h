@@ -18,7 +18,7 @@ static void NAME(first)(int64_t n, const void *from, int64_t at, void *best, voi
     TN__EACH y[i] = x[i], to[i] = here;
 }
 
-/* The index of x is larger than that of `best`. */
+/* `at`, the index of all elements of x, is larger than the indices in `place`. */
 static void NAME(next)(int64_t n, const void *from, int64_t at, void *best, void *place)
 {
     const T *x = from;
@@ -58,7 +58,7 @@ static void NAME(larger)(int64_t n, const void *left, const void *left_place, co
     }
 }
 
-/* The larger of each pair of neighbours. */
+/* Writes the larger element of each pair 2 i, 2 i + 1, and its index. */
 static void NAME(pairs)(int64_t n, const void *from, const void *from_place, void *to,
                         int64_t *where)
 {

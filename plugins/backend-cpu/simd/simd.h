@@ -264,9 +264,9 @@ struct tn__strips {
 };
 
 /* Four neighbouring pixels of a depthwise convolution, each with n channels: the sum over rows and
- * taps of x * w, plus the bias, which may be NULL. x[r] is what the first tap of row r meets in the
- * first pixel, w[r] the weight of this tap; the weights of a row's next taps follow, n apart. Steps
- * are in elements. */
+ * taps of x * w, plus the bias, which may be NULL. x[r] has the inputs that the first tap of row r
+ * reads for the first pixel, w[r] the weights of this tap; the weights of a row's next taps follow,
+ * n apart. Steps are in elements. */
 struct tn__four_pixels {
     int64_t n, rows, taps;
     const void *const *x;

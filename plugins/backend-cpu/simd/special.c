@@ -106,8 +106,8 @@ TN__INTO_LOOPS double power_of_2(double x)
 }
 #endif
 
-/* The sides are multiplied by a power of 2 first, so that no square overflows or loses digits. An
- * infinite side counts more than NaN. */
+/* sqrt(a^2 + b^2). Both are multiplied by a power of 2 first, so that no square overflows or loses
+ * digits. If one is infinite, so is the result, even if the other is NaN. */
 TN__INTO_LOOPS double length(double a, double b)
 {
     double p = __builtin_fabs(a), q = __builtin_fabs(b), most = p > q ? p : q;
@@ -412,8 +412,9 @@ static void digamma_group(const double *x, double *y)
     }
 }
 
-/* ln gamma(x) of float32: Stirling's series at x, or for x < LEAST at x + LEAST, less the logarithm
- * of x (x + 1) ... (x + LEAST - 1). In float64 the difference would lose digits near 1 and 2. */
+/* ln |gamma(x)| of float32: Stirling's series at x, or for x < LEAST at x + LEAST, less the
+ * logarithm of x (x + 1) ... (x + LEAST - 1). For float64 this would be too inexact near 1 and 2.
+ * Below 1/2 the result is ln(pi / |sin(pi x)|) - ln |gamma(1 - x)|. */
 static void lgamma_group(const double *x, double *y)
 {
     double t[GROUP], product[GROUP], inverse[GROUP], series[GROUP] = { 0 };

@@ -61,8 +61,9 @@ GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x,
     }
 }
 
-/* gx[n, c] is -gy if c == target[n], divided by total for GPU_REDUCE_MEAN; else 0. The members of p
- * that are named after x and y describe gx and gy. */
+/* gx[n, c] is -gy if c == target[n], divided by total for GPU_REDUCE_MEAN; else 0. Where target[n]
+ * is ignored or out of range, gx[n, c] is 0 for all c. The members of p that are named after x and
+ * y describe gx and gy. */
 KERNEL NAME(nll_loss_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *total,
                            GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {

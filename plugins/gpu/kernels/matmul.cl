@@ -23,8 +23,8 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
     i64 across = (p.n + TILE - 1) / TILE, down = GROUP_ID() / across;
     i64 n0 = (GROUP_ID() - down * across) * TILE, m0 = down * TILE, z = GROUP_ID_Z();
     i64 za = p.offset_a + z * p.stride_a[0], zb = p.offset_b + z * p.stride_b[0];
-    /* Neighbouring work items read along k or along m (n) of an operand: the one with the smaller
-     * stride. */
+    /* Neighbouring work items read along the dimension with the smaller stride: k or m of a, k or n
+     * of b. */
     i32 a_along_k = p.stride_a[2] < p.stride_a[1], b_along_k = p.stride_b[1] < p.stride_b[2];
     C acc[ROWS][COLS];
 

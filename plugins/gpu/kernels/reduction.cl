@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions. If there are many outputs of few elements each, one work item computes an output.
- * Otherwise one group computes an output. If there are few outputs, each output is divided into
- * pieces, one group reduces one piece, and a second kernel reduces the results of the pieces. The
- * order of operations depends only on shapes, so repeated runs give the same bits. */
+ * Reductions. The host (plugins/gpu/reduction.c) chooses one of three ways. If outputs have few
+ * elements each, or there are thousands of outputs, one work item computes an output. If there are
+ * few outputs of many elements, each output is divided into pieces, one group reduces one piece,
+ * and a second kernel reduces the results of the pieces. Otherwise one group computes an output.
+ * The order of operations depends only on shapes, so repeated runs give the same bits. */
 #ifdef TN_REAL
 
 /* Declares py, the offset in y of output element number o_, and px, the offset in x of the first of

@@ -82,7 +82,7 @@ KERNEL NAME(map)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const i32 f)
         case GPU_F_NOT: v = ~x; break;
 #endif
 #endif
-        default: break; /* rounding does not change an integer */
+        default: break; /* of the other functions, integers have only rounding: v stays x */
         }
         STORE(y, py, v);
     }

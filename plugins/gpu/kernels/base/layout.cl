@@ -83,14 +83,14 @@ typedef struct gpu_loss {
 
 enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 
-/* Key and first block of the random generator; see sdk/operators/random.ops. If has_state is set, a
- * state tensor has the seed at offset seed_at and then, `step` apart, a number that is added to
- * `block`, and the lane. */
+/* Key and first block of the random generator; see sdk/operators/random.ops. If has_state is set,
+ * the kernel reads a state tensor of three numbers: the seed, a number to add to `block`, and the
+ * lane. Otherwise the lane is 0. */
 typedef struct gpu_philox {
     i64 seed;
     i64 block;
     i64 lane;
-    i64 seed_at, step; /* of the state tensor: its place, its stride */
+    i64 seed_at, step; /* of the state tensor: the offset of the seed, and the stride */
     i32 has_state;
     i32 reserved;
 } gpu_philox;
@@ -116,8 +116,8 @@ typedef struct gpu_error {
 enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
        GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
 
-/* The functions of the kernels map, zip and compare. Functions from GPU_F_DIVIDES on divide, and
- * fail for integers if the divisor is 0. */
+/* The functions of the kernels map, zip and compare. Functions from GPU_F_DIVIDES on divide; for
+ * integers they record an error if the divisor is 0. */
 enum {
     GPU_F_ABS,
     GPU_F_SIGN,

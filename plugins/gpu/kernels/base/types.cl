@@ -2,7 +2,7 @@
  *
  * Macros for the dtype that kernels are compiled for, TN_TYPE (a number of tn_dtype):
  * S: type of an element in memory; C: type for computation; A: type in which sums are
- * accumulated; SUM: type of sums in memory.
+ * accumulated; SUM: type of sums in memory; TN_WORDS: 32-bit words for one random number.
  * The file is included once per type, so each macro is undefined first. Macros that define kernels
  * use TYPED(tn_##op) and not NAME(op), because op may itself be a macro: exp is one in PoCL. */
 #define NAME(op) TYPED(tn_##op)
@@ -138,7 +138,8 @@
 #define TN_REAL 1
 #endif
 
-/* Kernels that only move elements are compiled for one type of each size: for types with BITS. */
+/* Kernels that only move elements are compiled for one type of each size; only these types define
+ * BITS. */
 #if TN_TYPE == 11
 #define BITS tn_wide
 #elif TN_TYPE == 1 || TN_TYPE >= 12
