@@ -89,10 +89,9 @@ static tn_status add_densenet(tn_module *module)
     tn_module *features;
     int channels = STEM;
     tn_status status = tn_module_add_children(
-        module,
-        "features=Sequential(conv0=Conv2d(3, 64, 7, stride=2, padding=3, bias=False), "
-        "norm0=BatchNorm2d(64), relu0=ReLU(inplace=True), pool0=MaxPool2d(3, stride=2, padding=1)), "
-        "classifier=Linear(1024, 1000)");
+        module, "features=Sequential(conv0=Conv2d(3, 64, 7, stride=2, padding=3, bias=False), "
+                "norm0=BatchNorm2d(64), relu0=ReLU(inplace=True), "
+                "pool0=MaxPool2d(3, stride=2, padding=1)), classifier=Linear(1024, 1000)");
 
     features = status == TN_OK ? tn_module_child(module, "features") : NULL;
     for (int block = 0; block < 4 && status == TN_OK; block++) {

@@ -15,12 +15,19 @@ static tn_status nothing(const tn_pass_def *self, const tn_pass_args *args)
     return args->report(args, "nothing to do");
 }
 
-/* Returns true if an unused node may be removed: it is an operator that returns tensors and draws
- * no random numbers. */
+/* Returns true if an unused node may be removed: it is an operator that returns tensors, draws no
+ * random numbers, keeps its place among others of its kind, and writes no input. */
 static bool is_pure(const tn_node *node)
 {
-    return tn_node_kind_of(node) == TN_NODE_OP && tn_node_item_count(node) > 0 &&
-           !(tn_op_definition(tn_node_op(node))->flags & TN_OP_RANDOM);
+    const tn_op_def *op;
+
+    if (tn_node_kind_of(node) != TN_NODE_OP || tn_node_item_count(node) == 0)
+        return false;
+    op = tn_op_definition(tn_node_op(node));
+    for (int32_t i = 0; i < op->n_inputs; i++)
+        if ((op->inputs[i].flags & (TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED)) != 0)
+            return false;
+    return (op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0;
 }
 
 /* The number of users of a node and, if the node has several outputs, of its items. */

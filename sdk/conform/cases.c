@@ -271,9 +271,17 @@ static bool set_option(reader *r, char *text)
     }
     options += row->offset;
     switch (row->kind) {
-    case TN_OPTION_KIND_BOOL: *(bool *)options = strcmp(value, "True") == 0; return true;
-    case TN_OPTION_KIND_INT: *(int64_t *)(void *)options = strtoll(value, NULL, 10); return true;
-    case TN_OPTION_KIND_FLOAT: *(double *)(void *)options = strtod(value, NULL); return true;
+    case TN_OPTION_KIND_BOOL:
+        *(bool *)options = strcmp(value, "True") == 0;
+        return *(bool *)options || strcmp(value, "False") == 0 ||
+               wrong(r, "%s is not True or False", value);
+    case TN_OPTION_KIND_INT:
+        /* None: the option keeps its default. */
+        return strcmp(value, "None") == 0 || tn_read_int(value, (int64_t *)(void *)options) ||
+               wrong(r, "%s is not an integer", value);
+    case TN_OPTION_KIND_FLOAT:
+        return strcmp(value, "None") == 0 || tn_read_float(value, (double *)(void *)options) ||
+               wrong(r, "%s is not a number", value);
     case TN_OPTION_KIND_SCALAR:
         return read_scalar(value, (tn_scalar *)(void *)options) ||
                wrong(r, "%s is not a number, True, False or None", value);
@@ -322,9 +330,11 @@ static bool read_given(reader *r, const char *text)
 {
     conform_tensor *t = &r->one.given[r->one.n_given];
 
+    if (r->one.n_given == CONFORM_GIVEN)
+        return wrong(r, "%s", "too many lines `out`; expected 4 at most");
     text = strchr(text, ':');
-    if (text == NULL || r->one.n_given == CONFORM_GIVEN)
-        return true;
+    if (text == NULL)
+        return wrong(r, "%s", "expected: out DTYPE SHAPE : VALUES");
     t->values = read_values(r, text + 1, &t->count);
     t->there = t->values != NULL;
     r->one.n_given++;

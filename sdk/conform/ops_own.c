@@ -76,11 +76,15 @@ bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *
 
         if (allowed < 1e-6)
             allowed = 1e-6; /* numbers in files have about six digits */
-        for (int64_t k = 0; got != NULL && k < count && k < given->count; k++)
+        if (got != NULL && given->there && count != given->count)
+            well = conform_fail(s->c,
+                                "case %s: result %d: wrong number of elements, got %lld; expected "
+                                "%lld as in the case",
+                                one->name, (int)i, (long long)count, (long long)given->count);
+        for (int64_t k = 0; well && got != NULL && k < count && k < given->count; k++)
             if (isfinite(given->values[k]) && fabs(given->values[k]) > scale)
                 scale = fabs(given->values[k]);
-        for (int64_t k = 0;
-             well && got != NULL && given->there && count == given->count && k < count; k++)
+        for (int64_t k = 0; well && got != NULL && given->there && k < count; k++)
             /* infinite values are skipped: in float64, the reference may not overflow */
             if (isfinite(given->values[k]) &&
                 !(fabs(got[k] - given->values[k]) <= allowed * (1 + scale)))

@@ -24,7 +24,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
 	%D%/test_conv_activation %D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
-	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_index_rows %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
+	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_float32_call %D%/test_index %D%/test_index_rows %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random %D%/test_shared_memory \
 	%D%/test_reduction %D%/test_reduction_prod %D%/test_rnn %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
@@ -68,6 +68,9 @@ EXTRA_%C%_test_activation_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_large_pages_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_large_pages_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_large_pages_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+%C%_test_float32_call_SOURCES = %D%/test_float32_call.c tests/op/suite.h
+%C%_test_float32_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_float32_call_LDADD = $(TN_LINK_TEST)
 %C%_test_kept_weights_SOURCES = %D%/test_kept_weights.c tests/op/suite.h
 %C%_test_kept_weights_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_kept_weights_LDADD = $(TN_LINK_TEST)

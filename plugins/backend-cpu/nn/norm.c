@@ -8,6 +8,7 @@
 
 #include "base/scratch.h"
 #include "base/span.h"
+#include "op/float32_call.h"
 #include "simd/simd.h"
 
 bool tn__norm_is_channels_last(const tn_view *view)
@@ -461,17 +462,21 @@ static tn_status run_standardize_relu_grad(const tn_call *call)
 
 static tn_status run_batch_norm(const tn_call *call)
 {
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_batch_norm);
     return tn__norm_batch(call);
 }
 
 static tn_status run_batch_norm_relu(const tn_call *call)
 {
+    if (tn__float32_call_needed(call))
+        return tn__float32_call_run(call, 0, run_batch_norm_relu);
     return tn__norm_batch_relu(call);
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_OVER_SUPPORTS(batch_norm, TN__F32_F64, 1, tn__norm_supports_running),
-    TN__KERNEL_OVER_SUPPORTS(batch_norm_relu, TN__F32_F64, 1, tn__norm_supports_running),
+    TN__KERNEL_OVER_SUPPORTS(batch_norm, TN__FLOATS, 1, tn__norm_supports_running),
+    TN__KERNEL_OVER_SUPPORTS(batch_norm_relu, TN__FLOATS, 1, tn__norm_supports_running),
     TN__KERNEL_OVER_SUPPORTS(standardize, TN__FLOATS, 1, supports_standardize),
     TN__KERNEL_OVER_SUPPORTS(standardize_grad, TN__FLOATS, 1, supports_standardize_grad),
     TN__KERNEL_OVER_SUPPORTS(standardize_relu, TN__FLOATS, 1, supports_standardize_relu),

@@ -10,6 +10,7 @@
 
 #include "base/scratch.h"
 #include "base/span.h"
+#include "op/float32_call.h"
 #include "simd/simd.h"
 
 /* The inputs of both operators; the residual is only that of batch_norm_relu. */
@@ -49,18 +50,22 @@ bool tn__norm_supports_running(const tn_call *call, char *reason, size_t size)
 {
     const tn_view *x = call->in[X], *residual = input(call, RESIDUAL);
     struct tn__norm_layout layout = layout_of(x);
+    /* The separate operators round the norm before they add the residual. */
+    bool rounds = residual != NULL && (TN_BIT(tn_view_dtype(x)) & TN__NARROW) != 0;
     double eps;
-    bool good = !is_training(call, &eps) && call->in[MEAN] != NULL && call->in[VAR] != NULL &&
-                tn__norm_has_layout(&layout, x) && tn__norm_has_layout(&layout, residual) &&
+    bool good = !rounds && !is_training(call, &eps) && call->in[MEAN] != NULL &&
+                call->in[VAR] != NULL && tn__norm_has_layout(&layout, x) &&
+                tn__norm_has_layout(&layout, residual) &&
                 (call->out == NULL || tn__norm_has_layout(&layout, call->out[0]));
 
     for (int64_t i = MEAN; good && i < call->n_in; i++)
         good = call->in[i] == NULL || (tn_view_dtype(call->in[i]) == tn_view_dtype(x) &&
                                        (i == RESIDUAL || tn__span_view_dense(call->in[i])));
     if (!good)
-        tn_snprint(reason, size,
-                   "expected running statistics in evaluation, all tensors of one type, and x "
-                   "contiguous or with the channels last");
+        tn_snprint(
+            reason, size,
+            "expected running statistics in evaluation, all tensors of one type, x contiguous "
+            "or with the channels last, and a residual only in float32 and float64");
     return good;
 }
 
