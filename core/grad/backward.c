@@ -177,9 +177,9 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
         return status;
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
         return tn_fail(TN_ERR_VALUE,
-                       n_roots < 0 ? "backward: tensors: negative number, got %lld; expected 0 or "
-                                     "more"
-                                   : "backward: tensors: it is NULL; expected %lld tensors",
+                       n_roots < 0 ? "%s: negative number, got %lld; expected 0 or more"
+                                   : "%s: it is NULL; expected %lld tensors",
+                       inputs != NULL ? "tn_grad: outputs" : "tn_backward_from: tensors",
                        (long long)n_roots);
     tn__engine_begin(&w);
     w.record = OPTION(create_graph);

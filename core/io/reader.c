@@ -181,7 +181,8 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
     uint64_t bytes = 0, end;
     if (device == NULL || shape.count < 0 || shape.count > TN_MAX_DIMS) {
         if (device != NULL)
-            tn_fail(TN_ERR_VALUE, "%s: shape: too many dimensions, got %lld; expected 0 to %d",
+            tn_fail(TN_ERR_VALUE,
+                    "%s: shape: wrong number of dimensions, got %lld; expected 0 to %d",
                     source->path, (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }

@@ -179,9 +179,11 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
 {
     const char *why =
-        out->kernel.priority == kept->kernel.priority
-            ? "with the same priority, and the first by path is kept"
-            : "and the refused kernel has a higher priority, but not TN_KERNEL_OVERRIDE";
+        out->kernel.priority != kept->kernel.priority
+            ? "and the refused kernel has a higher priority, but not TN_KERNEL_OVERRIDE"
+        : out->plugin == kept->plugin
+            ? "by the same plugin with the same priority; expected another priority or dtype"
+            : "with the same priority, and the first by path is kept";
 
     return tn_fail(
         TN_ERR_REFUSED, "kernel %s for %s on %s (%s): refused; %s (%s) is registered, %s",

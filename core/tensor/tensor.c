@@ -119,7 +119,8 @@ static tn_status check_dims(tn_ints shape)
     bool empty = false;
 
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "shape: too many dimensions, got %lld; expected 0 to %d",
+        return tn_fail(TN_ERR_VALUE,
+                       "shape: wrong number of dimensions, got %lld; expected 0 to %d",
                        (long long)shape.count, TN_MAX_DIMS);
     if (shape.count > 0 && shape.at == NULL)
         return tn_fail(TN_ERR_VALUE, "shape: it is NULL; expected %lld sizes",

@@ -60,7 +60,8 @@ tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape, cons
         return NULL;
     }
     if (shape.count < 0 || shape.count > TN_MAX_DIMS || (shape.count > 0 && shape.at == NULL)) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_over: too many dimensions, got %lld; expected 0 to %d",
+        tn_fail(TN_ERR_VALUE,
+                "tn_tensor_over: wrong number of dimensions, got %lld; expected 0 to %d",
                 (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }

@@ -230,8 +230,10 @@ static tn_status check_file(const struct data_folder *f, const char *path)
         return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     size = fread(start, 1, sizeof start, file);
     if (ferror(file)) {
+        int error = errno;
+
         (void)fclose(file);
-        return tn_fail(TN_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        return tn_fail(TN_ERR_IO, "%s: cannot be read: %s", path, strerror(error));
     }
     (void)fclose(file);
     return f->known(start, size) ? TN_OK : tn_fail(TN_ERR_FORMAT, "%s: %s", path, f->unknown);

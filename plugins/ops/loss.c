@@ -266,7 +266,8 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
     status = check(infer, o->reduction);
     if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
         return tn_fail(TN_ERR_TYPE,
-                       "target: wrong dtype, got %s; expected int64 indices or probabilities",
+                       "target: wrong dtype, got %s; expected int64 for indices, or a float dtype "
+                       "for probabilities",
                        tn_dtype_name(dtype));
     if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
         return tn_fail(TN_ERR_VALUE, "label_smoothing: out of range, got %g; expected 0 to 1",

@@ -182,11 +182,11 @@ static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
     if (status == TN_OK)
         status = scheduler_check_groups("max_lr", &s->max_lr, args->groups);
     if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
-        status = tn_fail(
-            TN_ERR_VALUE,
-            "CyclicLR: mode is invalid and scale_fn is None, got %q; expected triangular, "
-            "triangular2 or exp_range",
-            s->mode);
+        status = tn_fail(TN_ERR_VALUE, /* begins with PyTorch's wording */
+                         "CyclicLR: mode is invalid and scale_fn is None, got mode %q; expected "
+                         "triangular, triangular2, exp_range, or function with a function by "
+                         "tn_scheduler_lambda",
+                         s->mode);
     if (status == TN_OK && s->cycle_momentum)
         status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);
     if (status == TN_OK && s->cycle_momentum)

@@ -76,7 +76,7 @@ finds crashes CRASHES ops/relu "signal 11"
 finds picky PICKY ops/relu "but fails with this layout of the inputs: with gaps: "
 finds lazy LAZY ops/relu "; expected 0 within"
 finds leaves LEAVES ops/relu "the plugin left a process running"
-finds elsewhere ELSEWHERE contract/kernels-run "--device names the device that they are for"
+finds elsewhere ELSEWHERE contract/kernels-run "name the device that they are for with --device"
 seconds=2
 finds hangs HANGS ops/relu "the test did not end within 2 seconds"
 seconds=60

@@ -28,7 +28,7 @@ START_TEST(in_inference_mode_nothing_is_recorded_whatever_grad_mode_says)
     HAS(y, 1, 4);
     FINE();
     tn_inference_end();
-    FAILED(TN_ERR_RUNTIME, "tn_inference_end: no begin");
+    FAILED(TN_ERR_RUNTIME, "tn_inference_end: no tn_inference_begin");
     ck_assert(tn_grad_enabled());
 }
 END_TEST

@@ -132,9 +132,9 @@ static void elsewhere(float *out)
 
 struct noise {
     int run;
-    float other[2][3]; /* what another thread drew during each run */
-    float first[2][2]; /* the numbers of both runs */
-    float second[2][2];
+    float other[2][3];  /* what another thread drew during each run */
+    float first[2][2];  /* of each run: the two numbers of its first draw */
+    float second[2][2]; /* of each run: those of its second draw */
     bool seeds, more;
 };
 

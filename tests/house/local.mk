@@ -18,7 +18,7 @@ TN_HOUSE_TESTS = \
 	tests/house/symbols.sh \
 	tests/house/host_tables.sh \
 	tests/house/links.sh \
-	tests/house/required_operators.sh \
+	tests/house/operator_names.sh \
 	tests/house/operator_results.sh \
 	tests/house/primitives.sh \
 	tests/house/outside.sh \
@@ -31,4 +31,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/core_folders.pl %D%/names.pl %D%/messages.pl %D%/macros.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/required_operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/core_folders.pl %D%/names.pl %D%/messages.pl %D%/macros.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/operator_names.txt %D%/descriptors.c

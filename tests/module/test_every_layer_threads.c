@@ -142,7 +142,9 @@ static void ask(const struct subject *s)
 START_TEST(every_layer_gives_each_thread_the_values_that_one_thread_gets)
 {
     ck_assert_int_gt(each_layer(ask), 250);
-    ck_assert_int_le(drew, 8); /* fractional max pooling draws its windows in eval mode, too */
+    /* FractionalMaxPool2d and 3d draw their windows in eval mode, too. layers.txt has five of them;
+     * two results can be equal by chance. */
+    ck_assert_int_le(drew, 5);
 }
 END_TEST
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the standard layers compute and how they and tensors are initialized. Names of rows are
- * those of the behaviour specification. */
+ * What the standard layers compute. Names of rows are those of the behaviour specification. */
 #include "tests/module/toy_layers.h"
 
 #include <math.h>
@@ -116,145 +115,6 @@ START_TEST(softmax_chooses_its_dimension_by_their_number)
 }
 END_TEST
 
-/* ---- initialization -------------------------------------------------------------------------- */
-
-struct spread {
-    double low, high, mean, deviation;
-};
-
-static struct spread spread_of(tn_tensor *tensor)
-{
-    int64_t count = tn_tensor_numel(tensor);
-    float *values = malloc((size_t)count * sizeof *values);
-    ck_assert_int_eq(tn_tensor_copy_out(tensor, values, (size_t)count * sizeof *values), TN_OK);
-    struct spread s = { values[0], values[0], 0, 0 };
-    double squares = 0;
-    for (int64_t i = 0; i < count; i++) {
-        s.low = fmin(s.low, values[i]);
-        s.high = fmax(s.high, values[i]);
-        s.mean += values[i] / (double)count;
-        squares += (double)values[i] * values[i] / (double)count;
-    }
-    s.deviation = sqrt(squares - s.mean * s.mean);
-    free(values);
-    return s;
-}
-
-START_TEST(linear_starts_within_its_bounds_lay_002)
-{
-    tn_random_seed(5);
-    tn_module *m = parsed("Linear(100, 400)");
-    struct spread w = spread_of(tn_module_get(m, "weight")),
-                  b = spread_of(tn_module_get(m, "bias"));
-    ck_assert_double_ge(w.low, -0.1);
-    ck_assert_double_lt(w.high, 0.1);
-    ck_assert_double_lt(w.low, -0.0995);
-    ck_assert_double_gt(w.high, 0.0995);
-    ck_assert_double_eq_tol(w.deviation, 0.1 / sqrt(3), 5e-4);
-    ck_assert_double_ge(b.low, -0.1);
-    ck_assert_double_lt(b.high, 0.1);
-    ck_assert_double_gt(b.high - b.low, 0.19);
-    tn_module_drop(m);
-}
-END_TEST
-
-START_TEST(one_seed_gives_the_same_weights_ini_016)
-{
-    float first[6], second[6], third[6];
-    float *const to[] = { first, second, third };
-    for (int i = 0; i < 3; i++) {
-        tn_random_seed(i < 2 ? 11 : 12);
-        tn_module *m = parsed("Linear(2, 3)");
-        ck_assert_int_eq(tn_tensor_copy_out(tn_module_get(m, "weight"), to[i], sizeof first),
-                         TN_OK);
-        tn_module_drop(m);
-    }
-    ck_assert_mem_eq(first, second, sizeof first);
-    ck_assert_mem_ne(first, third, sizeof first);
-}
-END_TEST
-
-START_TEST(inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013)
-{
-    TN_SCOPE;
-    tn_random_seed(1);
-    tn_tensor *t = tn_tensor_empty(TN_SHAPE(200, 50, 3), TN_F32,
-                                   NULL); /* fan_in 150, fan_out 600 */
-    struct {
-        const char *spec;
-        double mean, deviation, bound; /* bound 0: normal */
-    } cases[] = {
-        { "uniform()", 0.5, 1 / sqrt(12), 1 },
-        { "uniform(a=-2, b=2)", 0, 2 / sqrt(3), 2 },
-        { "normal(1, std=0.5)", 1, 0.5, 0 },
-        { "kaiming_uniform()", 0, sqrt(2.0 / 150), sqrt(6.0 / 150) },
-        { "kaiming_uniform(a=2, mode='fan_out')", 0, sqrt(2.0 / 5 / 600), sqrt(6.0 / 5 / 600) },
-        { "kaiming_uniform(nonlinearity='tanh')", 0, 5.0 / 3 / sqrt(150),
-          5.0 / 3 * sqrt(3.0 / 150) },
-        { "kaiming_normal(nonlinearity='relu')", 0, sqrt(2.0 / 150), 0 },
-        { "kaiming_normal(nonlinearity='linear')", 0, sqrt(1.0 / 150), 0 },
-        { "kaiming_normal(nonlinearity='selu')", 0, 0.75 * sqrt(1.0 / 150), 0 },
-        { "xavier_uniform(gain=2)", 0, 2 * sqrt(2.0 / 750), 2 * sqrt(6.0 / 750) },
-        { "xavier_normal()", 0, sqrt(2.0 / 750), 0 },
-        { "zeros()", 0, 0, 1 },
-        { "ones()", 1, 0, 1.000001 },
-        { "constant(0.25)", 0.25, 0, 1 },
-    };
-    for (int64_t i = 0; i < tn__countof(cases); i++) {
-        ck_assert_msg(tn_init(t, "%s", cases[i].spec) == TN_OK, "%s: %s", cases[i].spec,
-                      tn_error_text());
-        struct spread s = spread_of(t);
-        ck_assert_msg(fabs(s.mean - cases[i].mean) <= 0.03 * cases[i].deviation + 1e-12,
-                      "%s: mean %g", cases[i].spec, s.mean);
-        ck_assert_msg(fabs(s.deviation - cases[i].deviation) <= 0.02 * cases[i].deviation + 1e-6,
-                      "%s: deviation %g", cases[i].spec, s.deviation);
-        if (cases[i].bound > 0)
-            ck_assert_msg(s.high <= cases[i].bound && s.low >= -cases[i].bound, "%s: from %g to %g",
-                          cases[i].spec, s.low, s.high);
-    }
-}
-END_TEST
-
-START_TEST(inits_refuse_what_pytorch_refuses_ini_010)
-{
-    TN_SCOPE;
-    tn_tensor *line = tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL),
-              *plane = tn_tensor_empty(TN_SHAPE(4, 4), TN_F32, NULL);
-    ck_assert_int_eq(tn_init(line, "kaiming_uniform()"), TN_ERR_VALUE);
-    expect_failure(
-        TN_ERR_VALUE,
-        "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
-    ck_assert_int_eq(tn_init(line, "xavier_normal()"), TN_ERR_VALUE);
-    tn_error_clear();
-    ck_assert_int_eq(tn_init(plane, "kaiming_uniform(mode='fan')"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "Mode fan not supported, please use one of fan_in, fan_out");
-    ck_assert_int_eq(tn_init(plane, "kaiming_normal(nonlinearity='gulp')"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "Unsupported nonlinearity gulp");
-    ck_assert_int_eq(tn_init(plane, "uniform(1, 0)"), TN_ERR_VALUE);
-    tn_error_clear();
-    ck_assert_int_eq(tn_init(plane, "kaiming()"), TN_ERR_KEY);
-    tn_error_clear();
-    ck_assert_int_eq(tn_init(plane, "constant()"), TN_ERR_VALUE);
-    tn_error_clear();
-    ck_assert_int_eq(tn_init(NULL, "zeros()"), TN_ERR_RUNTIME);
-    tn_error_clear();
-    ck_assert_int_eq(tn_init(TN_NONE, "zeros()"), TN_ERR_TYPE);
-    tn_error_clear();
-}
-END_TEST
-
-START_TEST(an_init_of_a_parameter_is_not_recorded_ini_006)
-{
-    TN_SCOPE;
-    tn_module *m = parsed("Linear(2, 2)");
-    tn_tensor *weight = tn_module_get(m, "weight");
-    ck_assert_msg(tn_init(weight, "ones()") == TN_OK, "%s", tn_error_text());
-    ck_assert(tn_tensor_is_leaf(weight) && tn_tensor_requires_grad(weight));
-    ck_assert(tn_grad_enabled());
-    tn_module_drop(m);
-}
-END_TEST
-
 /* For sequences of 4 and 2 elements, the final state of the second one is the state after its
  * second element, and its further outputs are 0. */
 START_TEST(recurrent_layers_respect_lengths)
@@ -355,11 +215,6 @@ int main(void)
         linear_multiplies_and_adds_over_the_last_dimension_lay_002,
         activations_and_shapes_compute_what_they_say_lay_010_lay_011,
         softmax_chooses_its_dimension_by_their_number,
-        linear_starts_within_its_bounds_lay_002,
-        one_seed_gives_the_same_weights_ini_016,
-        inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013,
-        inits_refuse_what_pytorch_refuses_ini_010,
-        an_init_of_a_parameter_is_not_recorded_ini_006,
         recurrent_layers_respect_lengths,
         an_lstm_takes_and_returns_its_states_as_a_tuple,
         NULL,

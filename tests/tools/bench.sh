@@ -41,11 +41,11 @@ check 2 'a plan records no gradients' bench "$net" --input 2,64 --compiled --tra
 check 0 '' bench 'Embedding(10, 4)' --input 8,3:int64 --range 0,10 --repeat 5
 check 1 'index 2[0-9] is out of bounds' bench 'Embedding(10, 4)' --input 8,3:int64 \
     --range 20,30 --repeat 5
-check 2 'wrong value: 5,5' bench 'Embedding(10, 4)' --input 8,3:int64 --range 5,5
+check 2 '--range: wrong value, got "5,5"' bench 'Embedding(10, 4)' --input 8,3:int64 --range 5,5
 
 # errors
 check 2 '--input is missing' bench "$net"
-check 2 'wrong value: 1,x' bench "$net" --input 1,64 --batch 1,x
+check 2 '--batch: wrong value, got "1,x"' bench "$net" --input 1,64 --batch 1,x
 check 1 'not a shape' bench "$net" --input 1,,64
 check 1 'wrong shape, got \[2, 63\]' bench "$net" --input 2,63 --repeat 1
 check 1 '"error": ' bench "$net" --input 2,63 --repeat 1 --json

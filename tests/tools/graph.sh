@@ -46,6 +46,6 @@ check 0 'There is no plan: .*a plan would repeat the same' \
     graph 'Sequential(Linear(3, 4), Dropout(0.5))' --input 2,3 --format html --train
 also 'training mode'
 
-check 2 'wrong value: pdf' graph "$net" --input 2,3,8,8 --format pdf
+check 2 '--format: wrong value, got "pdf"' graph "$net" --input 2,3,8,8 --format pdf
 check 1 'nothing' graph "$net" --input 2,3,8,8 --passes nothing
 exit $bad

@@ -112,7 +112,7 @@ static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y
     }
 }
 
-enum way { DOTS, SUMS, BLAS, TILES };
+enum way { DOTS, SUMS, BLAS, TILES }; /* the first two are for few rows */
 
 /* Returns whether BLAS can read the matrix: contiguous rows or columns, and sizes that fit int. */
 static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns, enum tn__ct ct)
@@ -362,26 +362,26 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;
     p->tile_n = p->n;
-    if (work > TN__PRODUCT_SMALL) {
+    p->alone = false;
+    /* A product of few rows takes the time in which the other matrix is read. */
+    const double small = choose_way(p) <= SUMS ? TN__PRODUCT_SMALL / 4 : TN__PRODUCT_SMALL;
+    if (work > small) {
         bool large = (double)p->m * (double)p->n >= 1024.0 * 1024.0;
         p->tile_m = tile_size(p->m, large);
         p->tile_n = tile_size(p->n, large);
     }
     p->alone = p->batch == 1 && p->tile_m >= p->m && p->tile_n >= p->n;
-    if (work <= TN__PRODUCT_SMALL &&
-        choose_way(p) == TILES) { /* a limit for the memory of piece_by_tiles */
+    if (work <= small && choose_way(p) == TILES) { /* a limit for the memory of piece_by_tiles */
         p->tile_m = p->m < 512 ? p->m : 512;
         p->tile_n = p->n < 512 ? p->n : 512;
     }
     p->rows = (p->m + p->tile_m - 1) / p->tile_m;
     p->columns = (p->n + p->tile_n - 1) / p->tile_n;
     int64_t pieces = p->batch * p->rows * p->columns;
-    if (pieces == 1 || work * (double)p->batch <= TN__PRODUCT_SMALL || tn_num_threads() == 1)
+    if (pieces == 1 || work * (double)p->batch <= small || tn_num_threads() == 1)
         return part(p, 0, pieces);
     double each = (double)p->tile_m * (double)p->tile_n * (double)p->k;
-    int64_t grain = each >= TN__PRODUCT_SMALL / 2
-                        ? 1
-                        : (int64_t)((double)(TN__PRODUCT_SMALL / 2) / (each > 1 ? each : 1)) + 1;
+    int64_t grain = each >= small / 2 ? 1 : (int64_t)(small / 2 / (each > 1 ? each : 1)) + 1;
     return tn_parallel_for(pieces, grain, part, p);
 }
 

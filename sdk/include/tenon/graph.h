@@ -476,9 +476,10 @@ TN_API tn_status tn_graph_operators(tn_graph *const *graphs, int64_t count, tn_s
  * [owned] [null-ok: root, constants, operators] [null-through] */
 TN_API tn_graph *tn_graph_parse_with(const char *text, tn_module *root, const tn_state *constants,
                                      const tn_state *operators);
-/* Returns the graph that a script runs while its parts have the modes that they had when it was
- * made, if some were in training mode and some in evaluation mode; NULL, without an error, if it
- * has none. [borrowed] [null-through] */
+/* Returns the graph of a script for modules in different modes: when it was made, some of the
+ * modules whose mode the code asks for were in training mode and others in evaluation mode. The
+ * script runs this graph while these modules have the same modes again. Returns NULL, without an
+ * error, if the script has no such graph. [borrowed] [null-through] */
 TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 
 /* ---- parts that are computed again ----------------------------------------------------------- */

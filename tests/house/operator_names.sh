@@ -3,9 +3,9 @@
 #
 # Checks that every required operator exists, as an operator of sdk/operators or under the name
 # after a sign =: what docs/reference/operators.md or a public header says of it. The list:
-# tests/house/required_operators.txt. Also checks that grep finds every operator of the schema by
+# tests/house/operator_names.txt. Also checks that grep finds every operator of the schema by
 # its name: its definition in plugins/ops, a test, and a page of docs/.
-list=$abs_srcdir/tests/house/required_operators.txt
+list=$abs_srcdir/tests/house/operator_names.txt
 page=$abs_builddir/docs/reference/operators.md # a distribution brings it
 test -f "$page" || page=$abs_srcdir/docs/reference/operators.md
 failed=0
