@@ -331,7 +331,7 @@ static bool read_given(reader *r, const char *text)
     conform_tensor *t = &r->one.given[r->one.n_given];
 
     if (r->one.n_given == CONFORM_GIVEN)
-        return wrong(r, "%s", "too many lines `out`; expected 8 at most");
+        return wrong(r, "%s", "too many lines `out`; expected 32 at most");
     text = strchr(text, ':');
     if (text == NULL)
         return wrong(r, "%s", "expected: out DTYPE SHAPE : VALUES");

@@ -155,7 +155,7 @@ typedef struct conform_tensor {
     int64_t *whole; /* the values of int64 elements, which may not fit a double; else NULL */
 } conform_tensor;
 
-enum { CONFORM_GIVEN = 8 }; /* the largest number of expected results of a case */
+enum { CONFORM_GIVEN = 32 }; /* the largest number of expected results of a case */
 
 typedef struct conform_case {
     char name[128];
