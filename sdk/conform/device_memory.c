@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 bool conform_device_is_blamed(void)
 {
@@ -90,7 +91,7 @@ static int64_t mapped(void)
     if (fscanf(file, "%lld", &pages) != 1)
         pages = -1;
     fclose(file);
-    return pages < 0 ? -1 : pages * 4096;
+    return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 
 static int64_t free_on(const tn_device *device)

@@ -32,7 +32,10 @@ typedef struct reader {
 /* Writes a message with file and line to r->words; returns false. */
 static bool wrong(const reader *r, const char *what)
 {
-    snprintf(r->words, r->size, "%s:%d: %s", r->file, r->line, what);
+    if (r->line > 0)
+        snprintf(r->words, r->size, "%s:%d: %s", r->file, r->line, what);
+    else /* the file cannot be opened */
+        snprintf(r->words, r->size, "%s: %s", r->file, what);
     return false;
 }
 

@@ -109,7 +109,13 @@ static int64_t cases_of_file(conform *c, const char *path)
                 continue;
             snprintf(one.spec, sizeof one.spec, "%s", line + 10);
             found++;
-            well = conform_rule_check(&r);
+            well = strlen(line + 10) < sizeof one.spec
+                       ? conform_rule_check(&r)
+                       : conform_fail(c,
+                                      "%s:%lld: the optimizer is too long, got %zu bytes; "
+                                      "expected at most %zu",
+                                      path, (long long)number, strlen(line + 10),
+                                      sizeof one.spec - 1);
             if (well)
                 conform_rule_try_options(&r);
         } else if (one.spec[0] != '\0' && strncmp(line, "parameter ", 10) == 0) {
