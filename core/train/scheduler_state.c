@@ -96,11 +96,12 @@ static bool take(tn__spec *spec, const char *name, tn_value *value)
     return false;
 }
 
-static tn_status wrong(const tn_scheduler *scheduler, const tn__spec *spec, const char *what)
+static tn_status wrong(const tn_scheduler *scheduler, const tn__spec *spec, const char *expected)
 {
     return tn_fail(TN_ERR_FORMAT,
-                   "scheduler %s: state: no %s in %q; expected the text of tn_scheduler_state_text",
-                   scheduler->def->name, what, spec->text);
+                   "scheduler %s: state: missing or wrong value, got %q; expected %s, as "
+                   "tn_scheduler_state_text writes it",
+                   scheduler->def->name, spec->text, expected);
 }
 
 static bool is_row(const tn_value *value)
@@ -133,9 +134,9 @@ static tn_status read_rates(const tn_scheduler *scheduler, tn__spec *spec, struc
     if (!has_initial && !has_last)
         return TN_OK;
     if (!has_initial || !is_row(&initial))
-        return wrong(scheduler, spec, "initial=[RATES]");
+        return wrong(scheduler, spec, "initial=[NUMBERS]");
     if (!has_last || !is_row(&last) || last.count != initial.count)
-        return wrong(scheduler, spec, "last=[RATES] with as many rates as initial");
+        return wrong(scheduler, spec, "last=[NUMBERS] with as many numbers as initial");
     if (initial.count > scheduler->optimizer->n_groups)
         return tn_fail(
             TN_ERR_VALUE,
@@ -175,7 +176,8 @@ static tn_status read_children(tn_scheduler *scheduler, tn__spec *spec, struct f
     if (!take(spec, "children", &row) ||
         (row.kind != TN_VALUE_LIST && row.kind != TN_VALUE_TUPLE) ||
         row.count != scheduler->n_children)
-        return wrong(scheduler, spec, "children=[STATES] for the schedulers inside it");
+        return wrong(scheduler, spec,
+                     "children=[STATES] with a state for each scheduler inside it");
     found->children = tn_calloc((size_t)row.count, sizeof *found->children);
     if (found->children == NULL)
         return TN_ERR_MEMORY;
@@ -183,7 +185,7 @@ static tn_status read_children(tn_scheduler *scheduler, tn__spec *spec, struct f
     for (int64_t i = 0; i < scheduler->n_children && status == TN_OK; i++)
         status = row.as.list[i].kind == TN_VALUE_SPEC
                      ? read_child(scheduler->children[i], &row.as.list[i], &found->children[i])
-                     : wrong(scheduler, spec, "state Name(...) of each scheduler inside it");
+                     : wrong(scheduler, spec, "states Name(...) in children");
     return status;
 }
 
@@ -200,7 +202,7 @@ static tn_status read_state(tn_scheduler *scheduler, tn__spec *spec, struct foun
         return TN_ERR_MEMORY;
     if (!take(spec, "steps", &steps) || steps.kind != TN_VALUE_INT || steps.as.i < 0 ||
         steps.as.i > INT64_MAX / 2)
-        return wrong(scheduler, spec, "steps=N");
+        return wrong(scheduler, spec, "steps=N with N from 0 to 2^62 - 1");
     found->steps = steps.as.i;
     status = read_rates(scheduler, spec, found);
     if (status == TN_OK)

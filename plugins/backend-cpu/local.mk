@@ -15,7 +15,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
-	%D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
+	%D%/simd/chain_template.h %D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/elementwise_costly_template.h \
@@ -56,9 +56,9 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # at run time. TN_LOOPS_CFLAGS lets GCC assume that no code reads errno or the floating-point status
 # after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
 # heads of these files and of simd/elementwise.c say why.
-TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
+TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/chain.c %D%/simd/convert.c %D%/simd/copy.c \
 	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/integers.c %D%/simd/norm.c \
-	%D%/simd/optimizer.c %D%/simd/pairs.c %D%/simd/pool_max.c %D%/simd/random.c \
+	%D%/simd/optimizer.c %D%/simd/pool_max.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/special.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c
 

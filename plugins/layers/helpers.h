@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers that several files of this plugin use; plugin.c has the list of layers. */
+ * Helpers that several files of this plugin use; layer_list.h has the list of layers. */
 #ifndef TN_LAYERS_HELPERS_H
 #define TN_LAYERS_HELPERS_H
 

@@ -44,6 +44,33 @@ START_TEST(numbers_go_from_every_type_to_every_other_in_every_layout)
 }
 END_TEST
 
+START_TEST(a_complex_number_is_true_unless_both_parts_are_0)
+{
+    static const tn_dtype parts[] = { TN_F32, TN_F64 };
+    int checked = 0;
+
+    EACH_DEVICE(device)
+    for (int k = 0; k < 2; k++) {
+        TN_SCOPE;
+        const double wanted[] = { 0, 1, 1, 1, 1, 0 };
+        tn_tensor *re = put(device, parts[k], TN_SHAPE(6), NUMBERS(0, 1, 0, -2, 0, -0.0), DENSE);
+        tn_tensor *im = put(device, parts[k], TN_SHAPE(6), NUMBERS(0, 0, 1, 3, NAN, 0), DENSE);
+        tn_tensor *z = tn_complex(re, im), *out = z != NULL ? tn_cast(z, TN_BOOL) : NULL;
+
+        if (out == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED) {
+            tn_error_clear(); /* no complex numbers on this device */
+            continue;
+        }
+        same("cast to bool", device, TN_BOOL, out, wanted, 0, 0);
+        same("cast to bool of every second", device, TN_BOOL,
+             tn_cast(tn_slice(z, 0, 0, 6, 2), TN_BOOL), NUMBERS(0, 1, 1), 0, 0);
+        same("logical_not", device, TN_BOOL, tn_logical_not(z), NUMBERS(1, 0, 0, 0, 0, 1), 0, 0);
+        checked++;
+    }
+    ck_assert_int_ge(checked, 2);
+}
+END_TEST
+
 START_TEST(negative_numbers_wrap_around_in_unsigned_types)
 {
     EACH_DEVICE(device)
@@ -293,6 +320,7 @@ START_TEST(meta_has_no_values_and_says_so)
 END_TEST
 
 RUN_SUITE("copy", numbers_go_from_every_type_to_every_other_in_every_layout,
+          a_complex_number_is_true_unless_both_parts_are_0,
           negative_numbers_wrap_around_in_unsigned_types,
           copying_into_a_tensor_converts_and_broadcasts,
           writing_into_part_of_a_tensor_leaves_the_rest,

@@ -196,6 +196,37 @@ START_TEST(a_residual_is_added_to_the_rounded_norm)
 }
 END_TEST
 
+/* The result of a convolution of single pixels has the channels last, but a prepared call can write
+ * into a contiguous tensor, for which the weight is read in place. */
+START_TEST(prepared_calls_write_into_contiguous_tensors)
+{
+    static const tn_dtype dtypes[] = { TN_F16, TN_BF16, TN_F32 };
+    static const int64_t sizes[] = { 1, 3 };
+
+    for (int d = 0; d < 3; d++)
+        for (int k = 0; k < 2; k++) {
+            TN_SCOPE;
+            tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
+            tn_tensor *x = whole(TN_SHAPE(2, 16, 4, 4), dtypes[d], 5);
+            tn_tensor *w = whole(TN_SHAPE(40, 16, sizes[k], sizes[k]), dtypes[d], 7), *y = NULL,
+                      *into;
+            tn_tensor *in[] = { x, w, TN_NONE };
+            tn_prepared *prepared;
+
+            tn_grad_begin(false);
+            prepared = tn_op_prepare(tn_op_find("convolution", 0), in, 3, &o, 2);
+            ck_assert_msg(prepared != NULL, "%s", tn_error_text());
+            ck_assert_int_eq(tn_prepared_run(prepared, in, 3, &y, 1), TN_OK);
+            into = tn_tensor_empty(tn_tensor_shape(y), dtypes[d], NULL);
+            ck_assert_msg(tn_prepared_run_into(prepared, in, 3, &into, 1) == TN_OK, "%s",
+                          tn_error_text());
+            ck_assert(tn_equal(into, y));
+            tn_prepared_drop(prepared);
+            tn_grad_end();
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("float32 call");
@@ -205,6 +236,7 @@ int main(void)
     tcase_add_loop_test(tests, results_are_those_of_float32_rounded_once, 0,
                         (int)(sizeof calls / sizeof *calls));
     tcase_add_test(tests, a_residual_is_added_to_the_rounded_norm);
+    tcase_add_test(tests, prepared_calls_write_into_contiguous_tensors);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

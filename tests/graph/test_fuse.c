@@ -171,8 +171,7 @@ START_TEST(each_operator_has_the_same_bits)
             tn_graph_drop(graph);
         }
     tn_grad_end();
-    /* tanhshrink and softsign are decomposed: their parts are no nodes */
-    ck_assert_msg(fused > count * 9 / 10, "%d of %d", (int)fused, (int)count);
+    ck_assert_msg(fused == count, "%d of %d", (int)fused, (int)count);
 }
 END_TEST
 

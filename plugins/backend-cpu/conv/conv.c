@@ -257,6 +257,20 @@ static tn_status run_images(const tn_call *call, struct windows_of *at, struct t
     return status;
 }
 
+/* Returns the mask of the weight if a call of float16 or bfloat16 does not read it, because it is
+ * prepared. A prepared call can get a result of another layout, for which the weight is read in
+ * place. */
+static uint64_t unread_weight(const tn_call *call)
+{
+    struct tn__float32_call to;
+    struct tn__windows w;
+
+    if (!call->prepared)
+        return 0;
+    tn__float32_call_describe(&to, call);
+    return reading_of(&to.call, &w) == TN__READ_IN_PLACE ? 0 : 2;
+}
+
 static tn_status run_convolution(const tn_call *call)
 {
     struct windows_of at;
@@ -264,7 +278,7 @@ static tn_status run_convolution(const tn_call *call)
     if (tn__span_view_count(call->out[0]) == 0)
         return TN_OK;
     if (tn__float32_call_needed(call))
-        return tn__float32_call_run(call, call->prepared ? 2 : 0, run_convolution);
+        return tn__float32_call_run(call, unread_weight(call), run_convolution);
     read_windows(call, &at.w);
     return tn__planes_takes(&at.w, call->in[0], call->out[0]) ? run_planes(call, &at.w)
                                                               : run_images(call, &at, NULL);

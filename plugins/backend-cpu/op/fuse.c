@@ -2,8 +2,9 @@
  *
  * The compiler `fuse` of regions: elementwise operators on float32 or float64 that use each other's
  * results. A program computes a block of elements with the loops of the kernels, operator by
- * operator, in buffers that stay in the cache; only the last result goes to memory. The loops are
- * those of separate calls, so the results have the same bits. */
+ * operator, in buffers that stay in the cache; only the last result goes to memory. Arithmetic that
+ * uses the result before it is one chain, whose results stay in registers (simd/chain.c). Each
+ * result is rounded as in separate calls, so the results have the same bits. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -230,14 +231,14 @@ struct place {
 
 struct step {
     tn__ew_loop *loop;
-    tn__pair_loop *pair; /* computes this step and the next one; NULL: none */
-    /* With `pair`: the index in `from` of the next step's other operand, the one that is not the
-     * result of this step; -1: the next step has one operand. */
-    int32_t other;
     enum tn__ew op;
     double numbers[3];
     int32_t to; /* the buffer; the last step writes the result */
     struct place from[2];
+    /* Of a chain: what the step does, the operand that is not the result of the step before it
+     * (-1: none), and the number of steps of the chain that begins here (0: none). */
+    enum tn__chain_op link;
+    int32_t other, chain;
 };
 
 struct program {
@@ -299,36 +300,40 @@ static void add_step(struct allocation *a, struct program *p, int64_t number)
     step->to = a->buffer[node->out[0]] = take_buffer(a, p);
 }
 
-static int pair_index(enum tn__ew op)
+/* Describes a step as part of a chain in which operand `result` comes from the step before it.
+ * Returns false if no chain can contain it. */
+static bool link_step(struct step *step, int32_t result)
 {
-    switch (op) {
-    case TN__EW_mul: return TN__PAIR_mul;
-    case TN__EW_add: return TN__PAIR_add;
-    case TN__EW_sub: return TN__PAIR_sub;
-    case TN__EW_mul_scalar: return TN__PAIR_mul_scalar;
-    case TN__EW_add_scalar: return TN__PAIR_add_scalar;
-    case TN__EW_relu: return TN__PAIR_relu;
-    default: return -1;
+    step->other = 1 - result;
+    switch (step->op) {
+    case TN__EW_mul: step->link = TN__CHAIN_MUL; return true;
+    case TN__EW_add: step->link = TN__CHAIN_ADD; return true;
+    case TN__EW_sub: step->link = result == 0 ? TN__CHAIN_SUB : TN__CHAIN_SUB_FROM; return true;
+    default: step->other = -1;
+    }
+    switch (step->op) {
+    case TN__EW_mul_scalar: step->link = TN__CHAIN_MUL_SCALAR; return true;
+    case TN__EW_add_scalar: step->link = TN__CHAIN_ADD_SCALAR; return true;
+    case TN__EW_relu: step->link = TN__CHAIN_RELU; return true;
+    default: return false;
     }
 }
 
-/* Finds steps that run together with the next one. */
-static void find_pairs(struct program *p)
+/* Finds chains: steps of which each uses the result of the step before it, once. */
+static void find_chains(struct program *p)
 {
-    for (int32_t s = 0; s + 1 < p->n_steps && p->item == 4; s++) {
-        struct step *step = &p->steps[s];
-        const struct step *next = step + 1;
-        int first = pair_index(step->op), second = pair_index(next->op);
-        bool left = next->from[0].buffer == step->to, right = next->from[1].buffer == step->to;
-        bool binary = second <= TN__PAIR_sub;
+    for (int32_t s = 0, count; s<p->n_steps; s += count> 0 ? count : 1) {
+        count = link_step(&p->steps[s], 0) ? 1 : 0;
+        while (count > 0 && s + count < p->n_steps) {
+            struct step *next = &p->steps[s + count];
+            int32_t before = next[-1].to;
+            bool left = next->from[0].buffer == before, right = next->from[1].buffer == before;
 
-        if (first < 0 || second < 0 || (binary && left == right) || (!binary && !left))
-            continue;
-        if (second == TN__PAIR_sub && right)
-            second = TN__PAIR_sub_from;
-        step->pair = tn__simd.pairs->of[first][second];
-        step->other = binary ? left : -1;
-        s += step->pair != NULL;
+            if (!link_step(next, left ? 0 : 1) || (next->other >= 0 ? left == right : !left))
+                break;
+            count++;
+        }
+        p->steps[s].chain = count > 1 ? count : 0;
     }
 }
 
@@ -352,7 +357,7 @@ static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_
     p->n_in = (int32_t)part->n_in;
     for (int64_t i = 0; i < part->n_nodes; i++)
         add_step(&a, p, i);
-    find_pairs(p);
+    find_chains(p);
     tn_free(a.left);
     out->program = p;
     return TN_OK;
@@ -372,6 +377,7 @@ struct job {
     const struct program *program;
     struct source *sources;
     char *to;
+    bool chained; /* one chain computes everything, and needs no buffers */
 };
 
 struct gathering {
@@ -421,23 +427,44 @@ static char *result_at(const struct block *b, int32_t s)
                               : b->job->to + b->begin * p->item;
 }
 
-/* Runs a step and the next one in one loop, if no operand is a single element. */
-static bool run_pair(const struct block *b, int32_t s)
+/* Runs the chain that begins with step s. Returns the number of elements that it computed: 0 if an
+ * operand is a single element. */
+static int64_t run_chain(const struct block *b, int32_t s)
 {
-    const struct step *step = &b->job->program->steps[s], *next = step + 1;
-    int64_t stride[3] = { 0 };
-    const char *x = operand_at(b, step->from[0], &stride[0]);
-    const char *y = operand_at(b, step->from[1], &stride[1]), *z = NULL;
+    const struct program *p = b->job->program;
+    const struct step *step = &p->steps[s];
+    const struct tn__simd_chain *chain = tn__simd.chain;
+    const int type = p->item == 4 ? 0 : 1;
+    const int64_t count = b->count / chain->elements[type] * chain->elements[type];
+    struct tn__chain_step steps[MOST_NODES];
+    int64_t stride;
+    const char *x = operand_at(b, step->from[0], &stride);
 
-    stride[2] = stride[0];
-    if (step->other >= 0)
-        z = operand_at(b, next->from[step->other], &stride[2]);
-    if (stride[0] == 0 || stride[1] == 0 || stride[2] == 0)
-        return false;
-    step->pair(b->count, (float *)(void *)result_at(b, s + 1), (const float *)(const void *)x,
-               (const float *)(const void *)y, (const float *)(const void *)z,
-               (float)step->numbers[0], (float)next->numbers[0]);
-    return true;
+    for (int32_t i = 0; i < step->chain && stride != 0; i++) {
+        const struct step *one = &step[i];
+
+        steps[i] = (struct tn__chain_step){ .op = one->link, .number = one->numbers[0] };
+        if (one->other >= 0)
+            steps[i].other = operand_at(b, one->from[one->other], &stride);
+    }
+    if (stride == 0 || count == 0)
+        return 0;
+    chain->run[type](count, result_at(b, s + step->chain - 1), x, steps, step->chain);
+    return count;
+}
+
+/* Runs a step for the elements of the block from `first` on. */
+static void run_step(const struct block *b, int32_t s, int64_t first)
+{
+    const struct program *p = b->job->program;
+    const struct step *step = &p->steps[s];
+    const char *from[2];
+    int64_t stride[2];
+
+    for (int32_t k = 0; k < 2; k++)
+        from[k] = operand_at(b, step->from[k], &stride[k]) + first * stride[k];
+    step->loop(b->count - first, result_at(b, s) + first * p->item, p->item, from[0], stride[0],
+               from[1], stride[1], step->numbers);
 }
 
 static void run_block(const struct block *b)
@@ -450,19 +477,12 @@ static void run_block(const struct block *b)
 
             tn__span_walk(&b->job->sources[i].span, b->begin, b->begin + b->count, gather, &g);
         }
-    for (int32_t s = 0; s < p->n_steps; s++) {
-        const struct step *step = &p->steps[s];
-        const char *from[2];
-        int64_t stride[2];
+    for (int32_t s = 0, steps; s < p->n_steps; s += steps) {
+        const int64_t done = p->steps[s].chain > 0 ? run_chain(b, s) : 0;
 
-        if (step->pair != NULL && run_pair(b, s)) {
-            s++;
-            continue;
-        }
-        for (int32_t k = 0; k < 2; k++)
-            from[k] = operand_at(b, step->from[k], &stride[k]);
-        step->loop(b->count, result_at(b, s), p->item, from[0], stride[0], from[1], stride[1],
-                   step->numbers);
+        steps = p->steps[s].chain > 0 ? p->steps[s].chain : 1;
+        for (int32_t i = 0; i < steps && done < b->count; i++)
+            run_step(b, s + i, done);
     }
 }
 
@@ -474,10 +494,12 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 
     if (!memory)
         return TN_ERR_MEMORY;
-    for (int64_t i = begin; i < end; i += BLOCK) {
-        const struct block block = { job, memory, i, end - i < BLOCK ? end - i : BLOCK };
+    for (int64_t i = begin, count; i < end; i += count) {
+        const int64_t least = tn__simd.chain->elements[p->item == 4 ? 0 : 1];
 
-        run_block(&block);
+        count = job->chained && end - i > BLOCK ? (end - i) / least * least : BLOCK;
+        count = count < end - i ? count : end - i;
+        run_block(&(struct block){ job, memory, i, count });
     }
     tn__scratch_give(memory);
     return TN_OK;
@@ -512,8 +534,11 @@ static tn_status run(void *program, const tn_region_call *call)
     job.sources = tn__scratch_take((size_t)(p->n_in + 1) * sizeof *job.sources);
     if (!job.sources)
         return TN_ERR_MEMORY;
-    for (int32_t i = 0; i < p->n_in; i++)
+    job.chained = p->steps[0].chain == p->n_steps;
+    for (int32_t i = 0; i < p->n_in; i++) {
         see_source(p, call->out[0], call->in[i], &job.sources[i]);
+        job.chained = job.chained && !job.sources[i].gathered && job.sources[i].stride != 0;
+    }
     status = count <= GRAIN ? part(&job, 0, count) : tn_parallel_for(count, GRAIN / 2, part, &job);
     tn__scratch_give(job.sources);
     return status;

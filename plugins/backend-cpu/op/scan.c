@@ -16,7 +16,7 @@ struct job {
     tn__load *load, *load_f32;
     tn__store *store, *store_f32;
     bool sums;                           /* sums of contiguous int64 */
-    bool narrow;                         /* float16 or bfloat16, `together` */
+    bool narrow;                         /* float16 or bfloat16; only if `together` */
     bool whole, product, reverse, plain; /* plain: sums of float32 by sums_f32() */
     bool together;                       /* LINES contiguous lines at a time */
     struct tn__scan_pieces pieces;

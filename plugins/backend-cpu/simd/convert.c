@@ -2,7 +2,8 @@
  *
  * Conversion between dtypes, with the results of PyTorch: a float is truncated to int64, which then
  * wraps around to a narrower integer; float64 is converted to float16, bfloat16 and float8 through
- * float32; of a complex number the real part is used. A float outside of the range of int64 becomes
+ * float32; of a complex number the real part is used, but bool is
+ * false only if both parts are 0. A float outside of the range of int64 becomes
  * the smallest int64, except that uint64 keeps all values in its own range. float8 e4m3 has no
  * infinity: values that are too large become its largest number. */
 #include <string.h>
@@ -87,8 +88,8 @@ static inline uint64_t to_uint(double x)
 
 /* Each row: name, type in memory, conversion of x from memory to a number, and conversions of x to
  * the type in memory from float32, from float64 and from int64. */
+#define BOOL_TYPE(X) X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))
 #define INTEGER_TYPES(X)                                                                           \
-    X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))                                         \
     X(u8, uint8_t, IDENTITY, (uint8_t)to_int((double)x), (uint8_t)to_int(x), (uint8_t)x)           \
     X(i8, int8_t, IDENTITY, (int8_t)to_int((double)x), (int8_t)to_int(x), (int8_t)x)               \
     X(i16, int16_t, IDENTITY, (int16_t)to_int((double)x), (int16_t)to_int(x), (int16_t)x)          \
@@ -173,15 +174,23 @@ static inline uint64_t to_uint(double x)
 #define REAL_STORES(name, T, decode, from_f32, from_f64, from_i64)                                 \
     STORE_FROM(name, T, f32, float, float, , from_f32)                                             \
     STORE_FROM(name, T, f64, double, double, , from_f64)                                           \
-    STORE_FROM(name, T, i64, int64_t, int64_t, , from_i64)                                         \
+    STORE_FROM(name, T, i64, int64_t, int64_t, , from_i64)
+#define STORES_OF_REAL_PARTS(name, T, decode, from_f32, from_f64, from_i64)                        \
     STORE_FROM(name, T, c64, struct c64, float, .re, from_f32)                                     \
     STORE_FROM(name, T, c128, struct c128, double, .re, from_f64)
+BOOL_TYPE(REAL_LOADS)
+BOOL_TYPE(REAL_STORES)
+STORE_FROM(truth, uint8_t, c64, struct c64, bool, .re != 0 || in[i].im != 0, x)
+STORE_FROM(truth, uint8_t, c128, struct c128, bool, .re != 0 || in[i].im != 0, x)
 INTEGER_TYPES(REAL_LOADS)
 INTEGER_TYPES(REAL_STORES)
+INTEGER_TYPES(STORES_OF_REAL_PARTS)
 FLOAT_TYPES(REAL_LOADS)
 FLOAT_TYPES(REAL_STORES)
+FLOAT_TYPES(STORES_OF_REAL_PARTS)
 FLOAT8_TYPES(REAL_LOADS)
 FLOAT8_TYPES(REAL_STORES)
+FLOAT8_TYPES(STORES_OF_REAL_PARTS)
 
 /* Contiguous float16 are converted by the processor's instruction, eight at a time, or sixteen with
  * 512-bit vectors. */

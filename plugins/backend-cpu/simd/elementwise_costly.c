@@ -68,7 +68,8 @@ TESTED(angle, f32, float, tn__angle_fits)
 TESTED(rest, f32, float, tn__rest_fits)
 TESTED(power, f32, float, tn__power_fits)
 
-/* 2^x for |x| <= 125, by the series of e^r: r is ln 2 times the distance from the next integer. */
+/* 2^x for |x| <= 125, by the series of e^r: r = ln 2 (x - k), where k is the integer nearest to x.
+ */
 TN__INTO_LOOPS float exp2_within(float x)
 {
     float shifted = x + 0x1.8p23f;

@@ -16,9 +16,10 @@
 
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
-    X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
-    X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set) X(pairs, set) X(pool_max, set)    \
-    X(random, set) X(reduction, set) X(rnn, set) X(softmax, set) X(special, set) X(winograd, set)
+    X(chain, set) X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set)     \
+    X(functions, set) X(gemm, set) X(integers, set) X(norm, set) X(optimizer, set)                 \
+    X(pool_max, set) X(random, set) X(reduction, set) X(rnn, set) X(softmax, set) X(special, set)  \
+    X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
@@ -132,25 +133,34 @@ static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
     return loop ? loop : tn__scalar_loops[op][ct];
 }
 
-/* ---- pairs.c: two elementwise operations in one loop ----------------------------------------- */
+/* ---- chain.c: several elementwise operations in one loop ------------------------------------- */
 
-/* sub_from is only the second of a pair: its other operand minus the result of the first. */
-enum tn__pair {
-    TN__PAIR_mul,
-    TN__PAIR_add,
-    TN__PAIR_sub,
-    TN__PAIR_mul_scalar,
-    TN__PAIR_add_scalar,
-    TN__PAIR_relu,
-    TN__PAIR_sub_from,
-    TN__PAIR_COUNT
+enum { TN__CHAIN_VECTORS = 8 /* vectors of results in registers */ };
+
+/* What a step does with the result x of the step before it. */
+enum tn__chain_op {
+    TN__CHAIN_MUL,      /* x * other */
+    TN__CHAIN_ADD,      /* x + other */
+    TN__CHAIN_SUB,      /* x - other */
+    TN__CHAIN_SUB_FROM, /* other - x */
+    TN__CHAIN_MUL_SCALAR,
+    TN__CHAIN_ADD_SCALAR,
+    TN__CHAIN_RELU
 };
-/* y = second(first(a, b), c) for contiguous elements; y may be equal to an operand. p and q are the
- * numbers of the operations. */
-typedef void tn__pair_loop(int64_t n, float *y, const float *a, const float *b, const float *c,
-                           float p, float q);
-struct tn__simd_pairs {
-    tn__pair_loop *of[TN__PAIR_COUNT][TN__PAIR_COUNT]; /* NULL: none */
+
+struct tn__chain_step {
+    enum tn__chain_op op;
+    double number;
+    const void *other; /* contiguous elements */
+};
+
+/* Index 0 is float32, index 1 float64. */
+struct tn__simd_chain {
+    int64_t elements[2]; /* that `run` computes at a time: its n is a multiple */
+    /* Computes n elements of `to` from those of `from` by all steps. `to` may be one of the
+     * operands. */
+    void (*run[2])(int64_t n, void *to, const void *from, const struct tn__chain_step *steps,
+                   int32_t count);
 };
 
 /* ---- fft.c: Fourier transforms, with fused multiply-adds if the instruction set has them --------

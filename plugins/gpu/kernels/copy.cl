@@ -2,7 +2,7 @@
  *
  * Copies with any strides. The kernel "copy" converts elements: it is compiled for the type of the
  * result and switches over the type of the source, so all work items take the same branch. From a
- * complex number to a real type it converts the real part. The kernel "move" copies bits. */
+ * complex number to a real type it converts the real part; bool is false only if both parts are 0. The kernel "move" copies bits. */
 #if TN_TYPE != 11 || defined(TN_FP64)
 
 /* V: the type to which a value is converted before it is stored. For narrow integers V is i64, so
@@ -51,6 +51,8 @@ KERNEL NAME(copy)(GLOBAL S *y, GLOBAL const void *x, const gpu_walk w, const i32
             v = TO_V(((GLOBAL const float *)x)[2 * px]);
 #ifdef TN_COMPLEX
             imaginary = TO_V(((GLOBAL const float *)x)[2 * px + 1]);
+#elif TN_TYPE == 0
+            v = v || TO_V(((GLOBAL const float *)x)[2 * px + 1]);
 #endif
             break;
 #ifdef TN_FP64
@@ -59,6 +61,8 @@ KERNEL NAME(copy)(GLOBAL S *y, GLOBAL const void *x, const gpu_walk w, const i32
             v = TO_V(((GLOBAL const double *)x)[2 * px]);
 #ifdef TN_COMPLEX
             imaginary = TO_V(((GLOBAL const double *)x)[2 * px + 1]);
+#elif TN_TYPE == 0
+            v = v || TO_V(((GLOBAL const double *)x)[2 * px + 1]);
 #endif
             break;
 #endif
