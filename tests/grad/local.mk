@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/make_autocast.py
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_recompute tests/grad/test_recompute_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_program_errors tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_recompute tests/grad/test_recompute_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_conv_pool_norm tests/grad/test_program_errors tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/suite.h
@@ -39,6 +39,9 @@ tests_grad_test_inplace_LDADD = $(TN_LINK_TEST)
 tests_grad_test_fft_SOURCES = %D%/test_fft.c %D%/fft_cases.h tests/op/suite.h
 tests_grad_test_fft_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_fft_LDADD = $(TN_LINK_TEST)
+tests_grad_test_conv_pool_norm_SOURCES = %D%/test_conv_pool_norm.c tests/op/suite.h
+tests_grad_test_conv_pool_norm_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_conv_pool_norm_LDADD = $(TN_LINK_TEST)
 tests_grad_test_linalg_SOURCES = %D%/test_linalg.c %D%/linalg_cases.h tests/op/suite.h
 tests_grad_test_linalg_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_linalg_LDADD = $(TN_LINK_TEST)

@@ -22,7 +22,7 @@ TN_MODULE_TESTS = \
 	%D%/test_hooks_registration \
 	%D%/test_init \
 	%D%/test_container \
-	%D%/test_layers \
+	%D%/test_layer_values \
 	%D%/test_lazy \
 	%D%/test_loss_weights \
 	%D%/test_make \
@@ -46,7 +46,7 @@ TN_MODULE_TESTS = \
 	%D%/test_prune_network \
 	%D%/test_prune_pytorch \
 	%D%/test_prune_reload \
-	%D%/test_pytorch \
+	%D%/test_layers \
 	%D%/test_rows \
 	%D%/test_slots \
 	%D%/test_state \
@@ -85,8 +85,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_chain_conv_LDADD = $(TN_LINK_TEST)
 %C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_container_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_layers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_layer_values_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_layer_values_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_lazy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_lazy_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_make_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -139,8 +139,8 @@ prune: %D%/test_prune_pytorch
 	    >%D%/prune.live && \
 	TENON_TEST_PRUNE=%D%/prune.live $(builddir)/run $(builddir)/%D%/test_prune_pytorch
 CLEANFILES += %D%/prune.live
-%C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_pytorch_LDADD = $(TN_LINK_TEST)
+%C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_layers_LDADD = $(TN_LINK_TEST)
 %C%_test_rows_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_rows_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_slots_CPPFLAGS = $(TN_TEST_CPPFLAGS)

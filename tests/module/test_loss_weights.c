@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights of losses: by spec, by typed construction, by assignment and by state. The numbers of
- * PyTorch are in tests/oracle/layers.txt (test_pytorch). */
+ * PyTorch are in tests/oracle/layers.txt (test_layers). */
 #include "tests/op/suite.h"
 #include "tests/module/suite.h"
 

@@ -80,4 +80,17 @@ TN_ATTR(unused) static double at(tn_tensor *tensor, int64_t index)
 
 #define FINE() ck_assert_msg(!tn_failed(), "%s", tn_error_text())
 
+/* The numbers start, start + step, ... of float64. */
+static inline tn_tensor *stepped(tn_ints shape, double step, double start)
+{
+    int64_t count = 1;
+
+    for (int64_t i = 0; i < shape.count; i++)
+        count *= shape.at[i];
+    return tn_reshape(
+        tn_add_scalar(tn_mul_scalar(tn_cast(tn_arange(VEC(0), 0, (double)count), TN_F64), step),
+                      start),
+        shape);
+}
+
 #endif

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests of operators of neural networks beside the comparison with PyTorch's numbers
- * (tests/oracle): running statistics, random numbers of dropout, second derivatives, values beyond
- * the range of float16, errors and their messages. */
+ * (tests/oracle): running statistics, random numbers of dropout, values beyond the range of
+ * float16, errors and their messages. tests/grad/test_conv_pool_norm.c has the second derivatives.
+ */
 #include "tests/op/suite.h"
-
-static tn_tensor *counted(tn_ints shape, double step, double start)
-{
-    int64_t count = 1;
-
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    return tn_reshape(
-        tn_add_scalar(tn_mul_scalar(tn_cast(tn_arange(VEC(0), 0, (double)count), TN_F64), step),
-                      start),
-        shape);
-}
 
 START_TEST(running_moments_come_nearer_to_those_of_the_batch)
 {
@@ -120,110 +109,6 @@ START_TEST(gumbel_softmax_is_a_distribution_and_hard_ones_are_one_hot)
 }
 END_TEST
 
-static tn_status standardize_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out)
-{
-    int64_t dims[] = { 0, 2 };
-    tn_tensor *mean, *var;
-
-    (void)user;
-    (void)n_in;
-    return tn_standardize(in[0], in[1], in[2], ((tn_ints){ dims, 2 }), out, &mean, &var);
-}
-
-static tn_status convolution_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out)
-{
-    static const int64_t two[] = { 2 }, one[] = { 1 };
-
-    (void)user;
-    (void)n_in;
-    out[0] = tn_conv2d(in[0], in[1], in[2], ((tn_ints){ two, 1 }), ((tn_ints){ one, 1 }));
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
-}
-
-static tn_status pools_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out)
-{
-    static const int64_t two[] = { 2 }, three[] = { 3 };
-
-    (void)user;
-    (void)n_in;
-    out[0] = tn_add(tn_max_pool2d(tn_square(in[0]), ((tn_ints){ two, 1 })),
-                    tn_avg_pool2d(tn_mul(in[0], in[0]), ((tn_ints){ two, 1 })));
-    out[0] = tn_avg_pool2d(out[0], ((tn_ints){ three, 1 }));
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
-}
-
-/* The derivative along `direction`, as a function of its own: its gradient is the second
- * derivative. */
-typedef tn_status (*function)(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out);
-
-static tn_tensor *slope(function f, tn_tensor *const *in, int64_t n_in)
-{
-    tn_tensor *out, *grads[4], *total = NULL;
-    tn_backward_options o = { .size = sizeof o, .create_graph = 1 };
-
-    if (f(NULL, in, n_in, &out) != TN_OK)
-        return NULL;
-    out = tn_sum(tn_mul(out, tn_square(out)));
-    if (tn_grad(&out, NULL, 1, in, grads, n_in, &o) != TN_OK)
-        return NULL;
-    for (int64_t i = 0; i < n_in; i++) {
-        tn_tensor *part = tn_sum(tn_mul(grads[i], tn_square(grads[i])));
-
-        total = total == NULL ? part : tn_add(total, part);
-    }
-    return total;
-}
-
-/* Second derivatives against central differences of the first. */
-static void second(function f, tn_tensor *const *in, int64_t n_in)
-{
-    tn_tensor *total = slope(f, in, n_in), *grads[4];
-
-    ck_assert_msg(total != NULL && tn_grad(&total, NULL, 1, in, grads, n_in, NULL) == TN_OK, "%s",
-                  tn_error_text());
-    for (int64_t i = 0; i < n_in; i++) {
-        int64_t count = tn_tensor_numel(in[i]);
-        double *values = malloc((size_t)count * sizeof *values);
-
-        tn_tensor_copy_out(tn_detach(in[i]), values, (size_t)count * sizeof *values);
-        for (int64_t j = 0; j<count; j += count> 5 ? count / 5 : 1) {
-            double h = 1e-5, old = values[j], found, wanted;
-
-            values[j] = old + h;
-            tn_tensor_copy_in(in[i], values, (size_t)count * sizeof *values);
-            wanted = at(slope(f, in, n_in), 0);
-            values[j] = old - h;
-            tn_tensor_copy_in(in[i], values, (size_t)count * sizeof *values);
-            wanted = (wanted - at(slope(f, in, n_in), 0)) / (2 * h);
-            values[j] = old;
-            tn_tensor_copy_in(in[i], values, (size_t)count * sizeof *values);
-            found = at(grads[i], j);
-            ck_assert_msg(fabs(found - wanted) <= 1e-4 * (1 + fabs(wanted)),
-                          "input %d, element %d: %g, central differences %g", (int)i, (int)j, found,
-                          wanted);
-        }
-        free(values);
-    }
-}
-
-START_TEST(second_derivatives_agree_with_central_differences)
-{
-    TN_SCOPE;
-    tn_tensor *conv[] = { with_grad(tn_sin(counted(TN_SHAPE(2, 2, 5, 4), 0.7, 0))),
-                          with_grad(tn_sin(counted(TN_SHAPE(3, 2, 3, 3), 1.3, 0.2))),
-                          with_grad(tn_sin(counted(TN_SHAPE(3), 0.9, 0.1))) };
-    tn_tensor *norm[] = { with_grad(tn_sin(counted(TN_SHAPE(3, 2, 2), 0.7, 0))),
-                          with_grad(tn_sin(counted(TN_SHAPE(2, 1), 1.3, 0.2))),
-                          with_grad(tn_sin(counted(TN_SHAPE(2, 1), 0.9, 0.1))) };
-    tn_tensor *pool[] = { with_grad(tn_sin(counted(TN_SHAPE(1, 2, 6, 6), 0.7, 0.05))) };
-
-    second(convolution_twice, conv, 3);
-    second(standardize_twice, norm, 3);
-    second(pools_twice, pool, 1);
-    FINE();
-}
-END_TEST
-
 START_TEST(means_of_halves_are_those_of_sums_that_halves_do_not_hold)
 {
     TN_SCOPE;
@@ -254,7 +139,7 @@ START_TEST(means_of_uneven_windows_of_halves_are_rounded_once)
 {
     TN_SCOPE;
     static const int64_t uneven[] = { 2, 3 };
-    tn_tensor *x = tn_cast(counted(TN_SHAPE(1, 1, 5, 7), 0.37, 256), TN_BF16);
+    tn_tensor *x = tn_cast(stepped(TN_SHAPE(1, 1, 5, 7), 0.37, 256), TN_BF16);
 
     /* as in PyTorch; if each dimension were rounded to 8 bits, both middle values would differ */
     HAS(tn_adaptive_avg_pool2d(x, (tn_ints){ uneven, 2 }), 258, 260, 260, 264, 264, 266);
@@ -289,11 +174,11 @@ static void has_shape(tn_tensor *x, int64_t n, int64_t c, int64_t h, int64_t w)
 START_TEST(transposed_convolutions_have_a_result_of_at_least_one_element)
 {
     TN_SCOPE;
-    tn_tensor *one = counted(TN_SHAPE(1, 3, 1, 1), 1, 0), *w = counted(TN_SHAPE(3, 5, 2, 2), 1, 0);
+    tn_tensor *one = stepped(TN_SHAPE(1, 3, 1, 1), 1, 0), *w = stepped(TN_SHAPE(3, 5, 2, 2), 1, 0);
 
-    has_shape(tn_conv2d(counted(TN_SHAPE(0, 3, 4, 4), 1, 0), counted(TN_SHAPE(5, 3, 3, 3), 1, 0)),
+    has_shape(tn_conv2d(stepped(TN_SHAPE(0, 3, 4, 4), 1, 0), stepped(TN_SHAPE(5, 3, 3, 3), 1, 0)),
               0, 5, 2, 2);
-    has_shape(tn_conv_transpose2d(counted(TN_SHAPE(0, 3, 4, 4), 1, 0), w), 0, 5, 5, 5);
+    has_shape(tn_conv_transpose2d(stepped(TN_SHAPE(0, 3, 4, 4), 1, 0), w), 0, 5, 5, 5);
     has_shape(tn_conv_transpose2d(one, w), 1, 5, 2, 2);
     ck_assert_ptr_null(tn_conv_transpose2d(one, w, TN_NONE, TN_INTS(1), TN_INTS(1)));
     FAILED(
@@ -305,7 +190,7 @@ START_TEST(transposed_convolutions_have_a_result_of_at_least_one_element)
     FAILED(TN_ERR_RUNTIME,
            "padding: too large for x of shape [1, 3, 1]: dimension 2 of the result would have size "
            "-2; expected at least 1");
-    ck_assert_ptr_null(tn_conv_transpose2d(counted(TN_SHAPE(1, 3, 0, 4), 1, 0), w));
+    ck_assert_ptr_null(tn_conv_transpose2d(stepped(TN_SHAPE(1, 3, 0, 4), 1, 0), w));
     FAILED(TN_ERR_RUNTIME, "x: wrong shape, got [1, 3, 0, 4]; expected at least 1");
 }
 END_TEST
@@ -314,20 +199,20 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 {
     TN_SCOPE;
     static const int64_t two[] = { 2 }, minus[] = { -1 }, three[] = { 3 }, zero[] = { 0 };
-    tn_tensor *x = counted(TN_SHAPE(1, 2, 4, 4), 1, 0), *w = counted(TN_SHAPE(3, 2, 3, 3), 1, 0);
+    tn_tensor *x = stepped(TN_SHAPE(1, 2, 4, 4), 1, 0), *w = stepped(TN_SHAPE(3, 2, 3, 3), 1, 0);
     tn_conv2d_options o = TN_CONV2D_OPTIONS;
 
-    ck_assert_ptr_null(tn_conv2d(x, counted(TN_SHAPE(3, 3, 3, 3), 1, 0)));
+    ck_assert_ptr_null(tn_conv2d(x, stepped(TN_SHAPE(3, 3, 3, 3), 1, 0)));
     FAILED(TN_ERR_RUNTIME, "x: wrong number of channels, got 2 in [1, 2, 4, 4]; expected 3");
-    ck_assert_ptr_null(tn_conv2d(x, counted(TN_SHAPE(3, 2, 5, 3), 1, 0)));
+    ck_assert_ptr_null(tn_conv2d(x, stepped(TN_SHAPE(3, 2, 5, 3), 1, 0)));
     FAILED(TN_ERR_RUNTIME, "kernel: does not fit, got [5, 3]");
-    ck_assert_ptr_null(tn_conv2d(x, w, counted(TN_SHAPE(4), 1, 0)));
+    ck_assert_ptr_null(tn_conv2d(x, w, stepped(TN_SHAPE(4), 1, 0)));
     FAILED(TN_ERR_RUNTIME, "bias: wrong shape, got [4]; expected [3]");
     ck_assert_ptr_null(tn_conv2d(x, tn_cast(w, TN_F32)));
     FAILED(TN_ERR_RUNTIME, "x or weight: wrong dtype, got float64 and float32");
-    ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4, 4), 1, 0), w));
+    ck_assert_ptr_null(tn_conv2d(stepped(TN_SHAPE(4, 4), 1, 0), w));
     FAILED(TN_ERR_RUNTIME, "conv2d: x: wrong shape, got [4, 4]; expected 4 dimensions");
-    ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4), 1, 0), w));
+    ck_assert_ptr_null(tn_conv2d(stepped(TN_SHAPE(4), 1, 0), w));
     FAILED(TN_ERR_RUNTIME, "conv2d: x: wrong shape, got [4];");
     ck_assert_ptr_null(tn_conv2d(x, NULL));
     FAILED(TN_ERR_RUNTIME, "conv2d: weight: it is NULL, and no earlier failure of this thread");
@@ -368,7 +253,7 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
         tn_max_pool2d(x, ((tn_ints){ three, 1 }), tn_no_ints(), ((tn_ints){ two, 1 })));
     FAILED(TN_ERR_RUNTIME, "expected at most half of it");
     ck_assert_ptr_null(
-        tn_batch_norm(counted(TN_SHAPE(1, 3), 1, 0), TN_NONE, TN_NONE, TN_NONE, TN_NONE, true));
+        tn_batch_norm(stepped(TN_SHAPE(1, 3), 1, 0), TN_NONE, TN_NONE, TN_NONE, TN_NONE, true));
     FAILED(TN_ERR_VALUE, "more than 1 value per channel");
     ck_assert_ptr_null(tn_layer_norm(x, TN_NONE, TN_NONE, ((tn_ints){ three, 1 })));
     FAILED(TN_ERR_RUNTIME, "normalized_shape: wrong sizes, got [3]");
@@ -383,8 +268,8 @@ END_TEST
 START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
 {
     TN_SCOPE;
-    tn_tensor *x = counted(TN_SHAPE(2, 3), 1, 0), *w = counted(TN_SHAPE(3, 3), 1, 0);
-    tn_tensor *row = counted(TN_SHAPE(3), 1, 0), *thin = counted(TN_SHAPE(2, 1), 1, 0), *out[3];
+    tn_tensor *x = stepped(TN_SHAPE(2, 3), 1, 0), *w = stepped(TN_SHAPE(3, 3), 1, 0);
+    tn_tensor *row = stepped(TN_SHAPE(3), 1, 0), *thin = stepped(TN_SHAPE(2, 1), 1, 0), *out[3];
 
     ck_assert(tn_linear_activation(x, w, TN_NONE, thin, "relu", &out[0], &out[1]) != TN_OK);
     FAILED(TN_ERR_RUNTIME,
@@ -394,7 +279,7 @@ START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
     FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
     ck_assert_ptr_null(tn_batch_norm_relu(x, row, row, TN_NONE, TN_NONE, thin));
     FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
-    w = counted(TN_SHAPE(12, 3), 1, 0);
+    w = stepped(TN_SHAPE(12, 3), 1, 0);
     ck_assert(tn_lstm_cell(x, x, thin, w, w, TN_NONE, TN_NONE, &out[0], &out[1]) != TN_OK);
     FAILED(TN_ERR_RUNTIME, "c: wrong shape, got [2, 1]; expected the shape of h, [2, 3]");
     FINE();
@@ -410,7 +295,6 @@ int main(void)
     tcase_add_test(tests, running_moments_come_nearer_to_those_of_the_batch);
     tcase_add_test(tests, dropout_keeps_the_mean_and_drops_the_share_that_was_asked_for);
     tcase_add_test(tests, gumbel_softmax_is_a_distribution_and_hard_ones_are_one_hot);
-    tcase_add_test(tests, second_derivatives_agree_with_central_differences);
     tcase_add_test(tests, means_of_halves_are_those_of_sums_that_halves_do_not_hold);
     tcase_add_test(tests, means_of_uneven_windows_of_halves_are_rounded_once);
     tcase_add_test(tests, the_gradient_of_an_infinite_half_of_glu_is_infinite);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch's modules print, hold and compute, for tests/module/test_pytorch.c:
+# What PyTorch's modules print, hold and compute, for tests/module/test_layers.c:
 #   PYTHON-WITH-TORCH make_layers.py > layers.txt
 #
 #   layer SPEC / repr TEXT / train 0|1
