@@ -14,7 +14,8 @@ enum {
     FEW_ROWS = 4,
     LEAST = 16,       /* fewer rows are not worth a copy of b in float32 */
     COPIED = 1 << 17, /* approximate number of elements of b that are converted at a time */
-    PART = 65536      /* numbers that one thread reads or converts at least */
+    PART = 65536,     /* numbers that one thread reads or converts at least */
+    SUMS = 4096       /* maximum number of sums that are computed in one pass over the rows of b */
 };
 
 static bool is_narrow(tn_dtype dtype)
@@ -26,6 +27,7 @@ static bool is_narrow(tn_dtype dtype)
 
 struct few {
     const struct tn__product *p;
+    int64_t columns; /* of a part, if b has contiguous rows */
     float *a, *bias; /* a in float32, [batch][m][k]; the bias, or NULL */
 };
 
@@ -80,40 +82,55 @@ static void add_rows(const struct tn__product *p, const float *a, const char *ro
     }
 }
 
-/* Computes parts [begin, end) of TN__CHUNK columns of the results, counted over the batch, for a b
- * whose rows are contiguous. */
+/* Computes parts [begin, end) of the results, counted over the batch, for a b whose rows are
+ * contiguous. */
 static tn_status few_parts(void *user, int64_t begin, int64_t end)
 {
     const struct few *s = user;
     const struct tn__product *p = s->p;
-    const int64_t parts = (p->n + TN__CHUNK - 1) / TN__CHUNK;
+    const int64_t parts = (p->n + s->columns - 1) / s->columns;
     tn__store *store = tn__dtype_store(TN__F32, p->y.dtype);
-    float sums[FEW_ROWS][TN__CHUNK], line[TN__CHUNK];
+    float *sums = tn__scratch_take((size_t)((p->m + 1) * s->columns) * sizeof *sums);
 
+    if (!sums)
+        return TN_ERR_MEMORY;
     for (int64_t at = begin; at < end; at++) {
-        const int64_t which = at / parts, j = at % parts * TN__CHUNK;
-        const int64_t n = p->n - j < TN__CHUNK ? p->n - j : TN__CHUNK;
+        const int64_t which = at / parts, j = at % parts * s->columns;
+        const int64_t n = p->n - j < s->columns ? p->n - j : s->columns;
         const char *b = p->b.at + which * p->batch_b + j * p->b.column;
         const float *a = s->a + (p->batch_a ? which : 0) * p->m * p->k;
+
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t c = 0; c < n; c++)
-                sums[i][c] = s->bias ? s->bias[j + c] : 0;
+                sums[i * n + c] = s->bias ? s->bias[j + c] : 0;
         for (int64_t k = 0; k < p->k; k += 4)
             for (int64_t i = 0; i < p->m; i++)
                 add_rows(p, a + i * p->k + k, b + k * p->b.row, p->k - k < 4 ? p->k - k : 4, n,
-                         sums[i], line);
+                         sums + i * n, sums + p->m * s->columns);
         for (int64_t i = 0; i < p->m; i++)
-            store(n, sums[i], p->y.at + which * p->batch_y + i * p->y.row + j * p->y.column,
+            store(n, sums + i * n, p->y.at + which * p->batch_y + i * p->y.row + j * p->y.column,
                   p->y.column);
     }
+    tn__scratch_give(sums);
     return TN_OK;
+}
+
+/* Returns the columns of a part: many, so that the rows of b are read in long runs, but enough
+ * parts for all threads. */
+static int64_t columns_of_part(const struct tn__product *p)
+{
+    const int64_t threads = tn_num_threads();
+    const int64_t most = SUMS / p->m, each = (p->n * p->batch + threads - 1) / threads;
+    const int64_t columns = (each + TN__CHUNK - 1) / TN__CHUNK * TN__CHUNK;
+
+    return columns < most ? columns : most;
 }
 
 static tn_status run_few(const struct tn__product *p)
 {
     const int64_t matrices = p->batch_a ? p->batch : 1, numbers = matrices * p->m * p->k;
-    const int64_t parts = (p->n + TN__CHUNK - 1) / TN__CHUNK, each = p->k * p->m;
-    struct few s = { .p = p };
+    struct few s = { .p = p, .columns = columns_of_part(p) };
+    const int64_t parts = (p->n + s.columns - 1) / s.columns, each = p->k * p->m;
     tn__load *load = tn__dtype_load(p->a.dtype, TN__F32);
     tn_status status;
 
@@ -129,7 +146,7 @@ static tn_status run_few(const struct tn__product *p)
     }
     status = p->b.row == p->b.item
                  ? tn_parallel_for(p->batch * p->n, 1 + PART / each, few_columns, &s)
-                 : tn_parallel_for(p->batch * parts, 1 + PART / (each * TN__CHUNK), few_parts, &s);
+                 : tn_parallel_for(p->batch * parts, 1 + PART / (each * s.columns), few_parts, &s);
     tn__scratch_give(s.a);
     return status;
 }
