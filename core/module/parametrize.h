@@ -33,7 +33,7 @@ static inline tn__parametrize_data *tn__parametrize_data_of(const tn_module *lis
 {
     return list->data;
 }
-/* Returns the number of originals, and writes the name of one. */
+/* Return the number of originals, and write the name of original `index`. */
 int64_t tn__parametrize_originals(const tn_module *list);
 void tn__parametrize_original(const tn_module *list, int64_t index, tn__parametrize_name name);
 /* Returns parametrization `index` of the list, NULL if there is none. */
