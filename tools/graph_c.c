@@ -54,7 +54,7 @@ const char *graph_c_type(tn_module *module)
     return type != NULL ? type : tn_module_type(module);
 }
 
-/* Makes the name of the functions of the type of the module. */
+/* Makes the name of the functions from the type of the module. */
 static void name_functions(writer *w)
 {
     size_t length = 0;

@@ -347,7 +347,7 @@ struct dim {
 struct dynamic {
     struct dim *dims; /* TN_MAX_DIMS for each input */
     int32_t *ndims;
-    tn_graph *names; /* its symbols */
+    tn_graph *names; /* has the symbols, and no nodes */
 };
 
 static tn_status wrong(const char *text, const char *at, const char *expected)

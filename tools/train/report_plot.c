@@ -28,7 +28,7 @@ typedef struct chart {
     double first, last;       /* steps */
     double low, high, step;   /* of the linear axis */
     double log_low, log_high; /* logarithms; equal if there is no such axis */
-    bool log_first;           /* it is shown at first */
+    bool log_first;           /* the logarithmic axis is shown at first */
     double least, most;       /* values */
 } chart;
 
