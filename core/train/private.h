@@ -55,7 +55,7 @@ typedef enum tn__naming {
 } tn__naming;
 
 struct tn_optimizer {
-    _Atomic int32_t refs; /* one reference of the program and one of each scheduler */
+    _Atomic int32_t refs; /* one reference of the program, one of each scheduler and tn_step */
     const tn_optimizer_def *def;
     struct tn__plugin *plugin;
     char *defaults; /* the options of its spec as text: all of them, with their names */
