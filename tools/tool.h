@@ -77,8 +77,8 @@ extern int64_t tool_seconds;
 /* Runs this program in a child process with these arguments (the last is NULL), prints the output
  * of the child and returns its exit status. If a plugin crashes the child, runs another child
  * without that plugin; child_fault() tells the new child what happened. If `wanted` is given,
- * and it accepts the fault for `name` or the plugin crashed in its activation or later, calls `show`
- * with the fault instead and returns the result. */
+ * and it accepts the fault for `name` or the plugin crashed in its activation or later, calls
+ * `show` with the fault instead and returns the result. */
 int child_run(const char *const *arguments, bool (*wanted)(const fault *, const char *name),
               const char *name, int (*show)(const fault *));
 /* Returns true in a child process that child_run() started. */

@@ -50,8 +50,8 @@ static bool is_offered(const tn_node *node, const tn_device *device)
     return offered;
 }
 
-/* Returns whether the graph writes into tensors, or calls a module, which may do so. Such a graph is
- * not offered, because a region makes copies where operators may return views. */
+/* Returns whether the graph writes into tensors, or calls a module, which may do so. Such a graph
+ * is not offered, because a region makes copies where operators may return views. */
 static bool has_writes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next)

@@ -7,9 +7,9 @@
  * The rules are those of numpy/_core/arrayprint.py. Floating-point numbers are written with the
  * fewest digits that read back as the same number of the dtype, at most 8 after the point. All of
  * them are written in exponent form if, of the absolute values that are finite and not 0, the
- * smallest is below 1e-4, the ratio of the largest and the smallest is above 1000, or the largest is
- * at least 1e8 (double precision), 1e6 (single) or 1e3 (smaller dtypes). Columns are aligned at the
- * point. */
+ * smallest is below 1e-4, the ratio of the largest and the smallest is above 1000, or the largest
+ * is at least 1e8 (double precision), 1e6 (single) or 1e3 (smaller dtypes). Columns are aligned at
+ * the point. */
 #include "core/tensor/convert.h"
 #include "core/tensor/decimal.h"
 #include "core/tensor/device.h"

@@ -56,7 +56,8 @@ typedef struct tn__tracer {
     tn_status (*take)(struct tn__tracer *self, uint64_t blocks, uint64_t out[2]);
     bool fuses;       /* modules may be computed together, as without a tracer */
     bool derives;     /* the plan itself computes gradients */
-    bool keeps_casts; /* autocast that begins during the recording keeps casts, as without a tracer */
+    bool keeps_casts; /* autocast that begins during the recording keeps casts, as without a tracer
+                       */
 } tn__tracer;
 extern _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
 

@@ -161,8 +161,8 @@ static int64_t share_of(const run *r)
 }
 
 /* Fails because a batch could not be read. If all gradients went into steps, saves a checkpoint
- * first. The next batch of the loader is still this batch, so a resumed run reads it again after the
- * data was repaired. */
+ * first. The next batch of the loader is still this batch, so a resumed run reads it again after
+ * the data was repaired. */
 static tn_status data_failed(run *r)
 {
     tn_error error = *tn_error_last();
