@@ -85,7 +85,7 @@ static void put_input_types(const writer *w)
     }
 }
 
-/* The model may be any text, so what could end the comment is left out. */
+/* The model may be any text, so what could end or begin a comment is left out. */
 static void put_comment(const writer *w)
 {
     int column = 3;

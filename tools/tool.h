@@ -150,7 +150,8 @@ const tn_option *options_of(const tn_head *head);
 const char *help_of(const tn_head *head);
 void options_print(const tn_option *options);
 void options_json(const tn_option *options);
-/* Prints the operands, gradient and routes of an operator as text. */
+/* Prints as text, for an operator: the formula, operands, gradient, what selects the kernel, and
+ * how each device type runs it in float32. */
 void op_print(const tn_op_def *def);
 /* Writes the load report of a plugin as members of the current JSON object. */
 void report_json(const tn_plugin_report *report);

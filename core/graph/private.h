@@ -430,7 +430,7 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
-/* Makes graphs the forward of a module: as in tn__modes. With
+/* Makes graphs the forward of a module. The order of `graphs` is that of tn__modes.graphs. With
  * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
  * the result. */
 tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[3], bool with_signature);

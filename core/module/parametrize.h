@@ -98,7 +98,7 @@ tn_status tn__parametrize_none(tn_module *module, const char *name);
 
 /* Returns the cached value of a list, NULL if there is none. */
 tn_tensor *tn__parametrize_cache_get(const tn_module *list);
-/* Caches a value if the thread is in a scope for it. */
+/* Caches a value if the thread is between tn_parametrize_cache_begin and its end. */
 tn_status tn__parametrize_cache_put(tn_module *list, tn_tensor *value);
 /* Drops all values that the thread has cached: a list has changed, on which others may depend. */
 void tn__parametrize_cache_forget(void);

@@ -196,7 +196,8 @@ static tn_status join_all(struct together *all)
     return status;
 }
 
-/* Stores for each parameter the product of its part of `mask` and the mask that it has. */
+/* Stores for each parameter the product of its part of `mask` and the mask that it has. If one
+ * fails, all keep the masks that they had. */
 static tn_status store_all(struct together *all, tn_tensor *mask)
 {
     tn_status status = TN_OK;

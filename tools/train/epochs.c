@@ -12,7 +12,7 @@ static bool by_step(const run *r)
     return strcmp(setting_text(r->set, SET_SCHEDULE_BY), "step") == 0;
 }
 
-/* Returns whether the scheduler takes its steps from a metric. */
+/* Returns whether each step of the scheduler needs a metric. */
 static bool needs_metric(const run *r)
 {
     uint64_t mark = tn_error_mark();

@@ -201,7 +201,7 @@ static void put_number(report_text *t, double number, double largest)
     report_text_add(t, "%.4g%s", number, units[unit]);
 }
 
-/* Returns the values of the ticks of an axis. */
+/* Writes the values of the ticks of an axis. Returns their number. */
 static int ticks_of(const chart *c, bool logarithmic, double *out)
 {
     int count = 0;
