@@ -14,7 +14,7 @@ enum { BACKWARDS = 8 };
 struct walk {
     tn__plan_train *train;
     tn__plan_recorder r;
-    tn_tensor **roots, **cotangents; /* outputs with gradients */
+    tn_tensor **roots, **cotangents; /* outputs that have gradients; their gradients */
     tn_tensor **sources, **gradients;
     int64_t n_roots, n_sources;
     tn__map tensors, memory;

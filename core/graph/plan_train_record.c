@@ -15,7 +15,9 @@ struct call {
     tn__plan_train *train;
     tn_module *module;
     tn__plan_recorder r;
-    tn__map tensors, memory, saved; /* addresses: of tensors and modules, of storages */
+    /* `tensors` and `memory` are those of tn__plan_recorder; `saved` has the storages that the
+     * history has saved. */
+    tn__map tensors, memory, saved;
 };
 
 /* ---- inputs ---------------------------------------------------------------------------------- */

@@ -153,7 +153,7 @@ void report_histogram_drop(report_spreads *all);
 /* ---- pictures (report_png.c, report_samples.c) ----------------------------------------------- */
 
 typedef struct report_picture {
-    int width, height, channels; /* 1: gray, 3: RGB, 4: RGBA */
+    int width, height, channels; /* channels: 1 for gray, 3 for RGB, 4 for RGBA */
     unsigned char *pixels;       /* rows from the top, channels of a pixel side by side */
 } report_picture;
 
