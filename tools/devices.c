@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon devices: prints properties and memory of every device, and why plugins with other devices
- * cannot be used. */
+ * tenon devices [NAME]: prints memory and other data of every device and why plugins cannot be used
+ * or, with NAME, the properties of one device. */
 #include "tool.h"
 
 #include <string.h>

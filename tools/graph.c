@@ -111,7 +111,7 @@ static int print_graph(tn_graph *graph, const request *wanted, tn_module *module
 
 /* ---- plans of training ----------------------------------------------------------------------- */
 
-/* Backward with gradients of ones for all results that have gradients. */
+/* Runs backward with gradients of ones for all results that require gradients. */
 static tn_status run_backward(const tn_pack *output)
 {
     tn_tensor *results[INPUTS_MOST], *ones[INPUTS_MOST];

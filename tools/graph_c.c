@@ -54,7 +54,7 @@ const char *graph_c_type(tn_module *module)
     return type != NULL ? type : tn_module_type(module);
 }
 
-/* Makes the name of the functions of the type of the module. */
+/* Makes the name of the functions from the type of the module. */
 static void name_functions(writer *w)
 {
     size_t length = 0;
@@ -85,7 +85,7 @@ static void put_input_types(const writer *w)
     }
 }
 
-/* The model may be any text, so what could end the comment is left out. */
+/* The model may be any text, so what could end or begin a comment is left out. */
 static void put_comment(const writer *w)
 {
     int column = 3;

@@ -47,7 +47,8 @@ tn_status graph_c_out_of_memory(void);
 /* Writes the forward. */
 tn_status graph_c_forward(writer *w);
 
-/* Returns the variable of a node: its name, or one with `v` and a number of `_` before it. */
+/* Returns the variable of a node: its name or, if that is reserved, `v`, one or more `_`, and the
+ * name. */
 const char *graph_c_variable(const writer *w, const tn_node *node, char out[NAME]);
 /* Writes the inputs [first, end) of a node as an array NODE_SUFFIX. */
 void graph_c_list(writer *w, const tn_node *node, const char *suffix, int64_t first, int64_t end);

@@ -37,7 +37,8 @@ static tn_status find(writer *w, const tn_graph *graph)
     return status;
 }
 
-/* Takes the most steps of loops from the text of the graph, which has the nodes in this order. */
+/* Reads the limits of the steps of loops (w->most) from the text of the graph. The text has the
+ * nodes in the order of w->blocks. */
 static tn_status read_most(writer *w)
 {
     int64_t length = tn_graph_print(w->graph, "text", NULL, 0);

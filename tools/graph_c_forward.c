@@ -94,7 +94,8 @@ static bool is_reserved(const char *name)
            (name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1])));
 }
 
-/* Returns the variable of a node: its name, or one with `v` and a number of `_` before it. */
+/* Returns the variable of a node: its name or, if that is reserved, `v_` and the name, with as many
+ * more `_` as needed to differ from the names of other nodes. */
 const char *graph_c_variable(const writer *w, const tn_node *node, char out[NAME])
 {
     uint64_t mark = tn_error_mark();

@@ -193,7 +193,7 @@ static void put_blocks(const tn_node *node, const char *const *names)
     }
 }
 
-/* What the node calls, with its options. */
+/* Writes what the node calls, with its options. */
 static void put_call(const tn_node *node)
 {
     static const char *const branches[] = { "then", "else" }, *const parts[] = { "test", "body" };

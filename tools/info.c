@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info [NAME]: lists all contributions by kind, or describes one layer, optimizer, scheduler,
- * init, format, operator, device type or plugin. */
+ * tenon info [NAME]: lists all contributions by kind, or describes the contributions and plugins
+ * with that name. */
 #include "tool.h"
 
 #include <ctype.h>

@@ -128,7 +128,7 @@ static void json_statistics(const statistics *of)
     json_end('}');
 }
 
-/* Returns whether the values of the tensor can be read. */
+/* Writes the object of a tensor. Returns whether its values can be read. */
 static bool json_tensor(const char *name, tn_tensor *tensor)
 {
     statistics of;

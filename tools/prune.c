@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tenon prune MODEL --out FILE: sets weights of a model to 0, or removes channels of it, and writes
- * the weights with the spec of the smaller model. */
+ * the weights with the spec of the resulting model. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static tn_status prune_tensors(tn_module *net, const request *wanted, outcome *o
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* Returns an example of an input: normal random numbers, or zeros of other dtypes. */
+/* Returns an example of an input: normal random numbers for a floating dtype, zeros for others. */
 static tn_tensor *example_of(const char *text)
 {
     int64_t sizes[TN_MAX_DIMS], count = 0;

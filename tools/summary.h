@@ -25,7 +25,7 @@ typedef struct summary {
     int64_t count, capacity;
     int64_t stack[LEVELS]; /* rows of the calls that have begun and not ended */
     int depth;
-    int64_t macs; /* ops.macs at the last call of settle() */
+    int64_t macs; /* ops.macs at the last call of summary_settle() */
     op_count ops;
     bool failed;
 } summary;

@@ -12,7 +12,8 @@ typedef struct script {
     tn_module *module;
 } script;
 
-/* Returns whether `path` is that of a row or below it. */
+/* Returns whether the path of a row is `path` or below it. If `path` is empty, no path is below it.
+ */
 static bool is_below(const row *r, const char *path, size_t length)
 {
     return strlen(r->path) == length

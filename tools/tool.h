@@ -76,9 +76,9 @@ typedef struct fault {
 extern int64_t tool_seconds;
 /* Runs this program in a child process with these arguments (the last is NULL), prints the output
  * of the child and returns its exit status. If a plugin crashes the child, runs another child
- * without that plugin; child_fault() tells the new child what happened. If `wanted` is given and
- * accepts the fault for `name`, or the plugin crashed in its activation or later, calls `show` with
- * the fault instead and returns the result. */
+ * without that plugin; child_fault() tells the new child what happened. If `wanted` is given,
+ * and it accepts the fault for `name` or the plugin crashed in its activation or later, calls
+ * `show` with the fault instead and returns the result. */
 int child_run(const char *const *arguments, bool (*wanted)(const fault *, const char *name),
               const char *name, int (*show)(const fault *));
 /* Returns true in a child process that child_run() started. */
@@ -150,7 +150,8 @@ const tn_option *options_of(const tn_head *head);
 const char *help_of(const tn_head *head);
 void options_print(const tn_option *options);
 void options_json(const tn_option *options);
-/* Prints the operands, gradient and routes of an operator as text. */
+/* Prints as text, for an operator: the formula, operands, gradient, what selects the kernel, and
+ * how each device type runs it in float32. */
 void op_print(const tn_op_def *def);
 /* Writes the load report of a plugin as members of the current JSON object. */
 void report_json(const tn_plugin_report *report);

@@ -191,7 +191,8 @@ static void trim(tn__digits *d)
 }
 
 /* Sets r and s so that value = r / s * 10^power, with 1 <= r / s < 100, and returns the power.
- * `below` and `above` are half the distances to the neighbouring doubles, in the scale of r. */
+ * `below` and `above` are half the distances to the neighbouring numbers of the type, in the scale
+ * of r. */
 static int scale(const struct parts *p, struct big *r, struct big *s, struct big *below,
                  struct big *above)
 {

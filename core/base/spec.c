@@ -9,9 +9,10 @@
  *   child     = "(" child-name ")" ":" [ count "x" ] ( call | "None" | tuple | parameter )
  *   parameter = "Parameter containing: [" dtype "of size" sizes "]"
  *   separator = ",", or nothing before and after a child
- *   value     = number | string | "True" | "False" | "None" | word | call | list | tuple
+ *   value     = number | string | "True" | "False" | "None" | word | call | list | tuple | dict
  *   list      = "[" { value "," } "]"
  *   tuple     = "(" { value "," } ")", but (value) without a comma is the value itself
+ *   dict      = "{" { value ":" value "," } "}"; the last comma may be left out, as in a list
  *
  * A nested call is checked and stored as text. The caller that builds the argument parses the text
  * again, so a character is read once for each call around it. Specs come from files and users:

@@ -93,7 +93,7 @@ static const char *modes(const tn__check_thread *before)
     const char *found = NULL;
 
     tn__modes_get(depth, now);
-    /* inference mode (checked first) also changes the gradient mode */
+    /* inference mode also changes the gradient mode, so it is checked before that */
     for (int i = TN__CHECK_MODES - 1; i >= 0; i--)
         if (found == NULL && (depth[i] != before->depth[i] || now[i] != before->now[i]))
             found = words[depth[i] < before->depth[i]][i];

@@ -51,7 +51,8 @@ enum { TN__CHECKPOINT_VERSION = 1 };
 const char *tn__checkpoint_type(const tn__part *part);
 /* Fails unless all plugins that a checkpoint needs are loaded. `path` is for messages. */
 tn_status tn__plugins_check(const tn_state *state, const char *path);
-/* Adds the plugins that the objects come from to a state, as TN__CHECKPOINT_PLUGINS. */
+/* Adds the plugins of the modules, optimizers, schedulers and needed contributions to a state, as
+ * TN__CHECKPOINT_PLUGINS. */
 tn_status tn__plugins_save(tn_checkpoint *checkpoint, tn_state *state);
 
 #endif

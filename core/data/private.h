@@ -15,7 +15,7 @@ typedef struct tn__sample {
     int64_t index;
     uint64_t seed;
     int64_t epoch;
-    bool encoded; /* the reader takes an image as it is in its file */
+    bool encoded; /* images are needed as they are in their files, not decoded */
 } tn__sample;
 
 /* What differs between the kinds of datasets. */

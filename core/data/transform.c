@@ -8,7 +8,8 @@ struct transformed {
     tn__steps steps;
 };
 
-/* Returns the sample in the form that the first transform needs. */
+/* Returns a copy of `sample` that asks for the form that the first transform needs: encoded or not.
+ */
 static tn__sample sample_for(const tn__steps *steps, const tn__sample *sample)
 {
     tn__sample inner = *sample;

@@ -2,7 +2,7 @@
  *
  * tn_gradcheck: compares gradients with central differences, in float64 and complex128. All outputs
  * are multiplied by fixed weights and added up. Therefore one backward is enough, and two forwards
- * for each element of an input. */
+ * for each real number of an input. */
 #include <math.h>
 
 #include "core/grad/private.h"

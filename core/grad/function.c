@@ -253,8 +253,8 @@ static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, 
     return TN_OK;
 }
 
-/* Makes out[i] owned references. An output that has a history already, or occurs twice, is replaced
- * by an alias. */
+/* Makes out[i] owned references. An output that has a history already and is not marked dirty, or
+ * that occurs twice, is replaced by an alias. */
 static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_t n_out)
 {
     for (int64_t i = 0; i < n_out; i++) {

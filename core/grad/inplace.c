@@ -131,7 +131,8 @@ static tn_status made_blind(const char *who, const char *suffix)
         who, suffix);
 }
 
-/* Returns whether no two elements of the tensor have the same place in memory. */
+/* Returns whether sizes and strides alone show that no two elements have the same place in
+ * memory. */
 static bool is_plain(const tn_tensor *tensor)
 {
     return tensor->numel == 0 ||

@@ -24,7 +24,7 @@ typedef enum tn__node_kind {
     TN__NODE_COPY,     /* copy into an existing tensor */
     TN__NODE_CUT,      /* overwrites a tensor with values that have no gradient */
     TN__NODE_SLICE,    /* in-place change through a view, for its base; `inner` is the operator */
-    TN__NODE_STRIDED,  /* a view whose base was changed, as a region of the base */
+    TN__NODE_STRIDED,  /* a view whose base was changed, as a part of the base */
     TN__NODE_LOST      /* memory ran out while history was recorded: backward fails */
 } tn__node_kind;
 

@@ -2,8 +2,8 @@
  *
  * Recomputation (tn_checkpoint_call, as PyTorch calls it): functions whose intermediate tensors are
  * not kept for backward but computed again. While such a function runs, its nodes save only numbers
- * of slots. The first node of them that backward reaches runs the function once more, and what the
- * nodes of this second run save, in the same order, fills the slots. */
+ * of slots. The first of these nodes that backward reaches runs the function once more, and what
+ * the nodes of this second run save, in the same order, fills the slots. */
 #include "core/base/vector.h"
 #include "core/grad/private.h"
 #include "core/tensor/autocast.h"

@@ -33,8 +33,9 @@ static bool is_known(const tn_node *value)
     return tn__graph_is_none(value) || value->meta->ndim >= 0;
 }
 
-/* Returns whether a compiler may claim the node: it draws no random numbers, its shapes are known,
- * and its tensors are on the device. */
+/* Returns whether a compiler may claim the node: an operator with results that is not in a part
+ * without gradients, draws no random numbers and need not keep its place in the order of calls. Its
+ * shapes must be known, and slots and constants that it uses must be on the device. */
 static bool is_offered(const tn_node *node, const tn_device *device)
 {
     bool offered = node->kind == TN_NODE_OP && !node->no_grad &&
@@ -49,8 +50,8 @@ static bool is_offered(const tn_node *node, const tn_device *device)
     return offered;
 }
 
-/* Returns whether the graph writes into tensors. Such a graph is not offered, because a region
- * makes copies where operators may return views. */
+/* Returns whether the graph writes into tensors, or calls a module, which may do so. Such a graph
+ * is not offered, because a region makes copies where operators may return views. */
 static bool has_writes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next)

@@ -110,7 +110,7 @@ static tn_status add_call(tn_graph *graph, const tn_node *node, tn_node *const *
     return status;
 }
 
-/* Checks that a graph is only of operators, and of inputs as the call. */
+/* Checks that a decomposition has no slots or constants, and as many inputs as the call. */
 static tn_status check(const tn_graph *graph, int64_t n_in)
 {
     for (const tn_node *node = graph->first; node != NULL; node = node->next)

@@ -6,7 +6,7 @@
 
 #include "core/module/internal.h"
 
-/* tn__module_calls.plan: reads plan(passes, bindings). */
+/* The function for tn__module_calls.plan: makes a plan of a spec plan(passes, bindings). */
 tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out);
 
 #endif

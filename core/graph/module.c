@@ -308,7 +308,7 @@ static void release(void *user)
     tn_free(modes);
 }
 
-/* Returns whether a graph computes one tensor from one. */
+/* Returns whether a graph computes one tensor from one tensor; true also for NULL, no graph. */
 static bool is_one(const tn_graph *graph)
 {
     return graph == NULL || (graph->in == NULL && graph->out == NULL && graph->n_inputs == 1 &&

@@ -49,7 +49,7 @@ typedef struct tn__plan_operand {
 
 /* The update of parameters in a plan of whole steps, in memory of the binding. */
 typedef struct tn__plan_update {
-    tn_optimizer *optimizer; /* the step of the program holds it */
+    tn_optimizer *optimizer; /* the tn_step holds the reference */
     int64_t *index;          /* which parameters; the operands are their gradients */
 } tn__plan_update;
 

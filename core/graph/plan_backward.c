@@ -14,7 +14,7 @@ enum { BACKWARDS = 8 };
 struct walk {
     tn__plan_train *train;
     tn__plan_recorder r;
-    tn_tensor **roots, **cotangents; /* outputs with gradients */
+    tn_tensor **roots, **cotangents; /* outputs that have gradients; their gradients */
     tn_tensor **sources, **gradients;
     int64_t n_roots, n_sources;
     tn__map tensors, memory;
@@ -257,8 +257,8 @@ static tn_status see_gradient(struct walk *w, int64_t i)
     return TN_OK;
 }
 
-/* Fails if a derivative uses a value of forward that its history has not saved, as one that code of
- * the program keeps: a run would not have it. */
+/* Fails if a derivative uses a value of forward that the history has not saved, such as a value
+ * that code of the program keeps: a run would not have it. */
 static tn_status check_values(const struct walk *w)
 {
     const tn__plan_binding *forward = w->train->forward;

@@ -70,7 +70,8 @@ static tn_status find_slots(tn__plan_recorder *r, const tn_graph *graph)
     return TN_OK;
 }
 
-/* A result that is not a new tensor: an input, a slot, or another result. */
+/* Returns whether result i is not a new tensor but an earlier result, an input or a slot. Then sets
+ * the members of *result that say which. */
 static bool is_known(const tn__plan_binding *b, tn_tensor *const *out, int64_t i,
                      tn__plan_result *result)
 {

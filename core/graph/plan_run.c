@@ -183,7 +183,7 @@ static tn_tensor *make_result(const tn__plan_binding *b, const tn__plan_state *s
     if (result->root < 0)
         return TN_NONE;
     root = tn__plan_root_of(b, result->root);
-    if (root->place == TN__PLAN_INPUT) /* which may have elements of another size */
+    if (root->place == TN__PLAN_INPUT) /* the input may have elements of another size */
         meta.offset += (int64_t)(in[root->index]->view.byte_offset - root->shift -
                                  in[root->index]->storage->offset) /
                        (int64_t)tn_dtype_size(meta.dtype);
@@ -255,7 +255,7 @@ static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, i
 
     if (tn__unlikely(block == NULL))
         return tn_error_last_code();
-    if (tn__making.is.inference) /* a result is a tensor of the mode */
+    if (tn__making.is.inference) /* a result is an inference tensor */
         block->flags |= TN__STORAGE_INFERENCE;
     state->blocks[root] = block;
     move_root(b, state, root, block->memory, block->offset);

@@ -11,7 +11,7 @@ static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_s
     return tn__region_call(step->region, call->in, call->out, call->workspace, stream);
 }
 
-/* Makes tensors over the memory of a step's operands, which the caller owns. */
+/* Makes tensors, which the caller owns, over the memory of a step's operands. */
 static tn_status make_tensors(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
                               tn_tensor *const *in, tn_tensor **tensors)
 {

@@ -377,7 +377,8 @@ static tn_status record_kernel(tn__tracer *tracer, const tn__kernel_step *from)
     return keep_failure(r);
 }
 
-/* The code of a layer reads a tensor that exists: the plan is for the values that it has. */
+/* The code of a layer reads a tensor that exists: the plan is for the values that it has. Fails if
+ * a derivative reads the tensor, or if the plan is for training and the tensor requires grad. */
 static bool note_read(tn__tracer *tracer, const tn_tensor *tensor)
 {
     tn__plan_recorder *r = recorder_of(tracer);

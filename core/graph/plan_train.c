@@ -185,7 +185,8 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Takes what the run has kept: references of the caller's if the graph is retained. */
+/* Stores what the run has kept in `kept`: new references if the graph is retained, otherwise those
+ * of the run. */
 static tn_status take_kept(struct run *run, tn__storage **kept)
 {
     int64_t count = run->train->n_keeps;
@@ -287,8 +288,8 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Runs forward as a function of the program. `fresh` has space for the new results; the scope owns
- * them. */
+/* Runs forward as a function of the program. `sources` has space for the tensors whose gradients
+ * backward computes and, behind them, for the new results, which the scope owns. */
 static tn_status call_function(tn__plan_train *t, tn_tensor *const *in, tn_tensor **out,
                                tn_tensor **sources)
 {

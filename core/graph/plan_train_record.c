@@ -15,7 +15,9 @@ struct call {
     tn__plan_train *train;
     tn_module *module;
     tn__plan_recorder r;
-    tn__map tensors, memory, saved; /* addresses: of tensors and modules, of storages */
+    /* `tensors` and `memory` are those of tn__plan_recorder; `saved` has the storages that the
+     * history has saved. */
+    tn__map tensors, memory, saved;
 };
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -107,7 +109,8 @@ static tn_status run_module(tn__plan_recorder *r, void *user)
     return status;
 }
 
-/* Fails if forward has changed what the plan would find changed, or what a run cannot change. */
+/* Fails if forward has changed something that later calls would take for a change of the module by
+ * the program, or something that a run of the plan cannot change. */
 static tn_status check_state(const struct call *c, bool changed)
 {
     const tn__plan_train *t = c->train;
@@ -168,7 +171,7 @@ static tn_status see_result(struct call *c, int64_t i)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "output %lld: it is a view of %s; expected a new tensor", (long long)i,
                        root->place == TN__PLAN_INPUT ? "an input" : "a tensor that exists");
-    for (int64_t k = 0; k < i && t->grad; k++) /* a change of one would be one of the other */
+    for (int64_t k = 0; k < i && t->grad; k++) /* a change of one also changes the other */
         if (b->results[k].root == result->root)
             result->blind = b->results[k].blind = true;
     if (root->place == TN__PLAN_BLOCK) {
@@ -233,7 +236,7 @@ static tn_status eager(tn__plan_train *t, const char *reason)
     return TN_OK;
 }
 
-/* If a step of the recording has failed, the calls run eagerly, for that reason. */
+/* If a part of the recording has failed, the calls run eagerly, for that reason. */
 static tn_status eager_unless(struct call *c, tn_status status)
 {
     const char *text = tn_error_text();
@@ -259,8 +262,8 @@ static bool lacks_memory(const tn__plan_binding *b, const tn__plan_parts *parts)
     return lacks;
 }
 
-/* Records a backward for all results, with gradients of their layouts: if that cannot be, no call
- * may run as a plan. Forward would have changed statistics when it is found out later. */
+/* Records a backward for all results, with gradients of their layouts. If that fails, all calls run
+ * eagerly. A later attempt would fail only after forward has changed running statistics. */
 static tn_status try_backward(struct call *c)
 {
     tn__plan_train *t = c->train;

@@ -13,8 +13,9 @@ struct note {
     tn__map *saved;
 };
 
-/* A value that forward has changed since fails in the recording of backward, unless it has memory:
- * then only a step of forward counts, because other threads may train parameters meanwhile. */
+/* Notes the storage of a saved tensor. If forward has changed a tensor without memory since it was
+ * saved, the recording of backward fails. Of changes to a tensor with memory only those by a step
+ * of forward are errors, because other threads may train parameters meanwhile. */
 static tn_status note_storage(void *user, tn__storage *storage, bool changed)
 {
     const struct note *note = user;
@@ -45,7 +46,8 @@ static int64_t result_of(const tn__plan_binding *b, int64_t root)
     return i < b->n_out ? i : -1;
 }
 
-/* Returns a tensor over memory from outside of the module, like an operand; the caller owns it. */
+/* Returns a tensor over the memory of a root, which is from outside of the module. It has the view
+ * of the first operand in that memory, and the caller owns it. TN_NONE: no operand is there. */
 static tn_tensor *outside(const tn__plan_binding *b, int32_t root)
 {
     const tn__plan_operand *operand = b->operands;

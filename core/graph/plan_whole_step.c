@@ -70,7 +70,7 @@ static tn_status call_loss(tn_module *self, tn_tensor *const *results, int64_t c
     return status;
 }
 
-/* Returns the loss, and results without history. */
+/* Adds to the output the loss and, without their history, the results. */
 static tn_status add_results(const tn_step *step, tn_tensor *loss, tn_tensor *const *results,
                              int64_t count, tn_pack *output)
 {
@@ -229,7 +229,7 @@ static tn__whole *take(tn_step *step, const tn_pack *input, tn_tensor *const *in
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Eager steps do more here than a plan, or something else. */
+/* Refuses the modes in which an eager step would do more than a plan, or something else. */
 static tn_status check_mode(const tn_step *step)
 {
     const char *where = tn__tracer_here != NULL      ? "while this thread traces a module"

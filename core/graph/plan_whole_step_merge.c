@@ -16,7 +16,8 @@ struct merge {
     tn_optimizer *optimizer;
     tn__plan_binding *to;
     tn__map roots; /* from storages to the number of their root, plus 1 */
-    tn__map last;  /* from storages to the number of the last step of backward with it, plus 1 */
+    tn__map
+        last; /* from storages to the number of the last step of backward that uses them, plus 1 */
     struct update {
         tn_tensor *gradient; /* owned; TN_NONE: none */
         int64_t ready;       /* the step of backward after which the parameter may change */

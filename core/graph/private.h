@@ -294,13 +294,14 @@ tn_node *tn__blocks_build(tn_graph *graph, tn_node *before, tn_node_kind kind, c
 tn_status tn__blocks_infer(tn_node *node);
 /* Gives the inputs of the blocks the types of the values that they get, and leaves the rest. */
 tn_status tn__blocks_inputs(tn_node *node);
-/* Fails if there are too many blocks in blocks. The graph is below `above` blocks. */
+/* Fails if blocks are nested too deep. `above`: the number of blocks around the graph. */
 tn_status tn__blocks_check_depth(const tn_graph *graph, int above);
 tn_status tn__blocks_copy(tn_node *to, const tn_node *from);
 void tn__blocks_drop(tn_node *node);
 /* Copies the symbols of the graph of the node to its blocks, and to the blocks in them. */
 void tn__blocks_symbols(tn_node *node);
-/* Returns whether the node runs operators that draw random numbers or keep an order. */
+/* Returns whether the node or a node in its blocks calls a module, or runs an operator that draws
+ * random numbers or must keep its place in the order of the calls. */
 bool tn__graph_draws(const tn_node *node);
 /* Runs a node, by tn_cond or tn_loop. `symbols` has the values of the run; NULL: those of the
  * trace. The results belong to the scope. */
@@ -331,7 +332,7 @@ bool tn__functions_foreign(const tn_op *op);
 tn_status tn__trace_infer(tn_node *node);
 
 /* ---- text.c ---- */
-/* Appends the value of a node as the text form has it: %name. */
+/* Appends the value of a node: %name in the text form, name with `code`. */
 void tn__text_value(tn__text *text, const tn_node *node, bool code);
 /* Appends the dtype and shape of an output of a node, such as float32[2, 3]. */
 void tn__text_type(tn__text *text, const tn_node *node, int32_t output);
@@ -361,7 +362,7 @@ int64_t *tn__symbols_place(const tn_option *row, void *options, int64_t item);
 int64_t tn__symbols_value(const tn__expr *expr, const int64_t *symbols);
 /* Returns the value of an expression for the sizes of the trace. */
 int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr);
-/* Finds the values of the symbols from the inputs of a run, which must fit. */
+/* Finds the values of the symbols from the inputs of a run. Fails if an input does not fit. */
 tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols);
 /* Sets *options to a copy of the options of a node for these values; NULL: they do not vary. */
 tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void **options);
@@ -429,7 +430,7 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
-/* Makes graphs the forward of a module: as in tn__modes. With
+/* Makes graphs the forward of a module. The order of `graphs` is that of tn__modes.graphs. With
  * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
  * the result. */
 tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[3], bool with_signature);

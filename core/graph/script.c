@@ -12,8 +12,8 @@
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Returns the type of the module that a script was made of, for a part of a script or any module.
- */
+/* Returns the type of a module; for a part of a script, the type of the module that it was made
+ * of. */
 static const char *original_name(const tn_module *module)
 {
     return module->frozen != 0 ? module->tree_extra + sizeof EXTRA - 1 : module->type;
@@ -160,7 +160,8 @@ static tn_module *constants_of(tn_module *script)
     return holder;
 }
 
-/* Gives a constant a buffer. Graphs for both modes share the buffers, but not the names. */
+/* Makes a constant a buffer of the script. Graphs for both modes share the buffer of a tensor. If
+ * another tensor has the name, the constant gets another one. */
 static tn_status place_constant(tn_module *script, tn_node *node)
 {
     tn_module *holder = constants_of(script);

@@ -53,8 +53,8 @@ static bool all_fit(tn_graph *const graphs[3], tn_module *script)
     return fits(graphs[0], script) && fits(graphs[1], script) && fits(graphs[2], script);
 }
 
-/* Writes the dtypes and shapes of the tensors into the graph, and the dtypes that they have now
- * into inputs that had the same ones before. */
+/* Writes the dtypes and shapes of the tensors into the graph. An input with a dtype that the
+ * tensors had before gets the dtype that they have now. */
 static tn_status retype(tn_graph *graph, tn_module *script)
 {
     tn_dtype now[64] = { 0 };

@@ -30,7 +30,8 @@ int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr)
     return tn__symbols_value(expr, values);
 }
 
-/* Finds an expression that has these values for these values of the symbols. */
+/* Finds an expression of a symbol, or of a product of two, that has the value values[k] where the
+ * symbols have the values symbols[k], for k = 0, 1 and 2. */
 static bool fit(const int64_t *values, int64_t (*symbols)[TN__SYMBOLS], int32_t count,
                 tn__expr *out)
 {
@@ -347,7 +348,7 @@ struct dim {
 struct dynamic {
     struct dim *dims; /* TN_MAX_DIMS for each input */
     int32_t *ndims;
-    tn_graph *names; /* its symbols */
+    tn_graph *names; /* has the symbols, and no nodes */
 };
 
 static tn_status wrong(const char *text, const char *at, const char *expected)
@@ -442,7 +443,7 @@ struct several {
     const struct dynamic *dynamic;
 };
 
-/* Traces with inputs whose sizes have these symbols. */
+/* Traces with inputs whose dynamic sizes follow from these values of the symbols. */
 static tn_graph *trace_at(const tn__symbols_make *make, const int64_t *symbols)
 {
     const tn__symbols_call *call = ((const struct several *)(const void *)make)->call;

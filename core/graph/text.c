@@ -182,8 +182,8 @@ static void put_comment(struct writer *w, const tn_node *node)
                  node->path != NULL && node->path[0] != '\0' ? " " : "", node->type);
 }
 
-/* Returns whether the text needs the type of a value: the form of code has it where the operators
- * do not determine it. */
+/* Returns whether the text has the type of a value: the form of code has only those of the results
+ * of called modules or, in a graph with sizes that vary, all. */
 static bool has_types(const struct writer *w, const tn_node *node)
 {
     return !w->code || node->callee != NULL || w->graph->n_symbols > 0;

@@ -234,7 +234,8 @@ void tn__text_json(tn__text *text, const tn_graph *graph)
 
 /* ---- dot ------------------------------------------------------------------------------------- */
 
-/* Blocks are boxes; the names of their nodes have the names of the nodes around before them. */
+/* A block is a box. The names of its nodes begin with the names of the nodes and blocks around it.
+ */
 static void put_dot(tn__text *text, const tn_graph *graph, const char *prefix)
 {
     for (const tn_node *node = graph->first; node != NULL; node = node->next) {

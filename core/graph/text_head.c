@@ -21,8 +21,8 @@ bool tn__graph_read_next_line(tn__reader *r)
     } while (true);
 }
 
-/* Reads the names of sizes at the end of the first line, such as ", N = 4 >= 1", which types use
- * before. */
+/* Reads the names of sizes at the end of the first line, such as ", N = 4 >= 1". This must be done
+ * first, because the types at the beginning of the line contain the names. */
 static tn_status read_names(tn__reader *r)
 {
     const tn__reader start = *r;

@@ -134,7 +134,8 @@ void tn__graph_functions_free(tn__functions *all);
 /* Returns the operator, in the revision that the text was written for. NULL and sets the error if
  * there is none. */
 const tn_op *tn__graph_functions_op(const tn__functions *functions, const char *name);
-/* Whether there are decompositions of an operator, or of the one that `name_` calls in place. */
+/* Whether there are decompositions of the operator `name`; with `_` at its end, also of the
+ * operator without the `_`, which is then called in place. */
 bool tn__graph_functions_for(const tn__functions *functions, const char *name);
 /* Adds the nodes of a decomposition for a call whose arguments have been read. *node is the value;
  * NULL if there are several. */

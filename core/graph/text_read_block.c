@@ -23,7 +23,8 @@ static tn_status read_statements(tn__reader *r)
     return status;
 }
 
-/* Reads "block then(%x : float32[2]):" and what follows. */
+/* Reads the first line of a block, such as "block then(%x : float32[2]):" or, in code, "def then(":
+ * its inputs and its comment. */
 static tn_status read_head(tn__reader *r, const char *name)
 {
     tn_pack *form = NULL;

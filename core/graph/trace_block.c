@@ -7,7 +7,7 @@
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* Exchanges what the trace has of the block and of the graph around it. */
+/* Exchanges the level of the trace with that of the block. */
 static void exchange(tn__trace *trace, tn__trace_block *block)
 {
     tn__trace_level level = trace->level;

@@ -64,7 +64,8 @@ bool tn__trace_module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *in
     return leaf && *status == TN_OK;
 }
 
-/* Returns the pack if it has more than one tensor by position, else NULL. */
+/* Returns NULL for a pack of just one tensor by position, whose form need not be kept; else the
+ * pack. */
 static const tn_pack *form_of(const tn_pack *pack)
 {
     bool plain = pack == NULL || (tn_pack_count(pack) == 1 && tn_pack_positional(pack) == 1 &&

@@ -40,8 +40,8 @@ typedef struct tn__trace_block {
     struct tn__trace_block *outer; /* NULL: called by code of the module */
     tn__trace_level level;         /* what is around the block, while it is being recorded */
     tn__trace_taken *taken;
-    tn_tensor *const *in;  /* what the function gets, */
-    tn_node *const *nodes; /* and the nodes outside of these */
+    tn_tensor *const *in;  /* the arguments of the function */
+    tn_node *const *nodes; /* the node outside of the block of each argument */
     int64_t n_in;
     tn_node_kind kind;
     int number;

@@ -14,7 +14,8 @@ static bool is_row(const tn_value *value)
            value->kind == TN_VALUE_DICT;
 }
 
-/* Counts the tensors of a value, and writes them unless `out` is NULL. */
+/* Returns the number of tensors in a value, and writes them unless `out` is NULL. Returns -1 and
+ * sets the error if a graph cannot have the value. */
 static int64_t list(const tn_value *value, tn_tensor **out, int depth, const char *what)
 {
     int64_t count = 0;

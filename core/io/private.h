@@ -103,10 +103,10 @@ typedef struct tn__file_set {
     bool exists;
 } tn__file_set;
 
-/* Begins a save. First removes the files of saves whose process was killed from the folder. On
+/* Begins a save. First removes from the folder the files of saves whose process was killed. On
  * failure there is nothing to close. */
 tn_status tn__file_set_open(tn__file_set *set, const char *path);
-/* Removes the files of saves whose process was killed from the folder of `path`. To be called
+/* Removes from the folder of `path` the files of saves whose process was killed. To be called
  * before a single file is saved there. */
 void tn__file_set_sweep(const char *path);
 /* Record files in the journal: a new file before it gets its name, and the files of an old index

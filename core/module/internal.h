@@ -125,8 +125,8 @@ void tn__computed_free(struct tn__computed *computed);
 /* Returns the `user` of a computed slot if its functions are those of `how`, else NULL. */
 void *tn__computed_user(const tn__slot *slot, const tn_computed *how);
 
-/* Returns the buffer that has the value of an option: of kind VALUE, with the buffer's name. NULL
- * if the option struct has the value. */
+/* Returns the buffer that holds the value of an option: the option is of kind VALUE, and the buffer
+ * has its name. NULL: there is no such buffer, and the option struct holds the value. */
 const tn__slot *tn__option_buffer(const tn_module *module, const tn_option *row);
 /* Appends the values of such a buffer as the text of a nested list, or None. */
 tn_status tn__option_buffer_text(const tn__slot *slot, tn__text *text);

@@ -80,9 +80,9 @@ static tn_status exchange(tn_tensor *to, tn_tensor *from, bool alias)
 }
 
 /* Gives `to`, a tensor of the module, the memory of `from`, if nothing needs the values that `to`
- * has. The object, its gradient and requires_grad stay. If `to` is on a device without memory and
- * the memory of `from` cannot be taken, gives it a copy. *done becomes false if the caller must
- * copy the values. */
+ * has. The object, its gradient and requires_grad stay. Gives `to` a copy if the memory of `from`
+ * cannot be taken and `to` is on a device without memory or has already taken memory in this load.
+ * *done becomes false if the caller must copy the values. */
 static tn_status take(tn__load_taken *taken, tn_tensor *to, tn_tensor *from, bool *done)
 {
     bool again = tn__map_value(&taken->tensors, to) != NULL;

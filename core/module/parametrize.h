@@ -33,7 +33,7 @@ static inline tn__parametrize_data *tn__parametrize_data_of(const tn_module *lis
 {
     return list->data;
 }
-/* Returns the number of originals, and writes the name of one. */
+/* Return the number of originals, and write the name of original `index`. */
 int64_t tn__parametrize_originals(const tn_module *list);
 void tn__parametrize_original(const tn_module *list, int64_t index, tn__parametrize_name name);
 /* Returns parametrization `index` of the list, NULL if there is none. */
@@ -98,7 +98,7 @@ tn_status tn__parametrize_none(tn_module *module, const char *name);
 
 /* Returns the cached value of a list, NULL if there is none. */
 tn_tensor *tn__parametrize_cache_get(const tn_module *list);
-/* Caches a value if the thread is in a scope for it. */
+/* Caches a value if the thread is between tn_parametrize_cache_begin and its end. */
 tn_status tn__parametrize_cache_put(tn_module *list, tn_tensor *value);
 /* Drops all values that the thread has cached: a list has changed, on which others may depend. */
 void tn__parametrize_cache_forget(void);

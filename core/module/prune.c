@@ -119,7 +119,8 @@ tn_status tn_prune_from_mask(tn_module *module, const char *name, tn_tensor *mas
 
 /* ---- several parameters ---------------------------------------------------------------------- */
 
-/* The parameters of tn_prune_global(), and their values, masks and scores one after the other. */
+/* The parameters of tn_prune_global(), with the scores and the masks of all of them in two long
+ * vectors. */
 struct together {
     const tn_prune_target *targets;
     tn__prune_place *places;
@@ -195,7 +196,8 @@ static tn_status join_all(struct together *all)
     return status;
 }
 
-/* Multiplies each parameter's part of the mask with the mask that the parameter has. */
+/* Stores for each parameter the product of its part of `mask` and the mask that it has. If one
+ * fails, all keep the masks that they had. */
 static tn_status store_all(struct together *all, tn_tensor *mask)
 {
     tn_status status = TN_OK;

@@ -34,7 +34,7 @@ static tn_tensor *call(enum tn__need which, tn_tensor *const *in, int64_t n_in, 
     return op != NULL && tn_op_call(op, in, n_in, options, &out, 1) == TN_OK ? out : NULL;
 }
 
-/* Returns the tensor with another dtype; it belongs to the scope. */
+/* Returns the tensor itself if it has the dtype, otherwise a cast that belongs to the scope. */
 static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype)
 {
     return tn_tensor_dtype(tensor) == dtype ? tensor

@@ -52,7 +52,8 @@ static tn_status add_step(tn__prune_steps *steps, const char *text)
     return step->entry != NULL ? fill_options(step) : tn_error_last_code();
 }
 
-/* The rules of PyTorch's containers of methods. */
+/* Adds the method in element i of a list. Elements must fulfil the rules of PyTorch's containers of
+ * methods. */
 static tn_status read_one(tn__prune_steps *steps, const char *name, const tn__spec *list, int64_t i)
 {
     const tn_value *value = &list->values[i];

@@ -115,7 +115,7 @@ static tn_status check_parameter(const char *name, const tn_tensor *tensor)
         name, tn_tensor_grad_op(tensor));
 }
 
-/* Stores a tensor (or TN_NONE) in a slot of the module, which takes a new reference. */
+/* Stores a tensor (or TN_NONE) in a slot of the module. The slot gets a reference of its own. */
 static void slot_put(tn_module *module, tn__slot *slot, tn_tensor *tensor)
 {
     tn_tensor *before = slot->tensor;

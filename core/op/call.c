@@ -98,7 +98,7 @@ static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn
 }
 
 /* Checks the number of inputs, and that each is there and has an allowed dtype and device. *mixed:
- * there is something to promote, or an index to cast. */
+ * there is something to promote, or an index or condition to cast. */
 static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
 {
     const tn_op *op = work->op;
@@ -167,8 +167,8 @@ static tn_dtype dtype_in_call(const tn__work *work, int64_t i)
                : work->dtype;
 }
 
-/* Casts indices to int64, and the inputs that take part in promotion to work->dtype. The casts are
- * recorded if gradients are wanted. */
+/* Casts indices to int64, conditions to bool, and the inputs that take part in promotion to
+ * work->dtype. The casts are recorded if gradients are wanted. */
 static tn_status cast_inputs(tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++) {

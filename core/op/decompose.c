@@ -51,8 +51,8 @@ static bool is_input(const tn__work *work, const tn_tensor *result)
     return false;
 }
 
-/* Corrects what a result of a decomposition means to later gradients. A result that is one of the
- * inputs is not changed, because other threads may be reading it. */
+/* Corrects what a result of a decomposition has as a view: the mark `blind`, and its base. A result
+ * that is one of the inputs is not changed, because other threads may be reading it. */
 static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
 {
     bool seen;

@@ -27,14 +27,14 @@ typedef struct row {
     tn__prepared_data *data; /* NULL: not yet */
     int32_t calls;           /* without data, of this version */
     bool busy;               /* a thread prepares the data */
-    bool refused;            /* the data is too large */
+    bool refused;            /* `prepare` made nothing, or the limit is reached */
     uint8_t dtype;
     int8_t ndim;
     int64_t dims[]; /* shape, strides */
 } row;
 
 /* The lock is held for short steps only. A thread that does not get it soon runs without the kept
- * data. So a child process that inherits a locked row still runs. */
+ * data. So a child process that inherits a lock that is held still runs. */
 typedef struct kept {
     tn__kept head;
     _Atomic bool locked;

@@ -6,7 +6,7 @@
 #include "core/tensor/trace.h"
 
 _Atomic int32_t tn__observers_on;
-static int32_t registered; /* number of observers that are counted in it; the rest are traces */
+static int32_t registered; /* the observers counted in tn__observers_on; the rest are traces */
 
 /* Returns the observer of an entry, NULL if its plugin is not active. An observer is not called
  * before its plugin is activated (rule 1 of docs/abi.md); `activate` activates it. If that fails, a

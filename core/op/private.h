@@ -111,8 +111,8 @@ tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dt
  * PyTorch's rule. */
 bool tn__promote_can_cast(tn_dtype from, tn_dtype to);
 
-/* Returns whether an operator has a decomposition for `dtype`, by which its kernel would be chosen.
- */
+/* Returns whether an operator has a decomposition for `dtype`, the dtype that its kernels are
+ * chosen by. */
 static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
 {
     return op->def.decompose != NULL &&

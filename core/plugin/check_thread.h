@@ -15,7 +15,7 @@ typedef struct tn__check_thread {
     uint32_t control; /* control register of the vector unit: rounding, flush to zero */
     int32_t threads;  /* number of threads of the process; 0: not counted */
     int64_t scopes, devices, streams, autocasts;
-    int32_t depth[TN__CHECK_MODES]; /* gradient, inference and anomaly mode */
+    int32_t depth[TN__CHECK_MODES]; /* this and `now` are those of tn__modes_get() */
     bool now[TN__CHECK_MODES];
 } tn__check_thread;
 

@@ -184,9 +184,9 @@ static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *
     return true;
 }
 
-/* Checks that a segment is inside the file. The dynamic linker also maps a truncated file (after
- * a full disk or an interrupted copy), and access to the missing part ends the process with
- * SIGBUS. */
+/* Checks that a segment, if it will be mapped, is inside the file. The dynamic linker also maps a
+ * truncated file (after a full disk or an interrupted copy), and access to the missing part ends
+ * the process with SIGBUS. */
 static bool segment_whole(int fd, const segment *s, char *words, size_t size)
 {
     struct stat at;

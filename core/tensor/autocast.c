@@ -24,7 +24,7 @@ struct kept {
 
 struct level {
     tn__autocast_modes before;
-    int64_t first; /* index of the first cast that belongs to this level */
+    int64_t first; /* index of the first cast of this level, plus 1; 0: casts are not kept apart */
     bool was_on;
 };
 
@@ -216,7 +216,8 @@ void tn_set_autocast_cache(bool enabled)
     cache_off = !enabled;
 }
 
-/* Casts of a region within tn__autocast_begin_with() begin at this index. */
+/* Returns the index of the first cast that may be used here: the first one of the innermost
+ * tn__autocast_begin_with(), or 0 if there is none. */
 static int64_t first_kept(const struct tn__autocast *autocast)
 {
     for (int64_t i = autocast->n_levels - 1; i >= 0; i--)

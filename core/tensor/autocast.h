@@ -33,7 +33,7 @@ typedef struct tn__autocast_modes {
 
 /* Returns the dtype of the region for a device type, TN_DTYPE_AUTO if autocast is off for it. */
 tn_dtype tn__autocast_dtype_of(const tn__device_type *type);
-/* Number of regions that this thread has begun. */
+/* Number of regions that this thread has begun and not ended. */
 int64_t tn__autocast_depth(void);
 void tn__autocast_get(tn__autocast_modes *modes);
 /* Begins a region with the modes of another region, but without its casts. The caller must call

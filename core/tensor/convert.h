@@ -19,8 +19,8 @@ double tn__convert_f16_value(uint16_t bits);
 double tn__convert_bf16_value(uint16_t bits);
 double tn__convert_f8_e4m3_value(uint8_t bits);
 double tn__convert_f8_e5m2_value(uint8_t bits);
-/* Round to nearest even. A number that is too large becomes infinity, or the largest number if the
- * dtype has no infinity (as in PyTorch). */
+/* Round to float32 and then to the dtype, each time to nearest even. A number that is too large
+ * becomes infinity, or the largest number if the dtype has no infinity (as in PyTorch). */
 uint16_t tn__convert_f16_bits(double value);
 uint16_t tn__convert_bf16_bits(double value);
 uint8_t tn__convert_f8_e4m3_bits(double value);

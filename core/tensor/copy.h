@@ -17,7 +17,8 @@ static inline uint64_t tn__copy_size(const tn_tensor *tensor)
 }
 
 /* Checks that the device is usable, and records that its current stream uses the memory of the
- * tensor from now on. */
+ * tensor from now on, and writes to it if `written` is true. A graph that the stream is recording
+ * holds the memory. */
 tn_status tn__copy_use(const tn_tensor *tensor, bool written);
 /* Copies from memory of the host on the current stream of the device. The tensor is contiguous;
  * `offset` counts bytes from its first element. `flags` are TN_COPY_*. */

@@ -199,7 +199,8 @@ static tn_status make_devices(tn__device_type *type, int32_t count)
  * written. */
 enum { MOST_DEVICES = 4096 };
 
-/* Activates the plugin and counts the devices of a type. Returns the same result every time. */
+/* Activates the plugin and counts the devices of a type. Returns the same result every time, except
+ * that the next call tries again if memory ran out. */
 static tn_status enumerate(tn__device_type *type)
 {
     const char *before;

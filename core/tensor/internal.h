@@ -46,8 +46,8 @@ struct tn_device {
     /* All streams except the default one. Dropped streams stay in the list; tn_stream_new reuses
      * them. */
     tn_stream *streams;
-    /* Number of streams, events, recorded graphs, prepared calls and memory of other kinds that
-     * still exist. The device is closed only if this number is 0. */
+    /* Number of streams, events, recorded graphs, prepared calls, plans and memory of other kinds
+     * that still exist. The device is closed only if this number is 0. */
     _Atomic int32_t handles;
     char *failure; /* why the device cannot be opened */
     tn_status failure_code;
@@ -108,7 +108,7 @@ enum {
      * TN_LOAD_TAKE, loading may exchange the storage instead of copying into it. */
     TN__STORAGE_UNSET = 32,
     TN__STORAGE_TRACED = 64,   /* without memory, made while a module is traced (trace.h) */
-    TN__STORAGE_PENDING = 128, /* and its values would come from a kernel that did not run */
+    TN__STORAGE_PENDING = 128, /* traced; its values would come from a kernel that did not run */
     TN__STORAGE_KIND = 256     /* memory of a kind that the program chose (memory.c) */
 };
 /* What is special about the tensors that this thread makes. */

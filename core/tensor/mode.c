@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The modes of a thread that can be nested: gradient mode (whether operators record) and inference
- * mode (nothing is recorded, and tensors that are made in it never take part in a graph). */
+ * mode (nothing is recorded, and tensors that are made in it never take part in a graph). Anomaly
+ * mode has only its variables here. */
 #include "core/tensor/mode.h"
 
 #include <string.h>

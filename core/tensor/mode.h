@@ -20,8 +20,9 @@ tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool n
                          const char *who);
 void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *who);
 
-/* Read and restore gradient, inference and anomaly mode, in this order: the number of levels and
- * the value of each. Restoring works no matter how many levels have begun or ended in between. */
+/* Read and restore gradient, inference and anomaly mode, in this order: the number of levels of
+ * each, and in `now` whether gradients are off, whether inference mode is on, and whether anomaly
+ * mode is on. Restoring works no matter how many levels have begun or ended in between. */
 void tn__modes_get(int32_t depth[3], bool now[3]);
 void tn__modes_set(const int32_t depth[3], const bool now[3]);
 /* Number of levels of anomaly mode, which core/grad/anomaly.c begins and ends. */

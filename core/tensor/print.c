@@ -6,9 +6,10 @@
  *
  * The rules are those of numpy/_core/arrayprint.py. Floating-point numbers are written with the
  * fewest digits that read back as the same number of the dtype, at most 8 after the point. All of
- * them are written in exponent form if the smallest is below 1e-4, if the ratio of the largest and
- * the smallest is above 1000, or if the largest is at least 1e8 (double precision), 1e6 (single) or
- * 1e3 (smaller dtypes). Columns are aligned at the point. */
+ * them are written in exponent form if, of the absolute values that are finite and not 0, the
+ * smallest is below 1e-4, the ratio of the largest and the smallest is above 1000, or the largest
+ * is at least 1e8 (double precision), 1e6 (single) or 1e3 (smaller dtypes). Columns are aligned at
+ * the point. */
 #include "core/tensor/convert.h"
 #include "core/tensor/decimal.h"
 #include "core/tensor/device.h"
@@ -134,8 +135,9 @@ static void scan_width(void *user, const void *element)
     }
 }
 
-/* Returns whether numbers are written in exponent form. Compares in the precision of the dtype, as
- * NumPy does: there the ratio is rounded and may overflow. */
+/* Returns whether numbers are written in exponent form. Compares in the precision of the dtype (for
+ * all dtypes below float32, in that of float16), as NumPy does: there the ratio is rounded and may
+ * overflow. */
 static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
 {
     switch (dtype) {

@@ -11,7 +11,7 @@ typedef struct tn__random_record {
     struct tn__random_record *outer;
     uint64_t (*taken)[2]; /* seed and first block of each call; freed by the owner */
     int64_t count, capacity;
-    int64_t next; /* of the calls, while `replays` */
+    int64_t next; /* index in `taken` of the next call, while `replays` */
     bool replays;
 } tn__random_record;
 

@@ -41,7 +41,8 @@ typedef struct tn__tracer {
     tn_status (*module_end)(struct tn__tracer *self, struct tn_module *module, tn_tensor *input,
                             const tn_pack *pack, tn_tensor **output, tn_pack *out,
                             tn_status status);
-    /* Records a call of tn_cond or tn_loop. Not called where `silent` is set for a trace. */
+    /* Records a call of tn_cond or tn_loop. A trace gets no such call while `silent` > 0; a plan
+     * gets all of them. */
     tn_status (*control)(struct tn__tracer *self, const struct tn__control *control);
     /* Code has asked whether a module is in training mode. */
     void (*training)(struct tn__tracer *self);
@@ -50,16 +51,17 @@ typedef struct tn__tracer {
     /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
      * it each kernel that would run. */
     tn_status (*kernel)(struct tn__tracer *self, const struct tn__kernel_step *step);
-    /* For a plan of training, which puts the numbers of each run in place of these: takes blocks of
-     * random numbers. NULL: draws are refused, or give nothing. */
+    /* For a plan of training: takes blocks of random numbers, which each run replaces by its own.
+     * NULL: a draw in a silent part of a trace returns zeros, any other draw is refused. */
     tn_status (*take)(struct tn__tracer *self, uint64_t blocks, uint64_t out[2]);
     bool fuses;       /* modules may be computed together, as without a tracer */
     bool derives;     /* the plan itself computes gradients */
-    bool keeps_casts; /* a region of autocast that begins in it keeps casts, as without a tracer */
+    bool keeps_casts; /* autocast that begins during the recording keeps casts, as without a tracer
+                       */
 } tn__tracer;
 extern _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
 
-/* Refuses what a plan of training cannot repeat, as hooks that forward registers. */
+/* Refuses what a plan of training cannot repeat, such as hooks that forward registers. */
 static inline tn_status tn__trace_plan_refuse(const char *function)
 {
     return tn__likely(tn__tracer_here == NULL) || tn__tracer_here->kernel == NULL ||

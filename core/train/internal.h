@@ -15,7 +15,7 @@ tn_optimizer *tn__optimizer_keep(tn_optimizer *optimizer);
  * hooks look at the gradients before a step. */
 tn_status tn__step_takes_gradients(const tn_optimizer *optimizer);
 /* Whether each element is updated independently of the others, so that the rule may be called for
- * some parameters after the other. */
+ * some parameters first and for others later. */
 bool tn__step_is_elementwise(const tn_optimizer *optimizer);
 /* Returns the number of the parameter whose update may write into the storage, as the parameter
  * itself or as a state; -1: no update does. */

@@ -98,7 +98,8 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
 }
 
 /* Checks that either all parameters of the group have names or none has, and that the other groups
- * of the optimizer have names if and only if this group has. */
+ * of the optimizer have names if and only if this group has. If the names of the first group are
+ * those of a module, later groups may be without names. */
 static tn_status check_names(const tn_optimizer *optimizer, const struct given *given)
 {
     const char *name = optimizer->def->name;

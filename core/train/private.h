@@ -55,7 +55,7 @@ typedef enum tn__naming {
 } tn__naming;
 
 struct tn_optimizer {
-    _Atomic int32_t refs; /* one reference of the program and one of each scheduler */
+    _Atomic int32_t refs; /* one reference of the program, one of each scheduler and tn_step */
     const tn_optimizer_def *def;
     struct tn__plugin *plugin;
     char *defaults; /* the options of its spec as text: all of them, with their names */
@@ -77,7 +77,8 @@ void tn__optimizer_group_clear(tn__group *group);
  * for the others. The caller clears it. */
 tn_status tn__optimizer_group_from(tn_optimizer *optimizer, int64_t group, const tn_value *values,
                                    const char *const *names, int64_t count, tn__group *out);
-/* Replaces the options of a group by those of `with`, which is taken. */
+/* Replaces the options of a group by those of `with`, and its initial rate if `with` has one.
+ * Clears `with`. */
 void tn__optimizer_group_take(tn_optimizer *optimizer, int64_t group, tn__group *with);
 /* Stores a state tensor of a parameter: adds a reference, or replaces the tensor of that name. */
 tn_status tn__optimizer_state_store(tn__param *param, const char *name, tn_tensor *tensor);

@@ -53,7 +53,7 @@ static tn_status end(struct tree *tree, tn_module *module, tn_status status)
     return status == TN_OK ? back : status;
 }
 
-/* Returns a batch on the device, owned by the scope. */
+/* Returns the batch itself if it is on the device, otherwise a copy there, owned by the scope. */
 static tn_tensor *moved(tn_tensor *batch, const tn_device *device)
 {
     tn_tensor *copy;

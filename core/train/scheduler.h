@@ -29,7 +29,7 @@ struct tn_scheduler {
         void *state; /* as large as the state */
         double *last;
         int64_t steps;
-    } mark; /* what a step that fails restores; kept by the outermost scheduler for all */
+    } mark; /* restored if a step fails: by the outermost scheduler, for all inside it */
 };
 
 /* Creates a scheduler. `parent` (NULL: none) will own it. */

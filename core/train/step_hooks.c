@@ -82,7 +82,7 @@ static const char *const kind_names[] = {
     [TN__STEP_LOAD_PRE] = "load_pre",   [TN__STEP_LOAD] = "load"
 };
 
-/* Registers a hook like `how`, whose list is NULL for the list of an optimizer that is NULL. */
+/* Registers a copy of `how`. how->list is NULL if the program passed NULL as the optimizer. */
 static tn_hook_handle add(const tn__step_hook *how, uint32_t flags)
 {
     const char *of = how->list == &global ? "tn_global" : "tn_optimizer";

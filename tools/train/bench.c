@@ -213,7 +213,7 @@ static void run_case(bench *b, tn_module *module, const tn_device *device, int64
     tn_error_clear();
 }
 
-/* Measures all cases on one device. Threads are those of devices of the host. */
+/* Measures all cases on one device. The number of threads varies on devices of the host only. */
 static tn_status run_device(bench *b, const tn_device *device)
 {
     bool host = tn_device_is_host(device);

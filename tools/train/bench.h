@@ -23,7 +23,7 @@ typedef struct bench_request {
 
 /* The result of a case: times in seconds, memory in bytes. */
 typedef struct bench_result {
-    int64_t batch, runs, macs; /* multiply-adds of one forward call */
+    int64_t batch, runs, macs; /* macs: multiply-adds of one forward call */
     double first, median, p10, p90, p99, total;
     int64_t peak;   /* the most that tensors used on the device at one time */
     double compile; /* time to trace the model and make the plan; 0 without one */

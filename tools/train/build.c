@@ -299,7 +299,7 @@ static tn_status build_plans(run *r)
 }
 
 /* Finds out whether the optimizer evaluates the loss itself, which needs one batch for each step
- * and gradients as they are. */
+ * and gradients that are not scaled. */
 static tn_status build_evaluation(run *r)
 {
     const char *type = tn_optimizer_type(r->optimizer);

@@ -12,7 +12,7 @@ enum { FILE_MOST = 1 << 24 };
 static tn_status add(class_names *names, const char *text, size_t length)
 {
     int64_t count = names->count;
-    if ((count & (count - 1)) == 0) { /* the capacity is a power of two */
+    if ((count & (count - 1)) == 0) { /* full: the capacity is a power of two */
         char **grown = tn_realloc(names->at, (size_t)(count > 0 ? 2 * count : 1) * sizeof *grown);
         if (grown == NULL)
             return TN_ERR_MEMORY;

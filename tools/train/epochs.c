@@ -12,7 +12,7 @@ static bool by_step(const run *r)
     return strcmp(setting_text(r->set, SET_SCHEDULE_BY), "step") == 0;
 }
 
-/* Returns whether the scheduler takes its steps from a metric. */
+/* Returns whether each step of the scheduler needs a metric. */
 static bool needs_metric(const run *r)
 {
     uint64_t mark = tn_error_mark();
@@ -160,8 +160,9 @@ static int64_t share_of(const run *r)
     return left < share ? left : share;
 }
 
-/* Saves a checkpoint after a batch could not be read. The next batch of the loader is still this
- * batch, so a resumed run reads it again after the data was repaired. */
+/* Fails because a batch could not be read. If all gradients went into steps, saves a checkpoint
+ * first. The next batch of the loader is still this batch, so a resumed run reads it again after
+ * the data was repaired. */
 static tn_status data_failed(run *r)
 {
     tn_error error = *tn_error_last();

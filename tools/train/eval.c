@@ -83,7 +83,8 @@ static tn_status choose_loss(evaluation *e, const tn_tensor *output, const tn_te
     return tn_module_train(e->loss, false);
 }
 
-/* A target [N] for a result [N, 1] gets its shape; floating targets get its dtype. */
+/* Fits a floating target to the result: gives it the dtype and, if it is [N] and the result is
+ * [N, 1], the shape. */
 static tn_tensor *fitting(tn_tensor *target, const tn_tensor *output)
 {
     tn_ints from = tn_tensor_shape(target), to = tn_tensor_shape(output);

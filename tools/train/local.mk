@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# The commands for models: one file a line. The tests of the report compile its files, too.
+# The commands for models. The tests of the report compile its files, too.
 
 tools_tenon_SOURCES += examples/chart.c
 tools_tenon_SOURCES += examples/chart.h

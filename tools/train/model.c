@@ -284,7 +284,8 @@ static tn_module *from_file(const char *path, bool folder, uint32_t flags, model
 
 /* ---- what a text names ----------------------------------------------------------------------- */
 
-/* Whether a plugin has a layer of this name; if not, and `hint` is given, the nearest name. */
+/* Returns whether a plugin has a layer of this name. If not, and if `hint` is not NULL, stores the
+ * message of the look-up there, which has the nearest name. */
 static bool is_layer(const char *text, char *hint, size_t size)
 {
     uint64_t mark = tn_error_mark();

@@ -85,7 +85,8 @@ static void name_of(const run *r, const tn_module *module, char *out, size_t siz
     tn_walk_end(walk);
 }
 
-/* Writes the name of the first parameter of the model that is not finite, "" if all are. */
+/* Writes the name of the first parameter or buffer of the model that is not finite, "" if all are.
+ */
 static void bad_parameter(const run *r, char *out, size_t size)
 {
     tn_walk *walk = tn_walk_begin(r->model, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, NULL);

@@ -67,7 +67,8 @@ static int64_t count_inputs(const predict_group *group, const tn_pack *batch)
     return count;
 }
 
-/* Writes the name of a sample; "-" for standard input. */
+/* Returns the name of a sample, which the caller frees. If it begins with `standard`, the path of
+ * standard input, "-" replaces that path. */
 static char *sample_name(const char *name, const char *standard)
 {
     size_t length = strlen(standard);

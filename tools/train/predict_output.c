@@ -227,7 +227,9 @@ static void softmax(double *scores, int64_t count)
         scores[i] /= sum;
 }
 
-/* Returns the index of the largest score that is smaller than the last one or follows it. */
+/* Returns the index of the score that comes after that of index `last` in descending order, or of
+ * the largest score if `last` is negative. Of equal scores, that with the smaller index comes
+ * first; NaN is left out. Returns -1 if none is left. */
 static int64_t next_best(const double *scores, int64_t count, int64_t last)
 {
     int64_t best = -1;

@@ -18,8 +18,8 @@ struct progress {
     bool shown; /* it is on the terminal */
     char phase[24];
     int64_t epoch, steps, step, samples;
-    double began;       /* the phase */
-    double epoch_began; /* its first phase */
+    double began;       /* when the phase began */
+    double epoch_began; /* when the first phase of the epoch began */
     double written;     /* when the terminal was written to; negative: not in this phase */
     int64_t epochs_done;
     double epochs_took;
@@ -60,7 +60,7 @@ void progress_drop(progress *p)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Columns of the terminal; 80 if it does not tell. */
+/* Columns of the terminal; if it does not tell, those of COLUMNS, or 80. */
 static int columns_of(const progress *p)
 {
     struct winsize size;

@@ -71,7 +71,8 @@ static void count_values(report_bins *bins, const double *values, int64_t count)
         else if (value > from) {
             bin = 1 + (int64_t)((value - from) * scale);
             bin = bin < bins->count - 2 ? bin : bins->count - 2;
-            /* A bin does not have its lower limit. Rounding must not put a value beyond one. */
+            /* A bin includes its upper limit, but not its lower one. Rounding may have chosen the
+             * bin next to the right one. */
             while (value <= bins->limits[bin - 1])
                 bin--;
             while (value > bins->limits[bin])

@@ -28,7 +28,7 @@ typedef struct chart {
     double first, last;       /* steps */
     double low, high, step;   /* of the linear axis */
     double log_low, log_high; /* logarithms; equal if there is no such axis */
-    bool log_first;           /* it is shown at first */
+    bool log_first;           /* the logarithmic axis is shown at first */
     double least, most;       /* values */
 } chart;
 
@@ -201,7 +201,7 @@ static void put_number(report_text *t, double number, double largest)
     report_text_add(t, "%.4g%s", number, units[unit]);
 }
 
-/* Returns the values of the ticks of an axis. */
+/* Writes the values of the ticks of an axis. Returns their number. */
 static int ticks_of(const chart *c, bool logarithmic, double *out)
 {
     int count = 0;

@@ -11,7 +11,7 @@
 
 enum { WINDOW = 32768, HASHES = 1 << 13, SHORTEST = 3, LONGEST = 258, TRIES = 32 };
 
-/* Bits from the lowest of each byte on. */
+/* Bits that are being written. They fill each byte from its lowest bit on. */
 typedef struct bits {
     report_text *out;
     uint32_t held;

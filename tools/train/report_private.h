@@ -37,7 +37,8 @@ void report_text_html(report_text *t, const char *string);
 void report_text_json(report_text *t, const char *string);
 /* Like report_text_html(), but a string of more than `most` characters ends in an ellipsis. */
 void report_text_short(report_text *t, const char *string, int most);
-/* Adds a number to be read, with four digits; a whole one with commas; a duration in seconds. */
+/* Add a number for readers: with four digits; a whole number with commas; a duration, of which
+ * `seconds` is the length. */
 void report_text_number(report_text *t, double number);
 void report_text_whole(report_text *t, double number);
 void report_text_duration(report_text *t, double seconds);
@@ -152,7 +153,7 @@ void report_histogram_drop(report_spreads *all);
 /* ---- pictures (report_png.c, report_samples.c) ----------------------------------------------- */
 
 typedef struct report_picture {
-    int width, height, channels; /* 1: gray, 3: RGB, 4: RGBA */
+    int width, height, channels; /* channels: 1 for gray, 3 for RGB, 4 for RGBA */
     unsigned char *pixels;       /* rows from the top, channels of a pixel side by side */
 } report_picture;
 

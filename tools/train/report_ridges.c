@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The distributions of weights and gradients on the page: for each parameter one outline a step,
- * the oldest at the top, the newest in front. */
+ * The distributions of weights and gradients on the page: for each parameter the outlines of up to
+ * 12 steps, the oldest at the top, the newest in front. */
 #include "report_private.h"
 
 #include <math.h>
@@ -22,11 +22,12 @@ typedef struct ridges {
     const report_bins *lines[LINES];
     int count;
     double low, high; /* of the horizontal axis */
-    double peak;      /* the largest density */
+    double peak;      /* the largest of `heights` */
     double heights[LINES][COLUMNS];
 } ridges;
 
-/* Returns the number of values between two places; those of a bin are spread evenly. */
+/* Returns the number of values from `from` to `to`. Assumes that the values of a bin are spread
+ * evenly over it. */
 static double values_between(const report_bins *bins, double from, double to)
 {
     double sum = 0, left = bins->low;
@@ -216,7 +217,7 @@ void report_ridges_section(const report *r, report_text *page)
     for (int64_t i = 0; i < all->count; i++) {
         if (!is_first(all, i))
             continue;
-        /* Of many parameters some from all parts of the network. */
+        /* If there are too many parameters, shows some from all parts of the network. */
         if (names <= PARAMETERS || at * PARAMETERS / names >= shown) {
             put_parameter(page, all, i);
             shown++;

@@ -47,8 +47,8 @@ static int downwards(const void *a, const void *b)
     return one < other ? 1 : one > other ? -1 : 0;
 }
 
-/* Lists the steps of the checkpoints, the newest first. Returns their number, and the list, which
- * the caller frees; NULL without checkpoints, or if there is no memory. */
+/* Lists the steps of the checkpoints, the newest first. Sets *count to their number. Returns the
+ * list, which the caller frees; NULL without checkpoints, or if there is no memory. */
 static int64_t *list_steps(const run *r, int64_t *count)
 {
     char path[PATH_SIZE];

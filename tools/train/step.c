@@ -23,7 +23,8 @@ int64_t step_samples(tn_pack *batch)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* Returns the target in the shape of the output if both have as many numbers: [N] for [N, 1]. */
+/* Adds dimensions of size 1 at the end of a floating target that has as many elements as the output
+ * and fewer dimensions: [N] becomes [N, 1]. */
 static tn_tensor *fitting_target(tn_tensor *target, tn_tensor *output)
 {
     bool numbers = target != NULL && (TN_BIT(tn_tensor_dtype(target)) & TN_MASK_FLOAT) != 0;
@@ -37,7 +38,7 @@ static tn_tensor *fitting_target(tn_tensor *target, tn_tensor *output)
     return target;
 }
 
-/* Explains a failure of the model with an input that is not a float. */
+/* Explains a failure of the model with an input of uint8. */
 static tn_status input_failed(tn_tensor *input)
 {
     tn_status status = tn_error_last_code();
@@ -47,8 +48,8 @@ static tn_status input_failed(tn_tensor *input)
     return status;
 }
 
-/* Returns whether a batch has one class for each sample, and the output one score for each class.
- */
+/* Returns whether a batch has one class for each sample, and the output a row of scores for each
+ * sample. */
 static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
 {
     return r->classes > 0 && tn_tensor_dtype(target) == TN_I64 && tn_tensor_ndim(target) == 1 &&

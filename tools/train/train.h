@@ -14,7 +14,7 @@
 typedef struct tally {
     double loss; /* sum of the losses of all samples */
     int64_t samples;
-    int64_t compared, right; /* samples whose class was compared; those whose class was predicted */
+    int64_t compared, right; /* samples whose class was compared; those that were predicted right */
 } tally;
 
 /* What a validation found. */

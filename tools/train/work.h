@@ -67,7 +67,8 @@ tn_dtype work_dtype(tn_module *module);
 
 /* Opens the dataset of a spec. A path in place of a spec is an error that says what to write. */
 tn_dataset *work_dataset(const char *text);
-/* Applies the transform that is given. Takes `dataset` over, also on failure. [null-through] */
+/* Applies the transform of --transform, if there is one. Takes `dataset` over, also on failure.
+ * [null-through] */
 tn_dataset *work_transformed(tn_dataset *dataset);
 /* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
  * device. */
