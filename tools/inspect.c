@@ -13,9 +13,9 @@
 /* Returns the name of the kind of a value. */
 static const char *kind_text(tn_value value)
 {
-    static const char *const kinds[] = { "None",   "bool",  "int",    "float",  "string",
-                                         "list",   "tuple", "spec",   "tensor", "module",
-                                         "opaque", "bytes", "complex" };
+    static const char *const kinds[] = { "None",   "bool",  "int",     "float",  "string",
+                                         "list",   "tuple", "spec",    "tensor", "module",
+                                         "opaque", "bytes", "complex", "dict",   "int" };
     return value.kind < sizeof kinds / sizeof *kinds ? kinds[value.kind] : "?";
 }
 

@@ -84,6 +84,9 @@ static int character(const unsigned char *text)
     for (int i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90) ||
+        (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f))
+        return 0; /* too long for its number, half of a pair of UTF-16, or above 0x10ffff */
     return length;
 }
 

@@ -62,6 +62,13 @@ START_TEST(strings_in_quotes_have_the_escapes_of_the_spec_grammar)
     ck_assert_str_eq(text("%q", "\x01\x7f"), "\"\\x01\\x7f\"");
     ck_assert_str_eq(text("%q", "\xc3\xa4 \xe2\x82\xac"), "\"\xc3\xa4 \xe2\x82\xac\"");
     ck_assert_str_eq(text("%q", "\xff\xc3"), "\"\\xff\\xc3\"");
+    /* too long for the number, half of a pair of UTF-16, above 0x10ffff */
+    ck_assert_str_eq(text("%q", "\xe0\x9f\xbf"), "\"\\xe0\\x9f\\xbf\"");
+    ck_assert_str_eq(text("%q", "\xf0\x8f\xbf\xbf"), "\"\\xf0\\x8f\\xbf\\xbf\"");
+    ck_assert_str_eq(text("%q", "\xed\xa0\x80"), "\"\\xed\\xa0\\x80\"");
+    ck_assert_str_eq(text("%q", "\xf4\x90\x80\x80"), "\"\\xf4\\x90\\x80\\x80\"");
+    ck_assert_str_eq(text("%q", "\xed\x9f\xbf\xf4\x8f\xbf\xbf"),
+                     "\"\xed\x9f\xbf\xf4\x8f\xbf\xbf\"");
     ck_assert_str_eq(text("%8q|%-8q|", "ab", "ab"), "    \"ab\"|\"ab\"    |");
     ck_assert_str_eq(text("%q", (char *)NULL), "None");
 }
