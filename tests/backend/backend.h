@@ -51,7 +51,8 @@ double stored(double x, tn_dtype dtype);
 /* The distance between neighbours of 1. */
 double epsilon(tn_dtype dtype);
 
-/* A reproducible stream of numbers between low and high, stored in the dtype. */
+/* Fills `out` with pseudorandom numbers between low and high, as stored in the dtype. The sequence
+ * is the same in every run. */
 void numbers(double *out, int64_t count, double low, double high, tn_dtype dtype);
 
 /* Fails unless all numbers agree to `ulps` units of the dtype relative to the larger of

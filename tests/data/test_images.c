@@ -21,7 +21,7 @@ static tn_dataset *opened(void)
     return dataset;
 }
 
-/* Reads a picture; NULL if this build has no decoder for it, which must then be said. */
+/* Reads a picture; NULL if this build has no decoder for it: the error must say so. */
 static tn_pack *read_picture(tn_dataset *dataset, int64_t index)
 {
     tn_pack *pack = tn_pack_new();

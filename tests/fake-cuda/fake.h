@@ -22,7 +22,7 @@ struct fake_cuda {
     int no_peers;      /* no device can access the memory of another one */
     int managed;       /* the devices have managed memory */
 
-    /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
+    /* the `fail_after`-th call of `fail_function` from now on returns `fail_code` (0: never) */
     const char *fail_function;
     int fail_after;
     int fail_code;
@@ -46,7 +46,7 @@ struct fake_cuda {
     long launches;
     long items;          /* work items of all of them */
     long queued;         /* queued work that is not done yet */
-    int blas_create[4];  /* what the next calls of cublasLtCreate give */
+    int blas_create[4];  /* what the next calls of cublasLtCreate return */
     int blas_creates;    /* how many there were */
     int blas_handles;    /* that are alive */
     int blas_matmul;     /* if not 0, cublasLtMatmul returns this and computes nothing */

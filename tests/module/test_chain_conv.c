@@ -130,7 +130,7 @@ START_TEST(convolutions_leave_what_does_not_fit)
     fused_calls = 0;
     call_plainly(m, x);
     ck_assert_int_eq(fused_calls, 1);
-    for (int d = 0; d < 2; d++) { /* the counter is of float32 */
+    for (int d = 0; d < 2; d++) { /* the kernel that counts is for float32 */
         ck_assert_int_eq(tn_module_to(m, NULL, dtypes[d]), TN_OK);
         same_bits(call_plainly(m, tn_cast(x, dtypes[d])), call_parts(m, tn_cast(x, dtypes[d])),
                   "dtype");

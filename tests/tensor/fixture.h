@@ -67,7 +67,7 @@ void stream_hold(const tn_stream *stream);
 void stream_release(const tn_stream *stream);
 /* The native handle of a stream of vault that the test owns. */
 void *stream_external(void);
-/* The same of an event that the test has recorded on the stream. There is one such event. */
+/* The native handle of the one event that the test owns and has recorded on the stream. */
 void *event_external(const tn_stream *stream);
 
 const tn_device *device(const char *name);
