@@ -233,7 +233,7 @@ START_TEST(nodes_between_move_behind_a_region_that_they_depend_on)
     ck_ok(tn_register(&test));
     ck_ok(tn_graph_output(graph, (tn_node *[]){ relu, tn_node_item(sort, 0), neg }, 3));
     want(0, 2, 0, 3);
-    /* `run` writes one output only; the sum is seen, too */
+    /* `run` writes only the first output; the sum is another one, for sort */
     ck_ok(tn_graph_compile(graph, cpu(), "test"));
     ck_assert_str_eq(names_of(graph), "x c neg test test_item test_item_1 sort sort_values "
                                       "sort_indices output");

@@ -86,7 +86,7 @@ START_TEST(changed_options_and_modes_are_noticed)
         tn_module_drop(other);
     }
     ck_pair(&p, numbers(1));
-    for (int i = 0; i < 2; i++) { /* the same tensor elsewhere */
+    for (int i = 0; i < 2; i++) { /* the same parameter with other memory */
         tn_tensor *weight = tn_module_find_tensor(both[i], "0.weight");
         tn_tensor *with = tn_tensor_full(TN_SHAPE(8, 3), 0.25, TN_F32, NULL);
 
