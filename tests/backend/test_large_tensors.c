@@ -91,7 +91,7 @@ static tn_tensor *reduced(enum what what, tn_tensor *in, tn_ints dims)
     case AMAX: return tn_amax(in, dims);
     case AMIN: return tn_amin(in, dims);
     case PROD: return tn_prod(in, dims);
-    /* No dimensions mean none of them here, and all of them where they are not given. */
+    /* An empty list means that no dimension is reduced: to reduce all, it must be left out. */
     case ANY:
         if (dims.count == 0)
             return tn_any(in);
