@@ -174,8 +174,8 @@ START_TEST(many_matrices_and_many_columns_are_computed_in_parts)
 }
 END_TEST
 
-/* Up to four rows by a matrix with contiguous rows: pieces that are side by side are read in one
- * pass, as many as one thread gets. */
+/* Up to four rows times a matrix with contiguous rows: each thread reads its part of the columns in
+ * one pass. */
 static void few_rows(tn_dtype dtype)
 {
     static const int64_t shapes[][3] = {

@@ -341,7 +341,7 @@ START_TEST(hooks_see_and_replace_gradients)
     y = tn_mul_scalar(x, 1);
     y = total(y);
     ck_assert_int_eq(tn_grad(&y, NULL, 1, &x, &g, 1, NULL), TN_OK);
-    HAS(g, 2, 2); /* the leaf's hook goes before */
+    HAS(g, 2, 2); /* the leaf's hook doubles it */
     ck_assert(tn_hook_remove(on_leaf));
     ck_assert_int_eq(others, 2);
     tn_tensor_hook(x, fail_it, NULL, NULL);

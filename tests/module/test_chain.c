@@ -62,7 +62,7 @@ static void same(const struct left *a, const struct left *b, const char *what)
         same_bits(a->tensors[i], b->tensors[i], what);
 }
 
-/* ---- networks, and the operator that shows that the last step was computed with others ------- */
+/* ---- networks, and the operator of the result with and without fused steps ------------------- */
 
 static const struct net {
     const char *spec, *fused, *parts; /* the result's operator in training */

@@ -200,7 +200,7 @@ static tn_status mix_build(tn_module *self)
                            : status;
 }
 
-/* (a, b, sign="+") gives (w a + scale b, w a - scale b), and the sign by name. */
+/* (a, b, sign="+") gives (w a + scale b, w a - scale b) and sign="+"; without a sign, "none". */
 static tn_status mix_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct mix *s = tn_module_data(self);

@@ -179,7 +179,7 @@ START_TEST(a_channel_with_a_value_of_its_own_stays)
     ck_assert_int_eq(report.channels_removed, 0);
     ck_assert_int_eq(report.channels_kept, 2);
     tn_module_drop(net);
-    /* The results of the network stay. */
+    /* Channels of the network's results are never removed. */
     net = network("Linear(3, 4)");
     x = random_tensor(TN_SHAPE(5, 3));
     ok(tn_prune(net, "weight", "LnStructured(amount=2, n=1, dim=0)"));
