@@ -68,7 +68,7 @@ struct unary {
 };
 /* Fails unless the operator agrees with its reference for each float dtype for which the device has
  * it, in every layout, and in place if it has that form. Shapes have at most 60 elements; `floor_`
- * as of same. */
+ * is that of same(). */
 void unary_agrees(const struct unary *row, const tn_device *device, const tn_ints *shapes,
                   int64_t n_shapes, double floor_);
 

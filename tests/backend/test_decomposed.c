@@ -368,7 +368,7 @@ START_TEST(products_that_leave_the_range_of_float32)
     TN_SCOPE;
     tn_tensor *x;
     for (int i = 0; i < COUNT; i++)
-        values[i] = i % 2 ? 2 : 0.5; /* the partial products of a lane get very small or very large */
+        values[i] = i % 2 ? 2 : 0.5; /* partial products of a lane get very small or large */
     x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
     same("prod", tn_default_device(), TN_F32, tn_prod(tn_narrow(x, 0, 0, 900)), &expected, 0, 0);
     for (int i = 0; i < COUNT; i++)

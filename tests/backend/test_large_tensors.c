@@ -180,8 +180,8 @@ START_TEST(NaN_reaches_the_results_of_its_column_and_row)
 }
 END_TEST
 
-/* A line that is divided into pieces, with a NaN in each piece in turn; of two NaN, the first one
- * is the result. */
+/* A line that is divided into pieces, with a NaN in each piece in turn; argmax and argmin return
+ * the place of the first NaN. */
 START_TEST(NaN_in_any_piece_of_a_long_line_counts)
 {
     enum { LONG = 70000 };

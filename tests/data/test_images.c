@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ImageFolder and Resize, compared with Pillow and torchvision (images.h); pictures that are decoded
- * in part or early, and damaged files. */
+ * ImageFolder and Resize, compared with Pillow and torchvision (images.h); pictures that are
+ * decoded in part or early, and damaged files. */
 #include "tests/base/suite.h"
 #include "tests/folders.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the files of the fake driver: driver.c (contexts, modules, launches),
- * memory.c, streams.c, ipc.c. Every function of the driver begins with BEGIN and ends with fake_leave,
- * which hold one lock. */
+ * memory.c, streams.c, ipc.c. Every function of the driver begins with BEGIN and ends with
+ * fake_leave, which hold one lock. */
 #ifndef TN_TESTS_FAKE_CUDA_DRIVER_H
 #define TN_TESTS_FAKE_CUDA_DRIVER_H
 

@@ -13,7 +13,7 @@
 #define FAKE_DEVICES 4
 
 struct fake_cuda {
-    /* the device it reports; may be set before it is initialized */
+    /* what the driver reports; may be set before cuInit */
     int devices;
     int version;       /* 13000 */
     int init_result;   /* of cuInit */
@@ -63,7 +63,7 @@ struct fake_cuda {
 
 extern struct fake_cuda fake_cuda;
 
-/* Device memory to host memory, for the fakes themselves; NULL when [at, at + bytes) is not
+/* The host address of device memory, for the fakes themselves; NULL when [at, at + bytes) is not
  * inside one allocation. */
 void *fake_memory(uint64_t at, size_t bytes);
 /* Queues work on a stream; `run` gets a copy of `data`. Returns a CUresult. */

@@ -86,8 +86,8 @@ START_TEST(two_threads_share_the_second_run)
 }
 END_TEST
 
-/* Every backward uses the tensors of a second run of the function. Several threads make such runs at
- * the same time. */
+/* Every backward uses the tensors of a second run of the function. Several threads make such runs
+ * at the same time. */
 START_TEST(several_walks_over_a_retained_checkpoint_add_up)
 {
     TN_SCOPE;

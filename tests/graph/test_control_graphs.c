@@ -458,8 +458,8 @@ START_TEST(lint_counts_levels_from_above)
 }
 END_TEST
 
-/* The maximum number of steps may come from a size, although no operator of the graph has an integer
- * as option: the graph is only for the sizes of the trace. */
+/* The maximum number of steps may come from a size, although no operator of the graph has an
+ * integer as option: the graph is only for the sizes of the trace. */
 static tn_status flagged(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
                          int64_t n_out)
 {

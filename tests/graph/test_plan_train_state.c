@@ -166,8 +166,8 @@ static void switch_off(tn_module *net, bool detach)
         ck_ok(tn_tensor_set_requires_grad(weight, false));
 }
 
-/* The first backward of a plan, after a parameter whose gradient the plan computes stopped requiring
- * it. */
+/* The first backward of a plan, after a parameter whose gradient the plan computes stopped
+ * requiring it. */
 START_TEST(gradients_switched_off_before_backward)
 {
     for (int detach = 0; detach < 2; detach++) {

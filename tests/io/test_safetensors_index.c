@@ -450,7 +450,7 @@ START_TEST(an_index_cut_or_changed_anywhere_does_no_harm)
 }
 END_TEST
 
-/* The parts of a private model are private, too, and stay its owner's. */
+/* The parts of a private model are private, too, and keep its owner. */
 START_TEST(new_parts_get_the_owner_and_mode_of_the_old_index)
 {
     TN_SCOPE;

@@ -145,7 +145,7 @@ static tn_module *copy(tn_module *m)
     return other;
 }
 
-/* The bits without any fused step: a hook that does nothing sees every module. */
+/* Runs the module without fused steps: a global hook prevents them, and does nothing else. */
 static void run_parts(tn_module *m, tn_tensor *x, bool record, struct left *left)
 {
     tn_hook_handle all = hooked(NULL, GLOBAL);

@@ -295,7 +295,7 @@ START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
     ck_assert_msg(copy != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_device_name(tn_tensor_device(tn_module_find_tensor(copy, "0.weight"))),
                      "toy:1");
-    ck_assert_int_eq(tn_module_share_memory(m), TN_OK); /* without effect: the host cannot read it */
+    ck_assert_int_eq(tn_module_share_memory(m), TN_OK); /* no effect: the host cannot read it */
     ck_assert_int_eq(tn_module_to_device(m, "cpu"), TN_OK);
     tn_tensor_copy_out(w, after, sizeof after);
     ck_assert_mem_eq(before, after, sizeof before);

@@ -210,7 +210,7 @@ START_TEST(a_custom_layer_is_a_layer_like_the_others)
     ck_assert_int_eq(tn_tensor_dtype(tn_module_get(half, "weight")), TN_F64);
     ck_assert_str_eq(tn_device_type(tn_tensor_device(tn_module_get(half, "weight"))), "meta");
     TN_PROVES("INI-003");
-    /* tn_module_skip_init: the init of MyLinear does not run either, because it only calls tn_init. */
+    /* tn_module_skip_init: the init of MyLinear does not run either, as it only calls tn_init. */
     uint64_t seed = 9;
     tn_random_seed(seed);
     double first = tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)))));

@@ -214,7 +214,7 @@ static int convolve_at_end(void)
 {
     setenv("TENON_LOG", "debug", 1);
     tn_set_log_sink(count_plans, NULL);
-    if (atexit(convolve_late) != 0) /* registered before oneDNN's own functions, so called after them */
+    if (atexit(convolve_late) != 0) /* registered before oneDNN's functions, so called after them */
         return 4;
     if (!convolves(8))
         fail_here();

@@ -92,7 +92,7 @@ static void runs(const char *device, tn_dtype x, tn_dtype w, const char *kernel,
 START_TEST(a_kernel_says_which_order_it_wants)
 {
     open_all();
-    runs("cpu", TN_F32, TN_F32, "wants_first", false); /* although the device prefers the other order */
+    runs("cpu", TN_F32, TN_F32, "wants_first", false); /* the device prefers the other order */
     runs("cpu", TN_F32, TN_F64, "wants_last", true);   /* by the dtypes of all inputs */
     runs("cpu", TN_F64, TN_F64, "says_nothing", true); /* as the device says */
     runs("toy", TN_F32, TN_F32, "toy_last", true);

@@ -46,7 +46,7 @@ extern room_state room;
 /* Registers the devices and the kernels; each test calls it first. `brick` gets no kernels, the
  * others copy and fill. */
 void room_open(void);
-/* The operators and kernels that they have (fixture_kernels.c). */
+/* Registers the operators and kernels of the devices (fixture_kernels.c). */
 void room_add_kernels(void);
 /* Returns the address of bytes of memory with an opaque handle, after a check that they are inside
  * of their allocation. */
