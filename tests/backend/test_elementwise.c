@@ -132,7 +132,7 @@ static const struct {
 };
 enum { BROADCASTS = sizeof broadcasts / sizeof *broadcasts };
 
-/* Element `i` of the result's shape in an operand. */
+/* Returns the index of the operand's element (shape x) for element `i` of the result (shape y). */
 static int64_t place(int64_t i, const int64_t *y, int ny, const int64_t *x, int nx)
 {
     int64_t at = 0, step = 1;

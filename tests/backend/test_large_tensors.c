@@ -40,7 +40,7 @@ enum what {
     WHATS
 };
 
-/* n numbers, `step` apart. */
+/* Reduces n numbers, `step` apart, as `what` says. */
 static double folded(enum what what, const double *at, int64_t n, int64_t step)
 {
     double mean = 0, sum = 0, most = -INFINITY, least = INFINITY, size = 0, p1 = 0, p2 = 0, p3 = 0,

@@ -22,7 +22,7 @@ static double ref_sign(double x)
     return (x > 0) - (x < 0);
 }
 
-/* Halves the interval. */
+/* Bisects the interval from 0 to 6. */
 static double ref_erfinv(double y)
 {
     double low = 0, high = 6;
@@ -94,7 +94,7 @@ START_TEST(ends_of_the_range_are_what_c_says_they_are)
 }
 END_TEST
 
-/* Those for which f(x) / x is positive next to 0. */
+/* Functions for which f(x) / x is positive next to 0. */
 START_TEST(minus_zero_stays_minus_zero)
 {
     static const char *const odd[] = {

@@ -47,8 +47,8 @@ struct fake_cuda {
     long items;          /* work items of all of them */
     long queued;         /* queued work that is not done yet */
     int blas_create[4];  /* what the next calls of cublasLtCreate return */
-    int blas_creates;    /* how many there were */
-    int blas_handles;    /* that are alive */
+    int blas_creates;    /* calls of cublasLtCreate */
+    int blas_handles;    /* handles that are alive */
     int blas_matmul;     /* if not 0, cublasLtMatmul returns this and computes nothing */
     long products;       /* calls of cublasLtMatmul */
     int product_compute; /* the last call: compute type, transposed operands, batches */

@@ -19,7 +19,7 @@ enum kind { VIEW, NEW, CHANGE };
 
 typedef struct step {
     enum kind kind;
-    int64_t row, of; /* which tensor of the pool */
+    int64_t row, of; /* of the table; the tensor of the pool that the step uses */
     uint64_t seed;
     bool refused;
 } step;

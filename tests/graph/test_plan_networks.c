@@ -133,7 +133,7 @@ static tn_status keep_tensor(void *user, const char *path, tn_tensor *tensor)
     return TN_OK;
 }
 
-/* A whole step has no gradients: they are passed over. */
+/* Keeps or compares a gradient. A whole step leaves no gradients: there it only counts. */
 static tn_status keep_gradient(void *user, const char *path, tn_tensor *tensor)
 {
     struct record *r = user;

@@ -275,7 +275,7 @@ static tn_status counted_alloc(void *device, tn_memory *memory)
 START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
 {
     TN_SCOPE;
-    tn_backend_def two = toy; /* that the host cannot read */
+    tn_backend_def two = toy; /* the host cannot read its memory */
     two.flags = 0;
     two.enumerate = count_two;
     two.alloc = counted_alloc;

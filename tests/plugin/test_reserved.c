@@ -161,7 +161,7 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
 }
 END_TEST
 
-/* A member that a descriptor cannot do without. */
+/* Fails unless a descriptor without this member is refused with these words. */
 #define WITHOUT(member_, def_, field_, words)                                                      \
     do {                                                                                           \
         any spoiled = { .member_ = def_ };                                                         \

@@ -34,7 +34,7 @@ typedef struct room_state {
     _Atomic int32_t capture_failure;      /* the next capture_begin of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
-    _Atomic int64_t pinned;      /* pieces of it that are live */
+    _Atomic int64_t pinned;      /* live pieces of pinned memory */
     _Atomic int32_t priority;    /* of the newest stream */
     _Atomic int32_t hide_host;   /* managed memory of vault has no address of the host */
     _Atomic int64_t shared_open; /* pieces of shared memory that were opened and are live */
