@@ -20,10 +20,10 @@ extern struct fake_cuda *fake;
 
 /* Loads the plugin without activating it, and the fake driver, to control it. */
 void load(void);
-/* The same, with the first device opened; also with the driver's cuBLASLt. */
+/* The same, with the first device opened; open_with_blas: with the driver's cuBLASLt, too. */
 void open_one(void);
 void open_with_blas(void);
-/* After everything was dropped: the driver holds nothing any more, and has seen no misuse. */
+/* Closes the device. Fails unless the driver then holds nothing, and has seen no misuse. */
 void close_clean(void);
 void expect(tn_status got, tn_status want, const char *words);
 struct array *ones(int64_t count);

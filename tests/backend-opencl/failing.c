@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An OpenCL loader that cannot create queues when TENON_TEST_OPENCL_FAILS names the step that
- * fails: queue, buffer, write. All other functions are those of the real loader. */
+ * An OpenCL loader in which the step that TENON_TEST_OPENCL_FAILS names fails: queue (a queue is
+ * created), buffer or write. All other functions are those of the real loader. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

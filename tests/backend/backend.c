@@ -52,7 +52,8 @@ static void add_device(const char *type, int64_t place)
 
 const tn_device *const *devices(void)
 {
-    /* They come first, in this order: the numbers that a device gets depend on those before it. */
+    /* These come first, in this order: the random numbers for a device depend on how many devices
+     * were tested before it. */
     static const char *const ours[] = { "cpu", "strict", "opencl", "cuda" };
     static bool looked;
     const char *only = getenv("TN_TEST_DEVICES");  /* for debugging: "cpu strict" */
@@ -250,7 +251,7 @@ static tn_tensor *make(const tn_device *device, tn_dtype dtype, tn_ints shape, e
         strides[i] = next;
         next *= shape.at[i] > 0 ? shape.at[i] : 1;
     }
-    /* Within a larger one, so that the first element is not the storage's. */
+    /* Within a larger tensor, so that the first element is not the storage's. */
     tn_tensor *whole = tn_tensor_empty(TN_SHAPE(next + 3), dtype, device);
     return tn_tensor_as_strided(whole, shape, (tn_ints){ strides, shape.count }, 3);
 }

@@ -51,7 +51,8 @@ double stored(double x, tn_dtype dtype);
 /* The distance between neighbours of 1. */
 double epsilon(tn_dtype dtype);
 
-/* A reproducible stream of numbers between low and high, stored in the dtype. */
+/* Fills `out` with pseudorandom numbers between low and high, as stored in the dtype. The sequence
+ * is the same in every run. */
 void numbers(double *out, int64_t count, double low, double high, tn_dtype dtype);
 
 /* Fails unless all numbers agree to `ulps` units of the dtype relative to the larger of
@@ -67,7 +68,7 @@ struct unary {
 };
 /* Fails unless the operator agrees with its reference for each float dtype for which the device has
  * it, in every layout, and in place if it has that form. Shapes have at most 60 elements; `floor_`
- * as of same. */
+ * is that of same(). */
 void unary_agrees(const struct unary *row, const tn_device *device, const tn_ints *shapes,
                   int64_t n_shapes, double floor_);
 

@@ -14,7 +14,8 @@ static const int64_t sizes[][3] = { { 1, 40, 70 },     { 3, 33, 256 },  { 8, 8, 
                                     { 20, 200, 33 },   { 200, 20, 65 }, { 47, 31, 95 },
                                     { 130, 300, 257 }, { 5, 300, 64 } };
 
-/* The sum of products and the sum of their sizes, of which an error of float32 is a part. */
+/* y: sums of products. size: sums of their absolute values, to which errors of float32 are
+ * relative. */
 static void product(const double *a, const double *b, int64_t m, int64_t n, int64_t k, double *y,
                     double *size)
 {

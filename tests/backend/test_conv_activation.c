@@ -191,8 +191,8 @@ START_TEST(threads_do_not_change_a_bit)
 }
 END_TEST
 
-/* The same bits, but any NaN for a NaN: which one a sum of two has is the choice of the compiler.
- */
+/* Fails unless both have the same bits. Any NaN equals any other: which NaN a sum of two NaNs is,
+ * is the choice of the compiler. */
 static void same_numbers(tn_tensor *a, tn_tensor *b, const char *what)
 {
     size_t bytes = (size_t)tn_tensor_numel(a) * sizeof(float);

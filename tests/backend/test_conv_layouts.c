@@ -52,7 +52,7 @@ START_TEST(images_that_are_expanded_have_steps_of_zero)
                 w = tn_reshape(tn_narrow(all, 0, 100, 2 * tn_tensor_size(x, 1) * kernel * kernel),
                                TN_SHAPE(2, tn_tensor_size(x, 1), kernel, kernel));
                 same_as_packed("result", tn_convolution(x, w), tn_convolution(dense, w));
-                /* x as the gradient of a result: of channels outputs */
+                /* x as the gradient of a result, whose channels are those of x */
                 w = tn_transpose(w, 0, 1);
                 same_as_packed(
                     "gradient of x",

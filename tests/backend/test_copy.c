@@ -141,7 +141,8 @@ START_TEST(every_type_is_stored_and_moved_between_all_devices)
 }
 END_TEST
 
-/* All devices, also the second one of each type: copies between those go another way. */
+/* All devices, also the second one of each type: copies between two devices of a type use
+ * other code. */
 static int with_seconds(const tn_device **all)
 {
     int count = 0;

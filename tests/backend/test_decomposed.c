@@ -60,7 +60,7 @@ START_TEST(bounds_may_be_what_is_written)
                   *high = put(device, floats[t], TN_SHAPE(4), NUMBERS(1, 1, -4, 1), DENSE);
         same("clamp_tensor", device, floats[t], tn_clamp_tensor(x, low, high),
              NUMBERS(-1, 0, -4, NAN), 0, 0);
-        for (int i = 0; i < 2; i++) { /* a bound that is NaN is what comes out */
+        for (int i = 0; i < 2; i++) { /* with a bound of NaN the result is NaN */
             tn_tensor *odd = put(device, floats[t], TN_SHAPE(1), NUMBERS(NAN), DENSE);
             same("clamp_tensor", device, floats[t],
                  i ? tn_clamp_tensor(x, low, odd) : tn_clamp_tensor(x, odd, high),
@@ -368,7 +368,7 @@ START_TEST(products_that_leave_the_range_of_float32)
     TN_SCOPE;
     tn_tensor *x;
     for (int i = 0; i < COUNT; i++)
-        values[i] = i % 2 ? 2 : 0.5; /* partial products far down and up, in lanes */
+        values[i] = i % 2 ? 2 : 0.5; /* partial products of a lane get very small or large */
     x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
     same("prod", tn_default_device(), TN_F32, tn_prod(tn_narrow(x, 0, 0, 900)), &expected, 0, 0);
     for (int i = 0; i < COUNT; i++)
@@ -384,8 +384,8 @@ START_TEST(products_that_leave_the_range_of_float32)
 }
 END_TEST
 
-/* Rows in a row, sums of them, running sums and products of every length up to a block and beyond.
- */
+/* Reductions and running sums and products of contiguous rows, with lengths just below and above
+ * those of vectors and blocks. */
 START_TEST(rows_of_all_lengths)
 {
     static const int64_t lengths[] = { 1, 3, 15, 16, 17, 63, 64, 65, 320, 1000, 4097 }, last = 1;

@@ -73,7 +73,7 @@ START_TEST(exp_and_log_are_right_in_the_whole_range_on_the_cpu)
         y[i] = (float)exp(x[i]);
     }
     TN_SCOPE;
-    /* below 2^-126 an ulp is 2^-149: the floor says so */
+    /* below 2^-126 an ulp is 2^-149, as the floor of 2^-126 gives it */
     same("exp", cpu, TN_F32, tn_exp(put(cpu, TN_F32, TN_SHAPE(2000), x, DENSE)), y, 1.5, 0x1p-126);
     for (int i = 0; i < 2000; i++) {
         x[i] = ldexp(1 + i / 2000.0, i - 1000);
@@ -132,7 +132,7 @@ static const struct {
 };
 enum { BROADCASTS = sizeof broadcasts / sizeof *broadcasts };
 
-/* Element `i` of the result's shape in an operand. */
+/* Returns the index of the operand's element (shape x) for element `i` of the result (shape y). */
 static int64_t place(int64_t i, const int64_t *y, int ny, const int64_t *x, int nx)
 {
     int64_t at = 0, step = 1;

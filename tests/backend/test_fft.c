@@ -8,8 +8,9 @@
 enum kind { FORWARD, INVERSE, FROM_REAL, TO_REAL, KINDS };
 static const char *const names[KINDS] = { "fft_c2c", "inverse fft_c2c", "fft_r2c", "fft_c2r" };
 
-/* ROWS: contiguous lines. COLUMNS: the transformed dimension comes first in memory. TURNED: in
- * memory only, not in the shape. APART: every second element. REPEATED: one line with stride 0. */
+/* ROWS: contiguous lines. COLUMNS: the transformed dimension comes first. TURNED: it
+ * comes first in memory, but last in the shape. APART: every second element. REPEATED: one line
+ * with stride 0. */
 enum arrangement { ROWS, COLUMNS, TURNED, APART, REPEATED, ARRANGEMENTS };
 
 struct sample {

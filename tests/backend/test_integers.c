@@ -96,7 +96,8 @@ static int64_t floor_of(int64_t a, int64_t b)
     return q - (a % b != 0 && (a % b < 0) != (b < 0));
 }
 
-/* Every pair of these numbers; `wide` are those that do not fit float64 exactly as quotients. */
+/* Every pair of the first 12 numbers, or (`wide`) of all 17, whose quotients may be inexact in
+ * float64. */
 static void quotients_agree(bool wide)
 {
     TN_SCOPE;

@@ -204,7 +204,7 @@ START_TEST(kept_weights_give_the_same_bits)
                   (long long)kept);
     ck_assert_ptr_nonnull(tn_mul_scalar_(w, 2));
     first = l->call(l, x, w, bias);
-    ck_assert_int_eq(prepared_bytes(), before); /* of the weight that was written */
+    ck_assert_int_eq(prepared_bytes(), before); /* nothing of a weight that was written */
     check_same(l->name, first, l->call(l, x, tn_copy(w), bias));
     check_same(l->name, first, l->call(l, x, w, bias));
 }

@@ -40,7 +40,7 @@ enum what {
     WHATS
 };
 
-/* n numbers, `step` apart. */
+/* Reduces n numbers, `step` apart, as `what` says. */
 static double folded(enum what what, const double *at, int64_t n, int64_t step)
 {
     double mean = 0, sum = 0, most = -INFINITY, least = INFINITY, size = 0, p1 = 0, p2 = 0, p3 = 0,
@@ -91,7 +91,7 @@ static tn_tensor *reduced(enum what what, tn_tensor *in, tn_ints dims)
     case AMAX: return tn_amax(in, dims);
     case AMIN: return tn_amin(in, dims);
     case PROD: return tn_prod(in, dims);
-    /* No dimensions mean none of them here, and all of them where they are not given. */
+    /* An empty list means that no dimension is reduced: to reduce all, it must be left out. */
     case ANY:
         if (dims.count == 0)
             return tn_any(in);
@@ -180,8 +180,8 @@ START_TEST(NaN_reaches_the_results_of_its_column_and_row)
 }
 END_TEST
 
-/* A line that is divided into pieces, with a NaN in each piece in turn; of two NaN, the first one
- * is the result. */
+/* A line that is divided into pieces, with a NaN in each piece in turn; argmax and argmin return
+ * the place of the first NaN. */
 START_TEST(NaN_in_any_piece_of_a_long_line_counts)
 {
     enum { LONG = 70000 };

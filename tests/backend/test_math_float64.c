@@ -36,7 +36,7 @@ static long double ref_gelu(long double x)
     return x * 0.5L * erfcl(-x / ROOT_TWO);
 }
 
-/* Newton's steps from where the error function's complement, or the function, tells well. */
+/* Newton's method, with the complement erfc from 0.5 on, where erf loses digits. */
 static long double ref_erfinv(long double y)
 {
     long double size = fabsl(y), x = size < 0.9L ? size : 1.5L;
@@ -66,8 +66,8 @@ static double ulps_between(double got, long double wanted)
     return (double)(fabsl((long double)got - wanted) / ldexpl(1, exponent - 53));
 }
 
-/* What each function may be off by, and where it is tried: up to `high`, in even steps or (`wide`)
- * in even steps of the logarithm, with both signs. */
+/* `ulps`: how far off each function may be. It is tried at random numbers between `low` and `high`,
+ * evenly distributed; with `wide` their logarithms are, and the numbers have both signs. */
 static const struct {
     const char *op;
     long double (*reference)(long double);
@@ -140,7 +140,8 @@ static bool is_activation(const char *op)
            strcmp(op, "softplus") == 0;
 }
 
-/* The bits of both, distinguished from other NaN; at a block boundary the neighbour differs. */
+/* Fails unless both have the same bits; any NaN equals any other NaN. The i-th number of `a` is
+ * a[i * step]. */
 static void same_bits(const char *op, const double *a, const double *b, int count, int step)
 {
     for (int i = 0; i < count; i++)
@@ -214,7 +215,7 @@ static double div_floor(double a, double b)
         return a / b;
     if (rest != 0 && (b < 0) != (rest < 0))
         quotient -= 1;
-    /* whole but for a rounding */
+    /* a whole number, except for a rounding error */
     return quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
 }
 static double python_rest(double a, double b)
@@ -245,7 +246,7 @@ static void check_two(const tn_device *device)
     fprintf(stderr, "pow %.2f, atan2 %.2f\n", worst, worst_angle);
     ck_assert_double_le(worst, 2);
     ck_assert_double_le(worst_angle, 2);
-    /* whole powers of small numbers are exact, ends are C's */
+    /* special numbers: the results of C's functions, also the signs of zeros */
     enum { SIDE = 21, BASES = 25 };
     static double bases[SIDE * SIDE], exponents[SIDE * SIDE];
     static const double odd[SIDE] = { 0.0,  -0.0,   1,       -1,       2,         -2,       0.5,
@@ -283,7 +284,7 @@ static void check_two(const tn_device *device)
         for (int i = 0; i < 10; i++, wanted *= base)
             ck_assert_double_eq(y[i], wanted);
     }
-    /* rests are exact, where the quotient is a whole number or nearly one, too */
+    /* remainders are exact, also where the quotient is a whole number or nearly one */
     numbers(a, COUNT, -1, 1, TN_F64);
     numbers(b, COUNT, -20, 20, TN_F64);
     for (int i = 0; i < COUNT; i++) {
@@ -381,7 +382,7 @@ END_TEST
 
 /* ---- roots ----------------------------------------------------------------------------------- */
 
-/* The numbers whose square roots are nearest to the middle of two numbers: x = m^2 - c for an odd m
+/* The numbers whose square roots are nearest to the middle of two doubles: x = m^2 - c for an odd m
  * of 54 bits and a small c, where x has no more than 53 bits. Such m are roots of c modulo a power
  * of two, found bit by bit. */
 static int64_t hard_squares(double *to)

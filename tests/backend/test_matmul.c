@@ -20,7 +20,8 @@ static const int64_t sizes[][3] = { { 6, 3, 2 },      { 7, 1, 15 },     { 12, 64
                                     { 6, 30, 700 },   { 100, 1100, 97 } };
 enum { SIZES = (int)(sizeof sizes / sizeof sizes[0]) };
 
-/* [batch, rows, columns], row-major or column-major, with a gap after each line or without. */
+/* [batch, rows, columns], row-major or (`upright`) column-major, with `gap` elements after each
+ * line. */
 static tn_tensor *matrix(tn_dtype dtype, int64_t batch, int64_t rows, int64_t columns, bool upright,
                          int64_t gap, double **numbers_)
 {
@@ -40,7 +41,8 @@ static tn_tensor *matrix(tn_dtype dtype, int64_t batch, int64_t rows, int64_t co
     return upright ? tn_transpose(made, 1, 2) : made;
 }
 
-/* Partial sums of k such products wander to about the root of k, and each is rounded. */
+/* Fails unless each element is near the exact sum of k = s[1] products: the bound grows with k,
+ * because each partial sum is rounded. */
 static void near_the_sums(const char *what, tn_dtype dtype, tn_tensor *got, const double *a,
                           const double *b, const double *bias, const int64_t *s, int64_t batch,
                           bool shared)
@@ -117,8 +119,8 @@ START_TEST(products_are_the_sums_with_the_baseline_instructions)
 }
 END_TEST
 
-/* Rounds of depth that copy little memory at a time: columns of a with a large stride, many of
- * both. */
+/* A large product, whose depth is computed in rounds, to copy little memory at a time. The first
+ * matrix is column-major. */
 START_TEST(rounds_add_up_and_bits_do_not_depend_on_threads)
 {
     TN_SCOPE;
@@ -172,8 +174,8 @@ START_TEST(many_matrices_and_many_columns_are_computed_in_parts)
 }
 END_TEST
 
-/* Up to four rows by a matrix with contiguous rows: pieces that are side by side are read in one
- * pass, as many as one thread gets. */
+/* Up to four rows times a matrix with contiguous rows: each thread reads its part of the columns in
+ * one pass. */
 static void few_rows(tn_dtype dtype)
 {
     static const int64_t shapes[][3] = {
@@ -219,7 +221,8 @@ START_TEST(few_rows_are_the_sums_and_bits_do_not_depend_on_threads)
 }
 END_TEST
 
-/* A matrix with contiguous rows is read in place or packed, as the distance of its rows is. */
+/* A matrix with contiguous rows is read in place or packed, depending on the distance between its
+ * rows. */
 START_TEST(matrices_read_in_place_and_packed_give_the_same_bits)
 {
     static const int64_t rows[] = { 6, 100, 301 };

@@ -22,8 +22,8 @@ static int64_t size_of(int i)
     return shapes[i][0] * shapes[i][1];
 }
 
-/* Numbers for every tensor; averages of squares are positive. In the order of a transposed matrix
- * where `turned`. */
+/* Numbers for every tensor; averages of squares are positive. With `turned`, gradients are
+ * column-major. */
 static void fill(set *s, int group, const tn_device *device, tn_dtype dtype, bool turned)
 {
     s->group = group;
@@ -374,7 +374,7 @@ START_TEST(a_step_with_its_numbers_in_tensors_agrees_with_the_formula)
 }
 END_TEST
 
-/* One step by options and one by tensors, of the same numbers: all tensors, bit for bit. */
+/* A step with options, and one with tensors of the same numbers, leave the same bits everywhere. */
 START_TEST(on_the_cpu_tensors_give_the_bits_of_options)
 {
     const tn_device *cpu = tn_device_find("cpu");

@@ -36,7 +36,7 @@ static void plain(void)
     }
 }
 
-/* The same numbers with the channels next to one another. */
+/* Returns the same numbers; if `last`, the channels come last in memory. */
 static tn_tensor *laid(tn_tensor *from, bool last)
 {
     tn_tensor *to;
@@ -77,7 +77,7 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
                          TN_OK);
         equal(pooled, y, sizeof y);
         equal(where, places, sizeof places);
-        /* They are laid out as the image is. */
+        /* Both results are laid out as the image is. */
         ck_assert_int_eq(tn_tensor_strides(pooled).at[1], image_last ? 1 : DOWN * ACROSS);
         ck_assert_int_eq(tn_tensor_strides(where).at[1], image_last ? 1 : DOWN * ACROSS);
         back = tn_max_pool_grad(gradient, where, TN_INTS(H, W));
@@ -155,7 +155,7 @@ static bool beats(float v, float b)
     return (isnan(v) && !isnan(b)) || v > b;
 }
 
-/* Computes the maximum and its index, of one plane, and returns the number of windows. */
+/* Computes the maximum of each window of a plane, and its index. Returns the number of windows. */
 static int64_t pool_plane(const struct figure *f, const float *plane, float *most, int64_t *where)
 {
     int64_t out[2], n = 0, size[2] = { f->high, f->wide };

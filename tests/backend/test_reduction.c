@@ -6,7 +6,8 @@
 static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
 enum { FLOATS = sizeof floats / sizeof *floats };
 
-/* y over the dimensions of `gone` (a bit each), largest or sum, row-major. */
+/* Reduces the dimensions whose bits are set in `gone`. y: the largest elements or the sums; sizes:
+ * the sums of absolute values; both row-major. Returns how many there are. */
 static int64_t reduce(const double *x, tn_ints shape, unsigned gone, bool largest, double *y,
                       double *sizes)
 {

@@ -64,7 +64,7 @@ static double gate(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* One row of one step: h and c [H] become the next. */
+/* One step of one row: replaces h and c, of `size` numbers each, by those after the step. */
 static void step(enum kind kind, int64_t inputs, int64_t size, const double *x, double *h,
                  double *c, double *const *w)
 {

@@ -270,7 +270,8 @@ START_TEST(narrow_integers_refuse_what_they_cannot_hold)
 }
 END_TEST
 
-/* An integer is rounded to float32 once: 2^24 + 1 + 2^-30 of a double would be rounded up. */
+/* An integer is rounded to float32 once: 2^62 + 2^38 + 1 becomes 2^62 + 2^39. A double in between
+ * would lose the 1, and then the middle would be rounded to the even 2^62. */
 START_TEST(integers_become_floats_with_one_rounding)
 {
     int64_t number = ((int64_t)1 << 62) + ((int64_t)1 << 38) + 1;
@@ -406,7 +407,7 @@ START_TEST(a_complex_number_and_a_real_tensor_are_complex_or_refused)
     ck_assert_ptr_null(tn_add_scalar_(tn_tensor_full(TN_SHAPE(4), 2, TN_F32, NULL), 2.0 * I));
     ck_assert_ptr_null(by_min(tn_tensor_full(TN_SHAPE(4), 2, TN_F32, NULL), TN_SCALAR(2.0 * I)));
     tn_error_clear();
-    /* A complex number without imaginary part is a real one where a tensor holds it. */
+    /* A complex number whose imaginary part is 0 can be stored in a real tensor. */
     there(by_fill(tn_tensor_full(TN_SHAPE(4), 2, TN_F32, NULL), tn_scalar_complex(3, 0)));
 }
 END_TEST

@@ -36,7 +36,7 @@ START_TEST(a_long_running_sum_is_put_together_from_pieces)
 }
 END_TEST
 
-/* Of equal elements the last is taken. */
+/* No line has two equal extremes here. */
 START_TEST(running_extremes_know_their_places)
 {
     EACH_TYPE(device, t, "cumsum")
@@ -58,7 +58,8 @@ START_TEST(running_extremes_know_their_places)
 }
 END_TEST
 
-/* More lines than one thread computes, with the dimension last and first. */
+/* More lines than one thread computes, with the dimension last and first. Of equal extremes the
+ * index is that of the last one. */
 START_TEST(large_running_extremes_and_log_sums_agree_with_a_loop)
 {
     enum { ROWS = 300, COLUMNS = 700, COUNT = ROWS * COLUMNS };

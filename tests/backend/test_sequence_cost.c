@@ -23,7 +23,7 @@ static void count(void *user, const tn_memory_event *event)
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "bytes",
                                           .memory = count };
 
-/* Its numbers, where the device is the fake one; NULL otherwise. */
+/* The counters of the fake driver, if it drives the device; NULL otherwise. */
 static const struct fake_cuda *fake_of(const tn_device *device)
 {
     void *handle = dlopen(getenv("TENON_CUDA_DRIVER"), RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients of views on every device. */
+ * The gradient of narrow on every device. */
 #include "tests/backend/backend.h"
 
 START_TEST(narrow_grad_puts_the_gradient_into_zeros)

@@ -72,8 +72,8 @@ static void give(int to, const tn_shared *shared)
     ck_assert_int_eq(sendmsg(to, &message, 0), sizeof *shared);
 }
 
-/* Opens the memory, checks it, doubles it, and adds the number that the first process writes
- * afterwards to element 0. */
+/* Opens the memory, checks its values and doubles them. Then checks that element 1 has the value
+ * that the first process writes afterwards. */
 static int other_process(int channel)
 {
     tn_shared shared;
@@ -177,7 +177,7 @@ static void refused(const tn_shared *shared, const char *words)
     tn_error_clear();
 }
 
-/* The members of the handle, which are the backend's own business. */
+/* The members of the handle, which only the backend reads. */
 struct name {
     char mark[8];
     int64_t process;

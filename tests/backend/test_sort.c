@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort, on every device. */
+ * sort, kthvalue, median_dim and mode, on every device. */
 #include "tests/backend/types.h"
 
 START_TEST(sort_keeps_equals_in_order_and_puts_NaN_last)

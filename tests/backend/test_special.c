@@ -239,7 +239,8 @@ static void least_numbers_agree(void)
          NUMBERS(0x1p-149, -0x1p-149, INFINITY, 0x1.fffffep127), 0, 0);
 }
 
-/* Where a product of the recurrence overflows, and where exponents are infinite. */
+/* Where a product of digamma's recurrence overflows, where exponents are infinite, and where lcm
+ * overflows int8. */
 static void largest_numbers_agree(void)
 {
     TN_SCOPE;

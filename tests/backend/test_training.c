@@ -100,7 +100,7 @@ START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
 }
 END_TEST
 
-/* Three steps of `net`; the weights that come of them, all numbers in a row. */
+/* Trains a network for three steps. Returns all weights in a row; `count`: how many numbers. */
 static float *learn(const char *net_spec, tn_tensor *x, int64_t *count)
 {
     tn_module *net;

@@ -93,8 +93,7 @@ START_TEST(elements_by_index_along_each_dimension)
 }
 END_TEST
 
-/* Returns three rows of floats or of integers; the middle row has a NaN at index `odd` (-1: none).
- */
+/* Checks amax, amin and sum of three rows; the middle row has a NaN at index `odd` (-1: none). */
 static void check_rows(int64_t n, int64_t odd, tn_dtype dtype)
 {
     TN_SCOPE;

@@ -323,7 +323,8 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     memset(text + 2002, ')', 1001);
     text[3003] = 0;
     tn__spec_free(parse(text));
-    /* Building reads each letter once for every call around it. */
+    /* Building reads a text once for every call around it, so a long text must not be nested so
+     * deep. */
     for (int i = 0; i < 200; i++)
         memcpy(text + 2 * i, "f(", 3);
     text[400] = '"';

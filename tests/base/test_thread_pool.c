@@ -209,7 +209,7 @@ START_TEST(the_first_failure_in_piece_order_is_recorded_in_the_calling_thread)
             const char *before = tn__error_plugin("org.example.x");
             ck_assert_int_eq(tn_parallel_for(100, 1, fail_from_five, &calls), TN_ERR_INDEX);
             tn__error_plugin(before);
-            ck_assert_int_ge(calls, 6);
+            ck_assert_int_ge(calls, 6); /* of at least the pieces 0 to 5 */
             ck_assert_str_eq(tn_error_text(), "piece at 5");
             ck_assert_str_eq(tn_error_last()->plugin, "org.example.x");
             ck_assert_int_eq(tn_error_last()->native, 5);

@@ -254,7 +254,8 @@ static tn_status add_reversed(const tn_view *y, const tn_view *a, const tn_view 
     return TN_OK;
 }
 
-/* Two passes, the second of which reads its input after the first wrote the output. */
+/* In mutants of aliasing: two passes, the second of which reads an input after the first wrote the
+ * output. */
 static tn_status add_in_passes(const tn_call *call)
 {
     const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];

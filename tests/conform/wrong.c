@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plugins for tests of tenon check. Each value of WRONG compiles a plugin with one error, which
- * tenon check must find; with RIGHT and CUBE it has none. Most of them bring a relu for the cpu. */
+ * tenon check must find; with RIGHT, CUBE, PAIR and STRAIGHT it has none. Most of them bring a relu
+ * for the cpu. */
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 
 #define RIGHT 0
 #define COUNTS 1 /* the samples depend on how many were read before */
-#define SHARES 2 /* all datasets share an array, which the first close frees */
+#define SHARES 2 /* all datasets share an array, which a close changes */
 #define FAILS 3  /* the last sample cannot be read */
 #define DRAWS 4  /* the transform has random numbers of its own */
 #define WRITES 5 /* the transform changes the sample */
@@ -46,7 +46,7 @@ static void close_data(void *handle)
     if (WRONG == SHARES && !shared)
         return;
     values[0] = -1;
-    if (WRONG == SHARES) { /* the memory stays, so that the test is not a crash */
+    if (WRONG == SHARES) { /* not freed: a later read of it must not crash */
         return;
     }
     tn_free(values);

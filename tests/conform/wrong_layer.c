@@ -23,7 +23,7 @@
 #define ALTERS 12  /* a copy has another option */
 #define STAYS 13   /* it cannot be copied */
 #define EXTRA 14   /* right: extra state, a list of values of every kind */
-#define KEEPS 15   /* does not take the extra state that it is given */
+#define KEEPS 15   /* ignores the extra state that it is given */
 #define TICKS 16   /* its extra state changes in eval mode */
 #define CLINGS 17  /* a copy has extra state of its own */
 #define TENSORS 18 /* right: extra state is a tensor; results are a list with a number */
@@ -154,7 +154,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     return tn_pack_add(output, NULL, (tn_value){ TN_VALUE_LIST, 2, { .list = pair } });
 }
 
-/* y = x * (the sum of weights, sizes and count), less where `on` is False */
+/* y = x * (the sum of weights, sizes and count); y = x if `on` is False */
 struct listed {
     tn_ints sizes;
     tn_floats weights;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ImageFolder and Resize, compared with Pillow and torchvision (images.h). */
+ * ImageFolder and Resize, compared with Pillow and torchvision (images.h); pictures that are
+ * decoded in part or early, and damaged files. */
 #include "tests/base/suite.h"
 #include "tests/folders.h"
 
@@ -21,7 +22,7 @@ static tn_dataset *opened(void)
     return dataset;
 }
 
-/* Reads a picture; NULL if this build has no decoder for it, which must then be said. */
+/* Reads a picture; NULL if this build has no decoder for it: the error must say so. */
 static tn_pack *read_picture(tn_dataset *dataset, int64_t index)
 {
     tn_pack *pack = tn_pack_new();

@@ -25,7 +25,7 @@ START_TEST(a_loader_continues_from_every_position)
             for (int i = 0; i < stop; i++)
                 add_next(one, &ignored);
             ck_assert_int_gt(tn_loader_state_text(one, state, sizeof state), 0);
-            add_next(two, &ignored); /* reads ahead what is not wanted */
+            add_next(two, &ignored); /* its threads then read further batches ahead */
             ck_assert_msg(tn_loader_set_state(two, state) == TN_OK, "%s", tn_error_text());
             ck_assert_int_eq(tn_loader_epoch(two), stop / 5);
             ck_assert_int_eq(tn_loader_position(two), stop % 5);

@@ -98,8 +98,8 @@ static void use(const char *spec, const char *transform, const char *options)
     tn_dataset_drop(files);
 }
 
-/* Lets the first allocation fail, then the second, and so on, until no allocation fails. A cache
- * may grow once, so the memory that is left is compared with that after a second try. */
+/* Lets the first allocation fail, then the second, and so on, until no allocation fails. Each is
+ * tried three times: because a cache may grow once, only growth in two tries is a leak. */
 static void walk(const char *spec, const char *transform, const char *options)
 {
     bool reached = true;

@@ -225,7 +225,7 @@ START_TEST(damaged_sounds_are_errors)
     write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, words, 6));
     ck_assert_int_eq(read_only(", sample_rate=44100", "got 8000; expected 44100"), TN_ERR_VALUE);
     ck_assert_int_eq(read_only(", sample_rate=8000", ""), TN_OK);
-    put(file + 36 + 12 + 4, 0xFFFFFFFF, 4); /* a size that was not known is up to the end */
+    put(file + 36 + 12 + 4, 0xFFFFFFFF, 4); /* unknown size: the data end with the file */
     write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
     has("", 1, 6, (float[]){ -1, 0, 127 / 128.0f, 127 / 128.0f, -127 / 128.0f, -1 });
     write_bytes("class/x.wav", "RF64", 4);

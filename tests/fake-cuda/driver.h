@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the files of the fake driver: driver.c (contexts, modules, launches),
- * memory.c, streams.c. Every function of the driver begins with BEGIN and ends with fake_leave,
- * which hold one lock. */
+ * memory.c, streams.c, ipc.c. Every function of the driver begins with BEGIN and ends with
+ * fake_leave, which hold one lock. */
 #ifndef TN_TESTS_FAKE_CUDA_DRIVER_H
 #define TN_TESTS_FAKE_CUDA_DRIVER_H
 
@@ -55,7 +55,7 @@ struct CUstream_st {
     long queued, done;
     bool running;
     struct CUgraph_st *record; /* gets the work while the stream records */
-    struct CUstream_st *next;  /* all that ever were: events may still point at dropped ones */
+    struct CUstream_st *next;  /* list of all, dropped ones too: events may point at them */
 };
 
 /* Recorded work; its copy that is launched has the same struct. */
@@ -67,7 +67,7 @@ struct CUevent_st {
     struct CUstream_st *stream; /* NULL: never recorded */
     long count;
     bool timing;
-    struct CUevent_st *next; /* all that are: a lost device's are never destroyed */
+    struct CUevent_st *next; /* list of all: those of a lost device are never destroyed */
 };
 
 /* The contexts that this thread pushed. */
@@ -94,7 +94,7 @@ struct fake_block *fake_block_find(uint64_t at, size_t bytes);
 /* Does the work of a stream up to number `until`. */
 CUresult fake_stream_run(struct CUstream_st *stream, long until);
 void fake_streams_run(void);
-/* What a stream refuses while it records: misuse. */
+/* The result of a function that must not be called while the stream records; counts misuse. */
 CUresult fake_records(const struct CUstream_st *stream, const char *function);
 CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
                     size_t size);

@@ -13,7 +13,7 @@
 #define FAKE_DEVICES 4
 
 struct fake_cuda {
-    /* the device it reports; may be set before it is initialized */
+    /* what the driver reports; may be set before cuInit */
     int devices;
     int version;       /* 13000 */
     int init_result;   /* of cuInit */
@@ -22,7 +22,7 @@ struct fake_cuda {
     int no_peers;      /* no device can access the memory of another one */
     int managed;       /* the devices have managed memory */
 
-    /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
+    /* the `fail_after`-th call of `fail_function` from now on returns `fail_code` (0: never) */
     const char *fail_function;
     int fail_after;
     int fail_code;
@@ -46,9 +46,9 @@ struct fake_cuda {
     long launches;
     long items;          /* work items of all of them */
     long queued;         /* queued work that is not done yet */
-    int blas_create[4];  /* what the next calls of cublasLtCreate give */
-    int blas_creates;    /* how many there were */
-    int blas_handles;    /* that are alive */
+    int blas_create[4];  /* what the next calls of cublasLtCreate return */
+    int blas_creates;    /* calls of cublasLtCreate */
+    int blas_handles;    /* handles that are alive */
     int blas_matmul;     /* if not 0, cublasLtMatmul returns this and computes nothing */
     long products;       /* calls of cublasLtMatmul */
     int product_compute; /* the last call: compute type, transposed operands, batches */
@@ -63,7 +63,7 @@ struct fake_cuda {
 
 extern struct fake_cuda fake_cuda;
 
-/* Device memory to host memory, for the fakes themselves; NULL when [at, at + bytes) is not
+/* The host address of device memory, for the fakes themselves; NULL when [at, at + bytes) is not
  * inside one allocation. */
 void *fake_memory(uint64_t at, size_t bytes);
 /* Queues work on a stream; `run` gets a copy of `data`. Returns a CUresult. */

@@ -32,7 +32,7 @@ static void try_texts(const char *a, const char *b)
 
     fuzz_require(order == -tn__plugin_compare_versions(b, a));
     fuzz_require(tn__plugin_compare_versions(a, a) == 0);
-    /* A pattern more that denies everything, or lets everything in, decides. */
+    /* One more pattern, which denies everything or allows everything, decides. */
     char *list = malloc(strlen(a) + 4);
     fuzz_require(list);
     (void)tn__filter_allows(a, b);

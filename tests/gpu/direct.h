@@ -16,7 +16,7 @@
 #include <tenon/ops.h>
 #include <tenon/query.h>
 
-/* Drivers are not built for ThreadSanitizer, which would report false races. */
+/* Drivers are not built with ThreadSanitizer, which would report false races. */
 #if TN_BUILD_TSAN
 #define NO_REAL_DRIVERS 1
 #endif

@@ -74,7 +74,8 @@ static inline void fills_with_patterns(struct direct *d)
     direct_free(d->backend, d->device, memory, BYTES);
 }
 
-/* Makes a stream from the native handle of another one, which remains usable when it is dropped. */
+/* Makes a stream from the native handle of another one, which remains usable when the new one is
+ * dropped. */
 static inline void uses_a_stream_of_the_program(struct direct *d)
 {
     tn_stream_args args = { TN_HEAD(tn_stream_args),
@@ -94,7 +95,8 @@ static inline void uses_a_stream_of_the_program(struct direct *d)
     direct_free(d->backend, d->device, memory, sizeof from);
 }
 
-/* Makes an event from the native handle of another one, which remains usable when it is dropped. */
+/* Makes an event from the native handle of another one, which remains usable when the new one is
+ * dropped. */
 static inline void uses_an_event_of_the_program(struct direct *d)
 {
     tn_event_args args = { TN_HEAD(tn_event_args) };

@@ -30,7 +30,7 @@ static double number(uint64_t *state)
     return (double)(int64_t)(draw(state) >> 11) * 0x1p-53 * 2.4 - 1.2;
 }
 
-/* Numbers of a shape, float64 or with parts of complex128. */
+/* Random numbers of this shape, in float64 or complex128. */
 static tn_tensor *constant(uint64_t *state, tn_ints shape, tn_dtype dtype)
 {
     double numbers[2 * MOST_SIZE];

@@ -180,7 +180,7 @@ START_TEST(gradients_pass_the_casts_and_backward_is_not_affected)
 }
 END_TEST
 
-/* Casts by calls of an operator are counted by the nodes that they add. */
+/* Returns how many nodes two calls of linear record. Casts add nodes, too; reused casts do not. */
 static int64_t nodes_of_two_calls(tn_tensor *x, tn_tensor *w, bool write)
 {
     int64_t before = tn_grad_node_count();

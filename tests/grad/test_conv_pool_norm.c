@@ -36,8 +36,8 @@ static tn_status pools_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_
     return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* The derivative along `direction`, as a function of its own: its gradient is the second
- * derivative. */
+/* The sum of the cubes of the gradients of sum(f^3), as a function of its own: its gradient has the
+ * second derivatives of f. */
 typedef tn_status (*function)(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out);
 
 static tn_tensor *slope(function f, tn_tensor *const *in, int64_t n_in)

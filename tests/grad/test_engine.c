@@ -18,7 +18,7 @@ START_TEST(backward_of_a_number_starts_with_one)
     ck_assert_int_eq(tn_backward(total(tn_mul(x, x))), TN_OK);
     HAS(tn_tensor_grad(x), 2, 4, 6);
     tn_tensor *one = LEAF(5);
-    ck_assert_int_eq(tn_backward(tn_mul_scalar(one, 3)), TN_OK); /* [1] counts as a number */
+    ck_assert_int_eq(tn_backward(tn_mul_scalar(one, 3)), TN_OK); /* the shape [1] is enough */
     HAS(tn_tensor_grad(one), 3);
     TN_PROVES("AUT-001", "AUT-002");
 }
@@ -341,7 +341,7 @@ START_TEST(hooks_see_and_replace_gradients)
     y = tn_mul_scalar(x, 1);
     y = total(y);
     ck_assert_int_eq(tn_grad(&y, NULL, 1, &x, &g, 1, NULL), TN_OK);
-    HAS(g, 2, 2); /* the leaf's hook goes before */
+    HAS(g, 2, 2); /* the leaf's hook doubles it */
     ck_assert(tn_hook_remove(on_leaf));
     ck_assert_int_eq(others, 2);
     tn_tensor_hook(x, fail_it, NULL, NULL);
@@ -430,7 +430,7 @@ START_TEST(a_recorded_gradient_is_added_to_one_that_is_not)
 }
 END_TEST
 
-/* Fewer where every call is checked or simulated. */
+/* The number of operators in a long chain; fewer with TENON_CHECK or valgrind, which are slow. */
 static int chain_length(void)
 {
     const char *preload = getenv("LD_PRELOAD");

@@ -22,7 +22,7 @@ static tn_tensor *irfft_of(tn_tensor *x, int64_t n)
     return tn_fft_irfft(x, n);
 }
 
-/* Windows of 4 elements of all elements in a row. */
+/* The elements of x as one row, in windows of 4 elements. */
 static tn_tensor *stft_of(tn_tensor *x)
 {
     const double values[] = { 0.5, 1, 0.8, 0.3 };

@@ -70,7 +70,7 @@ START_TEST(the_hook_comes_after_the_sum_and_once_for_each_backward)
     uint64_t handle = tn_tensor_hook_added(x, look, &s, released);
 
     ck_assert_uint_ne(handle, 0);
-    tn_tensor_hook(x, ten_times, NULL, NULL); /* registered later, but it goes before the sum */
+    tn_tensor_hook(x, ten_times, NULL, NULL); /* registered later, but runs before the addition */
     ck_assert_int_eq(tn_backward(total(tn_mul_scalar(x, 3))), TN_OK);
     ck_assert_int_eq(s.calls, 1);
     ck_assert_double_eq(s.sum, 60);

@@ -9,7 +9,7 @@
                    TN_SHAPE((int64_t)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))))
 #define ROWS(tensor) tn_reshape(tensor, TN_SHAPE(2, -1))
 
-/* 1 to 6 in two rows, every other element of memory, so that the gaps are checked too. */
+/* 1 to 6 in two rows, every other element of memory, so that strides count. */
 static tn_tensor *table(void)
 {
     tn_tensor *base = VEC(1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0);

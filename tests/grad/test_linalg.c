@@ -41,7 +41,7 @@ static tn_tensor *eigenvalues(tn_tensor *x)
     return fed(tn_linalg_eigh(symmetric(x), &w, &v), &w);
 }
 
-/* The square of a matrix by its eigenvalues and vectors. */
+/* The exponential of the Hermitian part, by eigenvalues and eigenvectors. */
 static tn_tensor *eigh_square(tn_tensor *x)
 {
     tn_tensor *w, *v;
@@ -134,7 +134,8 @@ static const struct {
 #include "tests/grad/linalg_cases.h"
 };
 
-/* Distinct values; a has a larger diagonal, so that it is not close to a singular matrix. */
+/* A matrix with a large diagonal, so that it is not close to a singular one. `first` chooses the
+ * numbers. */
 static tn_tensor *input(int64_t m, int64_t n, double first, tn_dtype dtype)
 {
     tn_dtype real = TN_F64;

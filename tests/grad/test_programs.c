@@ -19,7 +19,7 @@ enum kind { VIEW, NEW, CHANGE };
 
 typedef struct step {
     enum kind kind;
-    int64_t row, of; /* which tensor of the pool */
+    int64_t row, of; /* of the table; the tensor of the pool that the step uses */
     uint64_t seed;
     bool refused;
 } step;
@@ -78,7 +78,8 @@ static void check_words(const program *p, const char *where)
     tn_error_clear();
 }
 
-/* Runs one step; returns NULL if it was refused. A view or a new tensor is added to the pool. */
+/* Runs one step; returns NULL if it was refused or makes an empty or too large tensor. A view or a
+ * new tensor is added to the pool. */
 static tn_tensor *take(const step *s, pool *all)
 {
     const row *rows = s->kind == VIEW ? views : s->kind == NEW ? fresh : changes;

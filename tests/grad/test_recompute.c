@@ -89,7 +89,7 @@ static void release(void *user)
     released++;
 }
 
-/* a * b and exp(a) * weight */
+/* tanh(a) * tanh(b) and exp(a) * weight */
 static tn_status two(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     (void)user;

@@ -86,7 +86,8 @@ START_TEST(two_threads_share_the_second_run)
 }
 END_TEST
 
-/* Every walk takes the tensors of a second run, which several threads do at once. */
+/* Every backward uses the tensors of a second run of the function. Several threads make such runs
+ * at the same time. */
 START_TEST(several_walks_over_a_retained_checkpoint_add_up)
 {
     TN_SCOPE;
@@ -180,13 +181,13 @@ START_TEST(the_second_run_draws_the_same_and_leaves_the_generator_to_others)
 
         tn_random_seed(5);
         ck_assert_int_eq(tn_checkpoint_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
-        expect_state(seeds ? 77 : 5, 2); /* `a` and the other thread; it went back before `b` */
+        expect_state(seeds ? 77 : 5, 2); /* `a` and the other thread; `b` was undone */
         tn_random_seed(9);
         ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
         ck_assert_int_eq(noise.run, 2);
         ck_assert_mem_eq(noise.first[0], noise.first[1], sizeof noise.first[0]);
         ck_assert_mem_eq(noise.second[0], noise.second[1], sizeof noise.second[0]);
-        /* The other thread got the numbers that follow the seed, and they count. */
+        /* The other thread got the numbers that follow the seed, and advanced the generator. */
         expect_state(9, 1);
         tn_random_seed(9);
         ck_assert_int_eq(tn_tensor_copy_out(tn_rand(TN_SHAPE(3)), drawn, sizeof drawn), TN_OK);

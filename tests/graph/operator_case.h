@@ -29,7 +29,8 @@ static bool is_updated(int64_t i)
            r.in[i] != TN_NONE;
 }
 
-/* An input that the operator updates is a buffer of the module, with this name. */
+/* The name of the buffer that holds input i; NULL if the input is in the pack. An input that the
+ * operator updates is a buffer, too. */
 static const char *buffer_name(int64_t i)
 {
     static char name[16];

@@ -90,7 +90,7 @@ static TN_ATTR(unused) void near_result(tn_tensor *got, tn_tensor *expected, con
     free(b);
 }
 
-/* Changes a copy of the graph; NULL: nothing has changed. */
+/* Returns a changed copy of the graph; NULL if nothing has changed or the passes failed. */
 static TN_ATTR(unused) tn_graph *changed_graph(const tn_graph *graph, const char *text,
                                                const struct other_pass *pass, const char *what)
 {

@@ -128,7 +128,7 @@ static tn_tensor *diamond_eager(tn_tensor *x, tn_tensor *c)
 
 /* ---- the example ----------------------------------------------------------------------------- */
 
-/* Two pairs, one of them of a transposed input. */
+/* Two pairs of add and relu; the first pair has a transposed input. */
 static tn_graph *two_pairs(tn_tensor *w)
 {
     tn_graph *graph = tn_graph_new();
@@ -161,7 +161,7 @@ START_TEST(the_example_computes_what_eager_computes)
     ck_same(out[0], eager[0]);
     ck_same(out[1], eager[1]);
     tn_graph_drop(graph);
-    ck_ok(tn_graph_run(copy, &x, 1, out, 2)); /* shares the programs */
+    ck_ok(tn_graph_run(copy, &x, 1, out, 2)); /* the copy shares the compiled programs */
     ck_same(out[1], eager[1]);
     tn_tensor *wide = tn_tensor_full(TN_SHAPE(3, 5), 1, TN_F32, NULL);
     ck_assert_int_eq(tn_graph_run(copy, &wide, 1, out, 2), TN_ERR_VALUE);
@@ -233,7 +233,7 @@ START_TEST(nodes_between_move_behind_a_region_that_they_depend_on)
     ck_ok(tn_register(&test));
     ck_ok(tn_graph_output(graph, (tn_node *[]){ relu, tn_node_item(sort, 0), neg }, 3));
     want(0, 2, 0, 3);
-    /* `run` writes one output only; the sum is seen, too */
+    /* `run` writes only the first output; the sum is another one, for sort */
     ck_ok(tn_graph_compile(graph, cpu(), "test"));
     ck_assert_str_eq(names_of(graph), "x c neg test test_item test_item_1 sort sort_values "
                                       "sort_indices output");

@@ -431,7 +431,8 @@ START_TEST(shapes_of_graphs_with_sizes)
 }
 END_TEST
 
-/* Blocks can be nested later, from below. */
+/* A block that is in a graph can get blocks of its own later: only tn_graph_lint counts all levels.
+ */
 START_TEST(lint_counts_levels_from_above)
 {
     TN_SCOPE;
@@ -457,8 +458,8 @@ START_TEST(lint_counts_levels_from_above)
 }
 END_TEST
 
-/* The most steps may come from a size: the graph is for the sizes of the trace. No operator of it
- * has an integer as option. */
+/* The maximum number of steps may come from a size, although no operator of the graph has an
+ * integer as option: the graph is only for the sizes of the trace. */
 static tn_status flagged(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
                          int64_t n_out)
 {
@@ -500,7 +501,7 @@ START_TEST(a_number_of_steps_is_a_size)
 }
 END_TEST
 
-/* As tn_graph_run: the dtypes are those that the graph was built with. */
+/* As in tn_graph_run, autocast has no effect: the dtypes are those of the trace. */
 START_TEST(plans_pause_autocast_in_blocks)
 {
     TN_SCOPE;

@@ -218,7 +218,7 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Traces, prints, reads and runs. Fails by one of these. */
+/* Traces, prints, reads and runs. Returns false if one of these fails. */
 static bool live(void *user)
 {
     TN_SCOPE;

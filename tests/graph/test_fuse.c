@@ -5,7 +5,7 @@
  * memory runs out. */
 #include "tests/graph/suite.h"
 
-/* Numbers between -2 and 2, none of them 0. */
+/* Numbers from about -2 to about 2, none of them 0. */
 static tn_tensor *values(tn_ints shape, int from, tn_dtype dtype)
 {
     int64_t count = 1;
@@ -38,8 +38,8 @@ static tn_tensor *one_nan(tn_tensor *x)
     return tn_where(tn_isnan(x), tn_fill(tn_clone(x), NAN), x);
 }
 
-/* The result of the graph, of the compiled graph and of its plan, with these inputs, are the same.
- * Returns the number of regions. */
+/* Fails unless the graph, the compiled graph and a plan of the compiled graph have the same result
+ * for these inputs. Returns the number of regions. */
 static int64_t same(tn_graph *graph, tn_tensor *const *in, int64_t n_in, const char *what)
 {
     tn_graph *compiled = tn_graph_copy(graph);
@@ -136,7 +136,7 @@ static const char *const binary[] = {
     "logaddexp()", "relu_grad()",    "tanh_grad()", "sigmoid_grad()", "silu_grad()"
 };
 
-/* neg of the operator of x (and of y), and of the result with y. */
+/* y * op(-op(x)), where op is the operator of `spec`; with `two`, y is its second input. */
 static tn_graph *chain_of(const char *spec, bool two, tn_ints shape, tn_dtype dtype)
 {
     tn_graph *graph = tn_graph_new();

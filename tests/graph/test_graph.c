@@ -14,7 +14,7 @@ START_TEST(a_graph_computes_what_its_operators_compute)
     ck_assert_str_eq(names_of(graph), "x w add relu mul output");
     ck_ok(tn_graph_lint(graph));
     ck_same(run1(graph, x), small_eager(x, w));
-    /* of another shape and type, too: nobody relied on what was declared */
+    /* of another shape and type, too: no node depends on the declared ones */
     tn_tensor *wide = tn_tensor_full(TN_SHAPE(4, 2, 3), 1.5, TN_F64, NULL);
     ck_same(run1(graph, wide), small_eager(wide, w));
     ck_ok(tn_tensor_copy_in(w, (float[6]){ 1, 2, 3, 4, 5, 6 }, 24)); /* a slot may change */
@@ -279,7 +279,7 @@ START_TEST(hostile_edits_are_refused)
     tn_node *add = tn_graph_find(graph, "add"), *mul = tn_graph_find(graph, "mul");
     tn_node *foreign = tn_graph_find(other, "mul"), *x = tn_graph_find(graph, "x");
     tn_tensor *in = numbers(0), *out;
-    /* a circle */
+    /* a cycle */
     ck_ok(tn_node_set_input(add, 0, mul));
     ck_assert_int_eq(tn_graph_lint(graph), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "node mul does not come before this node");

@@ -494,7 +494,7 @@ START_TEST(a_norm_that_stays_is_reported_with_the_reason)
 }
 END_TEST
 
-/* Without a batch BatchNorm1d takes the 4 positions of the results for its channels. */
+/* Without a batch, the 4 positions of the results are the channels of BatchNorm1d. */
 START_TEST(a_norm_after_a_convolution_without_a_batch_stays)
 {
     TN_SCOPE;

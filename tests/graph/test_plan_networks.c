@@ -32,7 +32,7 @@ static tn_tensor *integers(tn_ints shape, int64_t of, int64_t from)
     return tensor;
 }
 
-/* The inputs of a network: one, or with a cache more. Returns how many. */
+/* The inputs of a network: one, and 24 more if it has a cache. Returns how many. */
 static int64_t inputs_of(const struct network *network, int64_t from, tn_tensor **in)
 {
     tn_ints shape = { network->shape, network->ndim };
@@ -43,7 +43,8 @@ static int64_t inputs_of(const struct network *network, int64_t from, tn_tensor 
     return network->cache[0] > 0 ? 25 : 1;
 }
 
-/* Results of tokens are rows of a table; the images of a generator are compared with images. */
+/* Makes a table of a result for tokens (three dimensions); returns other results, such as images,
+ * as they are. */
 static tn_tensor *rows_of(tn_tensor *y)
 {
     return tn_tensor_ndim(y) == 3 ? tn_flatten(y, 0, 1) : y;
@@ -132,7 +133,7 @@ static tn_status keep_tensor(void *user, const char *path, tn_tensor *tensor)
     return TN_OK;
 }
 
-/* A whole step has no gradients: they are passed over. */
+/* Keeps or compares a gradient. A whole step leaves no gradients: there it only counts. */
 static tn_status keep_gradient(void *user, const char *path, tn_tensor *tensor)
 {
     struct record *r = user;

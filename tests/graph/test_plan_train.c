@@ -74,7 +74,7 @@ START_TEST(a_hundred_steps_of_a_network_have_the_bits_of_eager_ones)
 }
 END_TEST
 
-/* y = relu(fc(x)), then twice more with the same weights, and a sum around them. */
+/* y = relu(fc(x)), then twice y = relu(scale * fc(y) + y) with the same weights. */
 static tn_tensor *shared_weights(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_relu(tn_module_call_child(self, "fc", x));

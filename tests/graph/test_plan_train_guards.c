@@ -86,7 +86,7 @@ START_TEST(changed_options_and_modes_are_noticed)
         tn_module_drop(other);
     }
     ck_pair(&p, numbers(1));
-    for (int i = 0; i < 2; i++) { /* the same tensor elsewhere */
+    for (int i = 0; i < 2; i++) { /* the same parameter with other memory */
         tn_tensor *weight = tn_module_find_tensor(both[i], "0.weight");
         tn_tensor *with = tn_tensor_full(TN_SHAPE(8, 3), 0.25, TN_F32, NULL);
 
@@ -107,7 +107,7 @@ START_TEST(inputs_of_other_layouts_have_plans_of_their_own)
     ck_pair(&p, x);
     ck_pair(&p, tn_transpose(tn_copy(tn_transpose(x, 0, 1)), 0, 1)); /* strides */
     ck_pair(&p, tn_reshape(numbers(1), TN_SHAPE(1, 2, 3)));
-    ck_pair(&p, leaf); /* whose gradient is wanted */
+    ck_pair(&p, leaf); /* which requires a gradient */
     ck_assert_int_eq(plans_made(p.net), 4);
     ck_pair(&p, x);
     ck_assert_int_eq(plans_made(p.net), 4);

@@ -166,7 +166,8 @@ static void switch_off(tn_module *net, bool detach)
         ck_ok(tn_tensor_set_requires_grad(weight, false));
 }
 
-/* The first backward of a plan, with gradients in an order that its recording has not seen. */
+/* The first backward of a plan, after a parameter whose gradient the plan computes stopped
+ * requiring it. */
 START_TEST(gradients_switched_off_before_backward)
 {
     for (int detach = 0; detach < 2; detach++) {
@@ -222,7 +223,7 @@ START_TEST(values_that_this_backward_does_not_use_may_change)
                 ck_made(tn_mul_scalar_(
                     what == 0 ? tn_module_get(of, "b") : tn_pack_at(out, 1).as.tensor, 2));
             else
-                ck_made(tn_mul_scalar_(tn_module_get(of, "a"), 2)); /* which it does use */
+                ck_made(tn_mul_scalar_(tn_module_get(of, "a"), 2)); /* backward of y uses it */
             tn_grad_end();
             if (what < 2) {
                 ck_ok(tn_backward(loss_of(y)));

@@ -7,7 +7,7 @@
 #include "tests/graph/plan_module.h"
 #include "tests/spec/proves.h"
 
-/* A plan of a graph built by hand, with gradients off. */
+/* Returns the message with which a plan of the graph is refused. */
 static const char *why_not(const tn_graph *graph)
 {
     tn_plan *plan = tn_plan_new(graph, NULL);

@@ -33,7 +33,8 @@ static int64_t count_op(const tn_graph *graph, const char *name)
     return count;
 }
 
-/* A text, a pattern and what it becomes: how many places, and the operators afterwards. */
+/* A text, a pattern and its replacement; how many places are replaced, and how many calls of `op`
+ * are left afterwards. */
 static const struct {
     const char *test, *steps, *pattern, *with;
     int64_t places;

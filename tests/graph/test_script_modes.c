@@ -38,7 +38,7 @@ static void same_modes(tn_module *a, tn_module *b)
         same_modes(tn_module_child_at(a, i), tn_module_child_at(b, i));
 }
 
-/* Both draw the same random numbers. */
+/* Fails unless both have the same result with the same random numbers. */
 static void same_call(tn_module *a, tn_module *b, tn_tensor *x)
 {
     tn_tensor *y;

@@ -70,7 +70,7 @@ static tn_status line_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* All elements in a line. */
+/* The negated elements of a matrix, in one dimension. */
 static tn_status line_decompose(const tn_decompose *call)
 {
     tn_tensor *x = call->in[0];
@@ -357,7 +357,8 @@ END_TEST
 #define TEXT(inputs, lines) "graph(%self : A, " inputs "):  # tenon.graph 1\n" lines
 #define BODY(statement) TEXT("%x : float32[2, 3]", statement "  return (%y)\n")
 
-/* The operators a and b in revision 1, and decompositions: keys and texts, then NULL. */
+/* The state of a script: the revisions of org.a, org.b and sigmoid, and decompositions. `functions`
+ * has their keys and texts, then NULL. */
 static tn_state *operators_with(const char *const *functions)
 {
     tn_state *state = tn_state_new();

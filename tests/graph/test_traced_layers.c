@@ -319,7 +319,8 @@ static tn_tensor *longer(tn_tensor *x)
     return tn_copy(tn_cat(parts, 2, 0));
 }
 
-/* The same with a size that may vary: the first of all inputs that have it. */
+/* The same with a size that may vary: the first size of the first input, and of all inputs that
+ * have the same first size. */
 static void compare_sizes(tn_module *module, bool training)
 {
     TN_SCOPE;

@@ -25,7 +25,7 @@ static int checked, made[STAGES], refused;
 
 #define SIZES(op_) READS(op_, "the shape of y depends on values")
 
-/* It draws random numbers: a plan of a graph is for evaluation. */
+/* The operator draws random numbers: a plan of a graph is for evaluation. */
 #define DRAWS(op_)                                                                                 \
     {                                                                                              \
         PLAN, op_, "tn_random_take", 0                                                             \
@@ -79,13 +79,13 @@ static struct {
     DRAWS("scaled_dot_product_attention"),
     DRAWS("truncated_normal"),
     DRAWS("uniform"),
-    /* the moments in training: a plan of a graph is for evaluation */
+    /* in training they update running statistics: a plan of a graph is for evaluation */
     { PLAN, "batch_norm", "it writes into a slot", 0 },
     { PLAN, "batch_norm_relu", "it writes into a slot", 0 },
     { PLAN, "instance_norm", "it writes into a slot", 0 },
 };
 
-/* A graph or plan of the case is refused with this message. */
+/* Counts a refusal of the case's graph or plan; fails if `listed` has no row for this message. */
 static void note(int stage, const char *message)
 {
     const char *op = tn_op_definition(r.op)->name;

@@ -87,7 +87,7 @@ static TN_ATTR(unused) void same_states_in_order(tn_module *a, tn_module *b)
     tn_state_drop(y);
 }
 
-/* y = relu(w x + child(x)) with a parameter of its own, in place. */
+/* y = relu(scale x + fc(x)), with the sum computed in place. */
 static TN_ATTR(unused) tn_tensor *mixed_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = tn_mul(tn_module_get(self, "scale"), x);

@@ -79,8 +79,8 @@ static inline double value_of(const char *path)
     return value;
 }
 
-/* Names, kinds, modes, sizes and contents of all that is in the current folder, hidden files too.
- */
+/* Names, kinds, modes, owners and checksums of all that is in the current folder, hidden files
+ * too. */
 static inline char *folder_text(void)
 {
     struct dirent **list;

@@ -18,7 +18,7 @@ static tn_module *parsed(const char *spec)
     return m;
 }
 
-/* A module without values: on `meta`, or made by tn_module_skip_init. */
+/* A module without values: on `meta`, or with memory that no init has filled. */
 static tn_module *empty_module(bool meta, const char *spec)
 {
     tn_module *m = tn_module_parse_skip_init(meta ? tn_device_find("meta") : NULL, spec);

@@ -66,7 +66,7 @@ START_TEST(a_state_is_divided_and_put_together)
     free(text);
     tn_state_drop(one);
     tn_state_drop(state);
-    /* A tensor larger than a file may be has one of its own. */
+    /* A tensor that is larger than the limit gets a file of its own. */
     state = sample(true);
     ck_assert_int_eq(tn_state_save_parts(state, "rich.safetensors.index.json", 1), TN_OK);
     tn_state *got = loaded_as("rich.safetensors.index.json", 0);
@@ -450,7 +450,7 @@ START_TEST(an_index_cut_or_changed_anywhere_does_no_harm)
 }
 END_TEST
 
-/* The parts of a private model are private, too, and stay its owner's. */
+/* The parts of a private model are private, too, and keep its owner. */
 START_TEST(new_parts_get_the_owner_and_mode_of_the_old_index)
 {
     TN_SCOPE;

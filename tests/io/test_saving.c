@@ -33,8 +33,8 @@ static const struct {
     { "a rename that fails, with names", 1u << CALL_RENAME, EBUSY, true, true },
 };
 
-/* Saves `fresh` over an old file with the n-th call failing, for each n; what fails changes
- * nothing. */
+/* Saves `fresh` over an old file with the n-th call failing, for each n. A save that fails changes
+ * nothing, except when only the sync of the folder fails: then the new file is there. */
 static void fail_every_call(const char *path, int kind)
 {
     tn_state *old = saving_state(path, 1), *fresh = saving_state(path, 2);
@@ -335,7 +335,8 @@ static int save_in_child(const tn_state *state, const char *path, bool no_tmpfil
     return status;
 }
 
-/* Killed before each call in turn: whole files at all times, and the next save cleans up. */
+/* Kills a save before each of its calls in turn. The file is always the old or the new one, and
+ * later saves remove what was left. */
 static void kill_at_every_call(const char *path, bool no_tmpfile)
 {
     tn_state *old = saving_state(path, 1), *fresh = saving_state(path, 2);
@@ -360,7 +361,7 @@ static void kill_at_every_call(const char *path, bool no_tmpfile)
         char *after = folder_text();
         left += value == 1 && strcmp(before, after) != 0;
         free(after);
-        /* Saving twice, a set has the names again that it had. */
+        /* After at most four saves a set has the names again that it had. */
         for (int i = 0; i < 4; i++) {
             ck_assert_msg(save_as(old, path) == TN_OK, "%s", tn_error_text());
             char *now = folder_text();
@@ -444,7 +445,7 @@ START_TEST(two_hundred_kills_at_random_moments_do_no_harm)
             double value = value_of(path);
             ck_assert(value == 1 || value == 2);
         }
-        /* A set has its first names again after one save or two. */
+        /* A set has its first names again after at most four saves. */
         for (int i = 0;; i++) {
             ck_assert_int_eq(save_as(states[0], path), TN_OK);
             char *now = folder_text();

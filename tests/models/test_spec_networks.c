@@ -10,7 +10,7 @@
  * rounded to float32. */
 #define NEAR_F64 1.5e-7
 #define NEAR_F32 3e-5
-/* Differences below this are rounding: the unit of a whole tensor is not smaller. */
+/* A difference is relative to at least this: tensors of smaller numbers are mostly rounding. */
 #define LEAST 1e-2
 
 struct model {
@@ -196,7 +196,7 @@ static void compare(const struct model *m, const tn_state *file, tn_dtype dtype,
 
 static void everywhere(const struct model *m)
 {
-    const char *folder = getenv("TN_TEST_MODELS"); /* make models: files of this hour */
+    const char *folder = getenv("TN_TEST_MODELS"); /* make models: new files */
     char stored[TEST_PATH], path[TEST_PATH + 64];
     tn_state *file;
 

@@ -53,7 +53,7 @@ static inline tn_tensor *numbers(tn_ints shape, const double *values)
     return made;
 }
 
-/* A tensor float32 of literal values. */
+/* A float32 tensor of literal values. */
 #define tensor(shape, ...) numbers(shape, (const double[]){ __VA_ARGS__ })
 
 /* A module with one parameter, "weight". */

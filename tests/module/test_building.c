@@ -18,7 +18,7 @@ static tn_module *list_of(int64_t count)
     return list;
 }
 
-/* Steps that `build` takes for things of size n; the result is dropped. */
+/* Returns how many steps in maps of slots `build` takes for size n; the result is dropped. */
 static uint64_t steps_of(tn_module *(*build)(int64_t n), int64_t n)
 {
     uint64_t before = tn__slot_steps;

@@ -62,10 +62,10 @@ static void same(const struct left *a, const struct left *b, const char *what)
         same_bits(a->tensors[i], b->tensors[i], what);
 }
 
-/* ---- networks, and the operator that shows that the last step was computed with others ------- */
+/* ---- networks, and the operator of the result with and without fused steps ------------------- */
 
 static const struct net {
-    const char *spec, *fused, *parts; /* the operators of training */
+    const char *spec, *fused, *parts; /* the result's operator in training */
     int64_t shape[5];
     int dims;
 } nets[] = {
@@ -145,7 +145,7 @@ static tn_module *copy(tn_module *m)
     return other;
 }
 
-/* The bits without any fused step: a hook that does nothing sees every module. */
+/* Runs the module without fused steps: a global hook prevents them, and does nothing else. */
 static void run_parts(tn_module *m, tn_tensor *x, bool record, struct left *left)
 {
     tn_hook_handle all = hooked(NULL, GLOBAL);
@@ -324,7 +324,7 @@ static tn_tensor *twice_forward(tn_module *self, tn_tensor *x)
     return tn_mul_scalar(x, 2);
 }
 
-/* Takes a sum and an activation of any name, at most as many as `computed` says. */
+/* Computes the sums and activations that follow, whatever their names, but at most `computed`. */
 static tn_tensor *twice_fuse(tn_module *self, tn_tensor *x, const tn_follower *followers,
                              int64_t count, int64_t *done)
 {

@@ -54,7 +54,8 @@ static const struct {
     { "resnet.BasicBlock(4, 8)", 3 },
     { "resnet.Bottleneck(16, 4)", 3 },
     { "mobilenet.InvertedResidual(4, 8)", 3 },
-    /* no norm of fixed numbers, another activation, another order, padding on one side, edges */
+    /* not fused: norms without fixed statistics, other activations, padding on one side or by
+     * reflection, transposed convolutions */
     { "Sequential(Conv2d(4, 4, 1), BatchNorm2d(4, track_running_stats=False))", 0 },
     { "Sequential(Conv2d(4, 4, 1), InstanceNorm2d(4), ReLU())", 0 },
     { "Sequential(Conv2d(4, 4, 1), GELU())", 0 },
@@ -63,7 +64,7 @@ static const struct {
     { "Sequential(ConvTranspose2d(4, 4, 1), ReLU())", 0 },
     /* a sum that would broadcast */
     { "Residual(Conv2d(4, 1, 1))", 0 },
-    /* the shortcut writes its input, or is of a layer that does not say that it does not */
+    /* the shortcut writes its input, or its layer does not declare that it does not */
     { "Residual(Conv2d(4, 4, 1), shortcut=ReLU(inplace=True))", 0 },
     { "Residual(Conv2d(4, 4, 1), shortcut=Sequential(Identity(), SiLU(inplace=True)))", 0 },
     { "Residual(Conv2d(4, 4, 1), shortcut=AvgPool2d(1))", 0 },
@@ -130,7 +131,7 @@ START_TEST(convolutions_leave_what_does_not_fit)
     fused_calls = 0;
     call_plainly(m, x);
     ck_assert_int_eq(fused_calls, 1);
-    for (int d = 0; d < 2; d++) { /* the counter is of float32 */
+    for (int d = 0; d < 2; d++) { /* the kernel that counts is for float32 */
         ck_assert_int_eq(tn_module_to(m, NULL, dtypes[d]), TN_OK);
         same_bits(call_plainly(m, tn_cast(x, dtypes[d])), call_parts(m, tn_cast(x, dtypes[d])),
                   "dtype");

@@ -325,7 +325,7 @@ START_TEST(a_parameter_dict_has_the_operations_of_a_dictionary)
     static const char *const keys[] = { "u", "v" };
     tn_module *m = parsed("ParameterDict(foo=(2,), bar=(3,))"), *copy, *both, *same;
     tn_tensor *x = numbers(0, 4), *got;
-    ck_assert_str_eq(tn_dict_key(m, 0), "foo"); /* no mapping of C is unordered: as written */
+    ck_assert_str_eq(tn_dict_key(m, 0), "foo"); /* keys stay in the order of the spec */
     ck_assert_str_eq(tn_dict_key(m, 1), "bar");
     ck_assert_int_eq(tn_dict_set_tensor(m, "new", x), TN_OK);
     got = tn_dict_tensor(m, "new", NULL);

@@ -337,7 +337,7 @@ START_TEST(ties_stay_and_a_shared_module_is_changed_for_each_parent_cnv_017_cnv_
 }
 END_TEST
 
-/* A change that takes slots away ends the walk early and breaks nothing. */
+/* Removes the first child: a change that takes slots away ends the walk and breaks nothing. */
 static tn_status take_away(void *user, tn_tensor *tensor, tn_tensor **out)
 {
     tn_module *m = user;
@@ -443,7 +443,8 @@ START_TEST(values_come_back_from_meta_by_to_empty_only_cnv_015_cnv_024_cnv_025_c
     TN_PROVES("CNV-024");
     tn_tensor_set_requires_grad(tn_module_find_tensor(m, "0.bias"), false);
     tn_module_add_parameter(m, "tied", w);
-    ck_assert_int_eq(tn_module_to_empty(m, cpu, false), TN_OK); /* its own: the tied one */
+    /* not the children's tensors, except the tied one */
+    ck_assert_int_eq(tn_module_to_empty(m, cpu, false), TN_OK);
     ck_assert_ptr_eq(tn_tensor_device(w), cpu);
     ck_assert_ptr_eq(tn_tensor_device(tn_module_find_tensor(m, "0.bias")), meta);
     ck_assert_int_eq(tn_module_to_empty(m, cpu, true), TN_OK);

@@ -200,7 +200,7 @@ static tn_status mix_build(tn_module *self)
                            : status;
 }
 
-/* (a, b, sign="+") gives (w a + scale b, w a - scale b), and the sign by name. */
+/* (a, b, sign="+") gives (w a + scale b, w a - scale b) and sign="+"; without a sign, "none". */
 static tn_status mix_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct mix *s = tn_module_data(self);
@@ -275,7 +275,7 @@ static tn_status counted_alloc(void *device, tn_memory *memory)
 START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
 {
     TN_SCOPE;
-    tn_backend_def two = toy; /* that the host cannot read */
+    tn_backend_def two = toy; /* the host cannot read its memory */
     two.flags = 0;
     two.enumerate = count_two;
     two.alloc = counted_alloc;
@@ -295,7 +295,7 @@ START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
     ck_assert_msg(copy != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_device_name(tn_tensor_device(tn_module_find_tensor(copy, "0.weight"))),
                      "toy:1");
-    ck_assert_int_eq(tn_module_share_memory(m), TN_OK); /* the host does not reach it: as it was */
+    ck_assert_int_eq(tn_module_share_memory(m), TN_OK); /* no effect: the host cannot read it */
     ck_assert_int_eq(tn_module_to_device(m, "cpu"), TN_OK);
     tn_tensor_copy_out(w, after, sizeof after);
     ck_assert_mem_eq(before, after, sizeof before);

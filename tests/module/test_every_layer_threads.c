@@ -21,7 +21,7 @@ struct job {
     const char *failure;
 };
 
-/* The results that are tensors, kept. -1 and an error. */
+/* Stores the results that are tensors, and keeps them. Returns how many, or -1 after a failure. */
 static int64_t call(tn_module *module, const struct subject *s, tn_tensor **out)
 {
     TN_SCOPE;
@@ -79,8 +79,8 @@ static void drop_all(tn_tensor **tensors, int64_t count)
         tn_tensor_drop(tensors[i]);
 }
 
-/* `expected` has NULL for results of a layer that draws random numbers, because they differ in each
- * call. */
+/* If the layer `draws` random numbers, the values are not compared with `expected`, because they
+ * differ in each call. */
 static void call_together(tn_module *module, const struct subject *s, bool grad,
                           tn_tensor *const *expected, int64_t n_expected, bool draws)
 {

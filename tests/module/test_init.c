@@ -103,7 +103,7 @@ START_TEST(fans_and_gains)
     tn_tensor *t = zeros(TN_SHAPE(64, 40, 3)); /* fan_in 120, fan_out 192 */
     static const struct {
         const char *init;
-        double bound; /* of a uniform one, else the standard deviation */
+        double bound; /* of a uniform distribution; of a normal one, the standard deviation */
         bool normal;
     } rows[] = {
         { "xavier_uniform()", 0.13867505, false }, /* sqrt(6 / 312) */

@@ -45,7 +45,7 @@ static difference differences[] = {
     { NULL, NULL, NULL, NULL, 0 },
 };
 
-/* Layers without a counterpart in PyTorch, and options that it has under no such name. */
+/* Options that are not compared: PyTorch has no such layer, or no option with this name. */
 static const char *const unasked[] = {
     "*Loss.pos_weight", /* tensors in PyTorch: tests/module/test_loss_weights.c */
     "*Loss.weight",

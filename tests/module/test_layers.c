@@ -73,7 +73,7 @@ static void lines_again(char *text)
     *to = '\0';
 }
 
-/* What a printed text builds prints the same. */
+/* Fails unless the module prints as in PyTorch, and its spec builds a module with the same spec. */
 static void print_and_read(tn_module *module, const char *wanted)
 {
     static char text[1 << 16], again[1 << 16];

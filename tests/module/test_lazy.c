@@ -103,7 +103,7 @@ START_TEST(loading_gives_shapes_and_values)
     tn_module_eval(lazy);
     tn_tensor *way = tn_sub(tn_module_call(plain, x), tn_module_call(lazy, x));
     ck_assert_msg(way != NULL, "%s", tn_error_text());
-    ck_assert_double_eq(tn_item(tn_amax(tn_abs(way))), 0); /* no initialization over it */
+    ck_assert_double_eq(tn_item(tn_amax(tn_abs(way))), 0); /* the loaded weights have stayed */
     ck_assert_str_eq(tn_module_type(tn_module_child(lazy, "0")), "Linear");
     /* A first call that does not fit leaves it as it was. */
     ck_assert_ptr_null(tn_module_call(tn_module_child(empty, "1"), ones(TN_SHAPE(3))));
@@ -210,7 +210,7 @@ START_TEST(a_custom_layer_is_a_layer_like_the_others)
     ck_assert_int_eq(tn_tensor_dtype(tn_module_get(half, "weight")), TN_F64);
     ck_assert_str_eq(tn_device_type(tn_tensor_device(tn_module_get(half, "weight"))), "meta");
     TN_PROVES("INI-003");
-    /* skip_init: its init does not run either, since it uses tn_init alone. */
+    /* tn_module_skip_init: the init of MyLinear does not run either, as it only calls tn_init. */
     uint64_t seed = 9;
     tn_random_seed(seed);
     double first = tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)))));

@@ -24,7 +24,7 @@ static tn_tensor *parameter(int64_t n)
     return tn_parameter(filled(n, 1.0), true);
 }
 
-/* "p:a b|b:c|m:d" of the module's own slots that hold something. */
+/* The module's own slots that hold something, as a text such as "p:weight b:mean m:child ". */
 struct own {
     char text[256];
 };

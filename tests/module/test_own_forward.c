@@ -308,7 +308,7 @@ START_TEST(packs_are_filled_and_emptied_in_one_line)
 }
 END_TEST
 
-/* The same numbers as calls with packs. */
+/* Without states the results are those for states of zeros. */
 START_TEST(an_lstm_is_called_in_one_line)
 {
     TN_SCOPE;

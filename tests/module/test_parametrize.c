@@ -172,7 +172,7 @@ START_TEST(right_inverses_initialize_and_assign)
     ck_assert_ptr_eq(tn_module_find_tensor(m, "parametrizations.bias.original"), object);
     HAS(object, 3, 3);
     HAS(tn_module_get(m, "bias"), 6, 6);
-    /* A second one gets the value of the first; an assignment goes back through both. */
+    /* A second parametrization gets the first one's value; an assignment goes back through both. */
     ck_assert_int_eq(with(m, "bias", own("PlusOne", plus_one, minus_one), 0), TN_OK);
     HAS(object, 3, 3);
     HAS(tn_module_get(m, "bias"), 7, 7);
@@ -289,7 +289,7 @@ static tn_module *number_module(void)
     return module;
 }
 
-/* Refuses the parametrization and checks that the module is as before. */
+/* Fails unless the parametrization is refused with these words and the module is as before. */
 static void refused(tn_module *m, tn_module *parametrization, uint32_t flags, const char *words)
 {
     tn_tensor *value = tn_clone(tn_detach(tn_module_get(m, "weight")));
@@ -332,9 +332,9 @@ START_TEST(checks_leave_the_module_unchanged_unless_unsafe)
                 "Got element 0 of the sequence with type int.");
         refused(m, own("I", unchanged, inverse_fails), 0, "it went wrong");
     }
-    /* Several originals only for the first one. */
+    /* Only the first parametrization may have several originals. */
     refused(m, rank_one_module(), 0, "");
-    /* A check of the first parametrization is not made with the flag, but its dtype is. */
+    /* With the flag, a first parametrization is checked only for the dtype of its inverse. */
     ck_assert_int_eq(tn_parametrize_remove(m, "weight", false), TN_OK);
     refused(m, own("I", unchanged, inverse_f64), TN_PARAMETRIZE_UNSAFE,
             "it may not change the dtype");

@@ -59,7 +59,7 @@ END_TEST
 
 /* ---- what ends a cached value ---------------------------------------------------------------- */
 
-/* Changes a Linear(2, 2) whose weight is twice, then three times a parametrized original. */
+/* Changes a Linear(2, 2) whose weight is twice its original, which is parametrized, too. */
 struct change {
     const char *name;
     tn_status (*act)(tn_module *m);

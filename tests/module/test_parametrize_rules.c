@@ -44,7 +44,7 @@ START_TEST(orthogonal_stays_orthogonal_and_takes_values)
             ck_assert_int_eq(tn_optimizer_step(sgd), TN_OK);
             check_orthogonal(tn_module_get(m, "weight"));
         }
-        /* An orthogonal matrix, and any matrix, of which it takes the Q factor. */
+        /* Assigns an orthogonal matrix, and any matrix, whose Q factor becomes the weight. */
         if (base || strcmp(map, "householder") == 0) {
             tn_tensor *q = tn_clone(tn_detach(tn_module_get(m, "weight")));
             ck_assert_msg(tn_module_set(m, "weight", q) == TN_OK, "%s", tn_error_text());
@@ -329,7 +329,7 @@ END_TEST
 START_TEST(wrong_options_and_tensors_are_named)
 {
     static const struct {
-        const char *layer, *name, *before, *spec, *message; /* before: of the tensor, or NULL */
+        const char *layer, *name, *before, *spec, *message; /* before: an earlier spec, or NULL */
         tn_status status;
     } rows[] = {
         { "Linear(3, 2)", "weight", NULL, "Symmetric",

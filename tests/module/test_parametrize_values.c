@@ -56,7 +56,7 @@ static bool draws(const struct parametrize_case *c)
     return strstr(c->specs, "SpectralNorm") != NULL || strstr(c->keys, ".base") != NULL;
 }
 
-/* Calls `each` for every entry of the state in turn. */
+/* With `compare`, compares the entries of the state with `values`; else sets them. */
 static void each_key(const struct parametrize_case *c, tn_module *module, int index,
                      const double *values, bool compare)
 {

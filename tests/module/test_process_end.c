@@ -76,9 +76,9 @@ static tn_status convolutions(void)
 static const struct task {
     const char *name;
     tn_status (*work)(void);
-    bool prepare; /* works once before threads start: oneDNN must not be in its first plan, during
-                   * which the end of the process can crash (docs/plugins/kernels-onednn.md) */
-    bool without_pack; /* the device's own kernels compute what oneDNN would take */
+    bool prepare; /* works once before threads start: if the process ends while oneDNN makes its
+                   * first plan, it can crash (docs/plugins/kernels-onednn.md) */
+    bool without_pack; /* the device's own kernels compute what oneDNN would compute */
 } tasks[] = {
     { "operators", operators, false, false },
     { "forward", forward, false, true },
@@ -214,7 +214,7 @@ static int convolve_at_end(void)
 {
     setenv("TENON_LOG", "debug", 1);
     tn_set_log_sink(count_plans, NULL);
-    if (atexit(convolve_late) != 0) /* before oneDNN's own functions, which are called first */
+    if (atexit(convolve_late) != 0) /* registered before oneDNN's functions, so called after them */
         return 4;
     if (!convolves(8))
         fail_here();

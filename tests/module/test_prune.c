@@ -73,7 +73,7 @@ START_TEST(test_compute_nparams_to_prune)
     ck_assert_int_eq(masked_by("1", 15), 1);
     ck_assert_int_eq(masked_by("1.0", 15), 15);
     ck_assert_int_eq(masked_by("0.4", 17), 7);
-    ck_assert_int_eq(masked_by("0.5", 5), 2); /* to even */
+    ck_assert_int_eq(masked_by("0.5", 5), 2); /* 2.5 is rounded to even */
     ck_assert_int_eq(masked_by("0.5", 7), 4);
     TN_PROVES("PRN-004", "PRN-005");
 }

@@ -375,7 +375,7 @@ START_TEST(each_allocation_of_pruning_fails_in_turn)
 
                 if (pruned || which == 4)
                     ok(tn_prune(m, "weight", "Identity, Identity"));
-                if (n == 1) { /* allocations that happen only once do not fail */
+                if (n == 1) { /* makes the allocations that happen only once: they are not tested */
                     tn_module *other = tn_module_copy(m);
                     ok(attempt(other, which));
                     tn_module_drop(other);
@@ -439,7 +439,7 @@ START_TEST(each_allocation_of_a_smaller_network_fails_in_turn)
         ok(tn_prune(m, "0.weight", "LnStructured(amount=2, n=2, dim=0)"));
         ok(tn_prune_from_mask(m, "0.bias", tensor(TN_SHAPE(4), 0, 0, 0, 0)));
         values_of(tn_module_call(m, x), before, 4);
-        if (n == 1) { /* allocations that happen only in the first call do not fail */
+        if (n == 1) { /* makes the allocations of the first call: they are not tested */
             tn_module *copy = tn_module_copy(m);
             ok(tn_prune_compact(copy, &x, 1, NULL, NULL));
             tn_module_drop(copy);

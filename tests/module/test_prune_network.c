@@ -32,7 +32,7 @@ START_TEST(rows_of_linear_layers_are_removed_prn_019)
     ck_assert_ptr_eq(tn_module_find_tensor(net, "0.weight"), weight);
     ck_assert_int_eq(tn_tensor_size(weight, 0), 4);
     ck_assert(tn_tensor_requires_grad(weight));
-    /* it trains on */
+    /* it can still be trained */
     ok(tn_module_train(net, true));
     ok(tn_backward(tn_sum(tn_module_call(net, x))));
     ck_assert_int_eq(tn_tensor_size(tn_tensor_grad(weight), 0), 4);
@@ -88,10 +88,10 @@ START_TEST(channels_that_a_residual_connection_adds_go_together)
 
     /* Modules whose results no module reads together are tested together: three groups of twelve
      * calls, instead of ten calls for each of the 21 modules. This is done twice, and two calls
-     * compare the results. */
+     * compare the results. Without groups there would be over 400 calls. */
     tn_hook_remove(hook);
     ck_assert_int_le(calls, 130);
-    /* all channels but the ten results */
+    /* half of the channels, except the ten results */
     ck_assert_int_eq(report.channels_removed * 2 + 10, report.channels_before);
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "layer4.1.conv2.weight"), 0), 256);
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "layer4.0.downsample.0.weight"), 1),
@@ -179,7 +179,7 @@ START_TEST(a_channel_with_a_value_of_its_own_stays)
     ck_assert_int_eq(report.channels_removed, 0);
     ck_assert_int_eq(report.channels_kept, 2);
     tn_module_drop(net);
-    /* The results of the network stay. */
+    /* Channels of the network's results are never removed. */
     net = network("Linear(3, 4)");
     x = random_tensor(TN_SHAPE(5, 3));
     ok(tn_prune(net, "weight", "LnStructured(amount=2, n=1, dim=0)"));
@@ -428,7 +428,7 @@ START_TEST(other_results_and_failures_of_the_smaller_network_undo_it)
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "a.weight_orig"), 0), 4);
     ck_assert(tn_module_is_training(net));
     tn_module_drop(net);
-    /* A rotation of the channels is found, and stays right only if its neighbors do. */
+    /* Rotated channels: compaction may fail, but must not change the results. */
     net = tn_module_plain("Rolled");
     ok(tn_module_add_children(net, "a=Linear(3, 4), b=Linear(4, 2)"));
     ok(tn_module_set_forward(net, shuffled, NULL, NULL));

@@ -180,7 +180,7 @@ START_TEST(a_conversion_that_fails_changes_nothing)
     TN_SCOPE;
     tn_module *m = parsed("Sequential(Linear(4, 4), Linear(4, 4))");
     const tn_device *meta = tn_device_find("meta"), *cpu = tn_device_find("cpu");
-    /* Only the last parameter cannot be moved; then none is moved. */
+    /* Only the parameters of the last module cannot be moved; then none is moved. */
     tn_module *last = tn_module_child(m, "1");
     ck_assert_int_eq(tn_module_to(last, meta, TN_DTYPE_AUTO), TN_OK);
     ck_assert_int_eq(tn_module_to(m, cpu, TN_F64), TN_ERR_NOT_IMPLEMENTED);

@@ -9,7 +9,8 @@ static tn_tensor *parameter(int64_t size, double value)
     return tn_parameter(filled(size, value), true);
 }
 
-/* The report's lists as texts, and how the call ended. */
+/* Fails unless the load returns `status_` and `report` has these names, each with a space after it.
+ */
 #define expect_load(status_, module_, state_, flags_, missing_, unexpected_)                       \
     do {                                                                                           \
         ck_assert_int_eq(tn_module_load_report(module_, state_, flags_, report), status_);         \
@@ -270,7 +271,7 @@ START_TEST(assigning_puts_the_tensors_themselves_into_the_slots)
     ck_assert_int_eq(tn_optimizer_step(fresh), TN_OK);
     ck_assert_double_eq(first(now), 2);
     TN_PROVES("LSD-024");
-    /* A load without the flag copies again: nothing of the first one stuck to the state. */
+    /* A load without the flag copies again: the first load left no flag in the state. */
     tn_state_set(state, "bn.weight", tn_tensor_full(TN_SHAPE(2), 9, TN_F32, NULL));
     ck_assert_int_eq(tn_module_load_state(m, state, true), TN_OK);
     ck_assert_ptr_eq(tn_module_get(bn, "weight"), now);

@@ -60,7 +60,7 @@ static const tn_layer_def probe = {
     .forward = probe_forward,
 };
 
-/* ---- Pair(): packs in and out: (a, b=...) gives (a + b, b, "words") -------------------------- */
+/* ---- Pair(): packs in and out: (a, b=...) gives a + b, and "two" as the entry "words" -------- */
 
 static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {

@@ -87,7 +87,7 @@ static void near(const char *what, tn_tensor *got, tn_tensor *wanted, double wit
     ck_assert_msg(apart <= within * (1 + largest(wanted)), "%s: %g apart", what, apart);
 }
 
-/* Results and all gradients. */
+/* Fails unless the result and all gradients are near those of plainly(). */
 static void agree(const char *what, tn_tensor *q, tn_tensor *k, tn_tensor *v, tn_tensor *mask,
                   const tn_scaled_dot_product_attention_options *o, double within)
 {

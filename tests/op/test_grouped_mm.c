@@ -8,8 +8,8 @@ enum { ROWS, COLUMNS, BOTH, NONE, FORMS };
 
 static const char *const names[FORMS] = { "rows", "columns", "both", "none" };
 
-/* Shapes of both factors for each form. The dimension that is divided into groups has size 6:
- * groups of 2, 0 and 3, and one element after the last group. */
+/* Shapes of both factors for each form. A dimension of size 6 is divided into groups of 2, 0 and 3,
+ * with one element after the last group; in the last form each factor has one matrix per group. */
 static const int64_t shapes[FORMS][2][3] = {
     { { 6, 2, -1 }, { 3, 2, 3 } },
     { { 3, 2, 2 }, { 2, 6, -1 } },

@@ -92,7 +92,7 @@ static void runs(const char *device, tn_dtype x, tn_dtype w, const char *kernel,
 START_TEST(a_kernel_says_which_order_it_wants)
 {
     open_all();
-    runs("cpu", TN_F32, TN_F32, "wants_first", false); /* although the device wants the other */
+    runs("cpu", TN_F32, TN_F32, "wants_first", false); /* the device prefers the other order */
     runs("cpu", TN_F32, TN_F64, "wants_last", true);   /* by the dtypes of all inputs */
     runs("cpu", TN_F64, TN_F64, "says_nothing", true); /* as the device says */
     runs("toy", TN_F32, TN_F32, "toy_last", true);
@@ -125,7 +125,7 @@ static double last_item(tn_tensor *y)
     return tn_item(tn_select(tn_reshape(y, TN_SHAPE(-1)), 0, -1));
 }
 
-/* The order is the kernel's even if the call then goes to another kernel. */
+/* The order is that of the kernel with the highest priority, even if another kernel then runs. */
 START_TEST(convolutions_give_the_order_that_their_kernel_wants)
 {
     TN_SCOPE;

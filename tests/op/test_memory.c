@@ -76,7 +76,7 @@ static const tn_function function = { .name = "squares",
                                       .forward = squares,
                                       .backward = squares_back };
 
-/* Ways that a training step does not take. Stops at the first failure. */
+/* Calls functions that a training step does not need. Stops at the first failure. */
 static void rare(void)
 {
     static const float values[6] = { 1, 2, 3, 4, 5, 6 };
@@ -258,8 +258,8 @@ static void walk_first_use(void)
     int good;
     ck_assert_int_eq(waitpid(first, &good, 0), first);
     ck_assert(WIFEXITED(good) && WEXITSTATUS(good) == 0 && *all_there != 0);
-    /* After the first hundred, allocations are alike, in loops over contributions: only some of
-     * them fail. */
+    /* After the first hundred, allocations are alike, in loops over contributions: only every 23rd
+     * is made to fail. */
     for (uint64_t n = 1, turn = 0;; n += n < 100 ? 1 : 23, turn++) {
         int status;
         ck_assert_uint_lt(turn, 2000);

@@ -33,7 +33,7 @@ static const tn_operand *operand_of(const tn_op_def *def, int64_t i)
     return &def->inputs[i < def->n_inputs ? i : def->n_inputs - 1];
 }
 
-/* Whether an input may have any of the types. */
+/* Whether an input may have each of the types. */
 static bool takes_floats(const tn_operand *operand)
 {
     uint64_t mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
@@ -113,7 +113,7 @@ static void call(attempt *a, const conform_case *one, const tn_dtype *dtypes, bo
     a->status = tn_op_call(one->op, a->in, one->n_in, one->options, a->out, one->def->n_outputs);
     if (a->status != TN_OK || n_leaves == 0 || !tn_tensor_requires_grad(a->out[0]))
         return;
-    /* one number that every type has, so that both calls get the same */
+    /* a number that every type represents exactly, so that both calls get the same */
     cotangent = tn_tensor_full(tn_tensor_shape(a->out[0]), 0.625, tn_tensor_dtype(a->out[0]), NULL);
     a->status = tn_grad(a->out, &cotangent, 1, leaves, gradients, n_leaves, &unused);
     for (int64_t i = 0, k = 0; i < one->n_in && a->status == TN_OK; i++)

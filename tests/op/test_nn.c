@@ -55,7 +55,7 @@ START_TEST(dropout_keeps_the_mean_and_drops_the_share_that_was_asked_for)
     }
     ck_assert_double_eq_tol(at(tn_mean(y), 0), 1.0, 0.02);
     ck_assert_double_eq_tol(at(tn_mean(tn_cast(tn_eq(y, VEC(0)), TN_F32)), 0), 0.3, 0.01);
-    ck_assert_double_gt(dropped, 60);
+    ck_assert_double_gt(dropped, 60); /* of 401: about 120, standard deviation 9 */
     ck_assert_double_lt(dropped, 180);
 
     /* Elements that forward has dropped are dropped in backward. */

@@ -476,7 +476,7 @@ START_TEST(several_threads_run_one_kept_call)
 
     weigh_op();
     kept = prepare(VEC(0, 0), w, 2);
-    ck_assert_int_eq(tn_tensor_touch(w), TN_OK); /* all find that it has to be prepared again */
+    ck_assert_int_eq(tn_tensor_touch(w), TN_OK); /* the call must be prepared again */
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){ kept, w, i, false };
         ck_assert_int_eq(pthread_create(&thread[i], NULL, works, &workers[i]), 0);

@@ -10,7 +10,7 @@ static int64_t counted(const double *row, int64_t size, double value, bool right
 {
     int64_t n = 0;
 
-    /* All elements come before NaN, also NaN, for either side. */
+    /* The place of NaN is after all elements, also after NaN, for either side. */
     for (int64_t i = 0; i < size; i++)
         if (isnan(value) || (right ? row[i] <= value : row[i] < value))
             n++;

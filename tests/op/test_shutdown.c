@@ -77,7 +77,7 @@ START_TEST(one_copy_of_the_registries_stays)
     ck_assert_int_gt(contributions, 500);
     tn_shutdown();
     once = bytes;
-    /* A snapshot of each registration would be 1.5 MB with 430 operators. */
+    /* A copy of the list of operators at each registration would need 1.5 MB for 430 operators. */
     ck_assert_msg(once < 1024 * contributions, "%lld bytes, %lld contributions", (long long)once,
                   (long long)contributions);
     tn_shutdown();

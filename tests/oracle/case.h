@@ -51,7 +51,7 @@ typedef struct reading {
     bool called, skipped;
     bool exact;   /* the file has results of float64, rounded, and the tolerances of the operators'
                      contract hold */
-    double loose; /* the tolerance of a case in which PyTorch itself is further away */
+    double loose; /* the tolerance of a case in which PyTorch's own error is larger */
     int cases, skips;
 } reading;
 

@@ -121,7 +121,7 @@ static TN_ATTR(unused) void expect(const char *name, int outcome, int stage, con
         ck_assert_str_eq(report.reason, "");
 }
 
-/* The others load. */
+/* The fixture "good", which is in the same folder, has loaded. */
 static TN_ATTR(unused) void expect_good_beside(void)
 {
     expect("good.so", TN_OUTCOME_OK, TN_STAGE_VERSION, "");

@@ -204,7 +204,7 @@ static const void *short_interface(const char *id, uint32_t min, uint32_t max, u
     return short_interface;
 }
 
-/* A query that a plugin refuses itself; `error` has its words. */
+/* Calls the query of a plugin, which must fail with this code. Returns the message. */
 static const char *refusal(tn_plugin_query_fn *query, const tn_host_info *host, uint32_t size,
                            tn_status code)
 {
@@ -301,7 +301,8 @@ START_TEST(a_file_that_another_group_can_write_is_refused_rule_14)
 }
 END_TEST
 
-/* The group of the process may be that of one user alone; one that can only read does no harm. */
+/* The group of the process may have one user only; another group that can only read does no harm.
+ */
 START_TEST(a_file_that_our_group_can_write_or_another_can_read_is_taken_rule_14)
 {
     place("good", "counting", NULL);

@@ -12,8 +12,8 @@
 
 enum { DONE = 3, WORDS = 1 << 16 };
 
-/* Returns a text with a line for each plugin and the names of each kind of contribution. Only the
- * reason of a plugin may be missing, if its memory could not be allocated. */
+/* Returns a text with a line for each plugin and the names of each kind of contribution. It has no
+ * reasons of plugins: these may be missing after a failed allocation. */
 static void describe(char *out)
 {
     static const uint32_t kinds[] = { TN_KIND_tn_op_def, TN_KIND_tn_layer_def,

@@ -161,7 +161,7 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
 }
 END_TEST
 
-/* A member that a descriptor cannot do without. */
+/* Fails unless a descriptor without this member is refused with these words. */
 #define WITHOUT(member_, def_, field_, words)                                                      \
     do {                                                                                           \
         any spoiled = { .member_ = def_ };                                                         \
@@ -225,7 +225,8 @@ START_TEST(operands_of_operators_are_looked_at)
 }
 END_TEST
 
-/* Such a plugin is for a host with more dtypes; its kernels get only those of this one. */
+/* A plugin that names more dtypes is for a host that has them; its kernels get only those of this
+ * host. */
 START_TEST(a_newer_abi_may_name_dtypes_that_this_one_lacks)
 {
     place("good", "newer_dtypes", NULL);

@@ -67,7 +67,7 @@ typedef struct vault_event {
     vault_stream *stream;
     uint64_t at;
     bool timing;
-    struct vault_event *external; /* the event of the program that stands for this one */
+    struct vault_event *external; /* the program's event, if this one was made from it */
 } vault_event;
 
 /* A copy that a held stream has yet to do. */
@@ -296,7 +296,7 @@ static void vault_event_drop(void *dev, void *event)
     free(event);
 }
 
-/* The event itself, or the program's that it stands for. */
+/* The event itself, or the program's event that it was made from. */
 static vault_event *real_event(void *event)
 {
     vault_event *e = event;

@@ -34,7 +34,7 @@ typedef struct room_state {
     _Atomic int32_t capture_failure;      /* the next capture_begin of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
-    _Atomic int64_t pinned;      /* pieces of it that are live */
+    _Atomic int64_t pinned;      /* live pieces of pinned memory */
     _Atomic int32_t priority;    /* of the newest stream */
     _Atomic int32_t hide_host;   /* managed memory of vault has no address of the host */
     _Atomic int64_t shared_open; /* pieces of shared memory that were opened and are live */
@@ -46,7 +46,7 @@ extern room_state room;
 /* Registers the devices and the kernels; each test calls it first. `brick` gets no kernels, the
  * others copy and fill. */
 void room_open(void);
-/* The operators and kernels that they have (fixture_kernels.c). */
+/* Registers the operators and kernels of the devices (fixture_kernels.c). */
 void room_add_kernels(void);
 /* Returns the address of bytes of memory with an opaque handle, after a check that they are inside
  * of their allocation. */
@@ -67,7 +67,7 @@ void stream_hold(const tn_stream *stream);
 void stream_release(const tn_stream *stream);
 /* The native handle of a stream of vault that the test owns. */
 void *stream_external(void);
-/* The same of an event that the test has recorded on the stream. There is one such event. */
+/* The native handle of the one event that the test owns and has recorded on the stream. */
 void *event_external(const tn_stream *stream);
 
 const tn_device *device(const char *name);

@@ -171,7 +171,7 @@ START_TEST(large_copies_go_in_pieces)
     ok(tn__copy(b, a));
     ok(tn_tensor_copy_out(b, back, N));
     ck_assert_int_eq(memcmp(data, back, N), 0);
-    ck_assert_int_ge(room.copies_in, 3);
+    ck_assert_int_ge(room.copies_in, 3); /* the data, then pieces of 4 MiB and 1 MiB */
     free(data);
     free(back);
     room_close();
@@ -191,7 +191,7 @@ START_TEST(streams_of_two_devices_wait_for_each_other_and_the_host_for_neither)
     ok(tn__copy(a, b));
     ck_assert_int_eq(room.peers, 1);
     ck_assert_int_eq(room.syncs, syncs);
-    ck_assert_int_eq(room.waits, waits + 2); /* the source's for the target's, and back */
+    ck_assert_int_eq(room.waits, waits + 2); /* of one stream for the other, and back */
     ck_assert(at(a, 3) == 2);
     room_close();
 }

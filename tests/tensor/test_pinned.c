@@ -171,7 +171,7 @@ START_TEST(copies_on_two_streams_come_one_after_the_other)
     tn_stream_begin(s);
     ok(tn_tensor_copy_async(x, b));
     tn_stream_end();
-    ck_assert_int_eq(room.waits, waits + 1); /* the second stream's for the first copy */
+    ck_assert_int_eq(room.waits, waits + 1); /* of the second stream for the first copy */
     ck_assert(((float *)tn_tensor_data(x))[1] == 2);
     tn_stream_drop(s);
     room_close();

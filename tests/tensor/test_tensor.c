@@ -382,7 +382,7 @@ START_TEST(ending_an_outer_scope_ends_those_inside)
     ck_assert_int_eq(live("cpu"), 3);
     tn_scope_end(outer);
     ck_assert_int_eq(live("cpu"), 0);
-    /* Those that ended with it may be ended again. */
+    /* Scopes that have ended may be ended again. */
     tn_scope_end(inner);
     tn_scope_end(outer);
     tn_scope_end(UINT64_MAX);

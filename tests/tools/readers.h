@@ -50,9 +50,9 @@ static inline uint32_t masked(const unsigned char *at, size_t size)
     return (sum << 17 | sum >> 15) + 0xa282ead8u;
 }
 
-/* Finds the nth field of a number in a message; returns the address of its content (after key and
- * size) and stores the size of the content in `size`; for a varint, stores the number in `size`.
- * NULL if there is none. */
+/* Finds the nth field with the number `wanted` in a message; returns the address of its content
+ * (after key and size) and stores the size of the content in `size`; for a varint, stores the
+ * number in `size`. NULL if there is none. */
 static inline const unsigned char *field(const unsigned char *at, size_t length, uint64_t wanted,
                                          int nth, size_t *size)
 {

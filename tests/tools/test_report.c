@@ -162,7 +162,7 @@ START_TEST(events_hold_scalars_and_histograms)
     const double wanted[] = { 0, 500, 991, 99 * 45 + 500, 99 * 285 + 250000 };
     for (uint64_t i = 1; i <= 5; i++)
         ck_assert(real_at(field(bins, size, i, 0, &inner)) == wanted[i - 1]);
-    /* The sum of the bins up to 4.5 is that of the values 0 to 4. */
+    /* The bins whose limits are below 5 hold the values 0 to 4. */
     const unsigned char *limits = field(bins, size, 6, 0, &inner);
     const unsigned char *counts = field(bins, size, 7, 0, &inner);
     ck_assert_uint_eq(inner, 66 * 8);
@@ -172,7 +172,7 @@ START_TEST(events_hold_scalars_and_histograms)
         ck_assert(limit >= last);
         last = limit;
         all += count;
-        /* The bins are 1.04 wide, so that some hold one of the whole numbers, and one two. */
+        /* The bins are 1.08 wide: 64 of them reach to the mean plus 4 standard deviations. */
         below += limit < 5 ? count : 0;
     }
     ck_assert(all == 991 && last == 500 && below <= 495 && below >= 99 * 4);

@@ -149,7 +149,8 @@ static bool read_case(FILE *file, struct kase *kase)
     return false;
 }
 
-/* CosineAnnealingWarmRestarts takes the step as a number if the case has metrics. */
+/* CosineAnnealingWarmRestarts gets the step as a number, from the metrics, in cases with a name
+ * that does not contain "Restarts_lr1". */
 static tn_status step_once(tn_scheduler *scheduler, const struct kase *kase, int step)
 {
     const char *type = tn_scheduler_type(scheduler);

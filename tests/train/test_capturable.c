@@ -146,7 +146,8 @@ START_TEST(the_rate_follows_options_and_schedulers)
 }
 END_TEST
 
-/* The same steps by an optimizer that is not capturable. */
+/* Fails unless the parameters have the values of `others`, which took the same steps with an
+ * optimizer that is not capturable. */
 static void compare(tn_tensor *const *parameters, tn_tensor *const *others, int count)
 {
     for (int k = 0; k < count; k++) {

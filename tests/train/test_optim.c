@@ -512,7 +512,7 @@ START_TEST(a_scheduler_watches_a_number_and_remembers)
     ck_assert_double_eq(option(optimizer, 1, "lr"), 4);
     tn_scheduler_state_text(scheduler, text, sizeof text);
     ck_assert_str_eq(text, "steps=2, initial=[1.0, 8.0], last=[0.5, 4.0], best=5.0, bad=1");
-    /* Another continues. */
+    /* Another scheduler continues. */
     tn_scheduler *again = tn_scheduler_new(optimizer, "TestPlateau()");
     ck_assert_int_eq(tn_scheduler_set_state(again, text), TN_OK);
     ck_assert_int_eq(tn_scheduler_steps(again), 2);

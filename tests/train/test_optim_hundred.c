@@ -330,8 +330,7 @@ START_TEST(states_have_the_names_of_pytorch)
 }
 END_TEST
 
-/* A program may change options between steps: RMSprop gets a buffer when it gets a momentum, and
- * parameters that missed a step are stepped with numbers of their own. */
+/* Each parameter has its own number of steps, which does not count the steps that it missed. */
 START_TEST(parameters_that_missed_steps_have_numbers_of_their_own)
 {
     static const char *const specs[] = { "NAdam()", "ASGD(lr=0.1, lambd=0.5, t0=1)", "RAdam()" };

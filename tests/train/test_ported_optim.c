@@ -220,7 +220,7 @@ START_TEST(groups_have_rates_of_their_own)
         }
         expect_direction(&p, before, inputs[i]);
         ck_assert_int_eq(tn_tensor_copy_out(other, end, sizeof end), TN_OK);
-        /* Adafactor takes max(eps, rms of p) times a rate of at most 1 / sqrt(step). */
+        /* Adafactor's step is min(lr, 1 / sqrt(steps)) times max(eps[1], rms of p). */
         ck_assert_msg(fabsf(start[0] - end[0]) + fabsf(start[1] - end[1]) <= 1e-7F, "%s: it moved",
                       inputs[i]);
         tn_tensor_drop(other);
@@ -438,7 +438,8 @@ START_TEST(older_states_are_loaded)
 }
 END_TEST
 
-/* test_can_load_from_to_named_state_dict: the names stay if one of both has them. */
+/* test_can_load_from_to_named_state_dict: the optimizer that loads has the names
+ * if its own parameters or those of the state are named. */
 START_TEST(names_of_parameters_may_be_missing_on_either_side)
 {
     static const char *const names[2] = { "0.weight", "0.bias" };

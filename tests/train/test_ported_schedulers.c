@@ -30,7 +30,8 @@ static void give_gradients(tn_optimizer *optimizer)
                            tn_tensor_from(&one, TN_F64, TN_SHAPE(1)));
 }
 
-/* Steps 35 times, the optimizer first or last; with a state, the scheduler continues at step 10. */
+/* Steps 35 times, the optimizer first or last; with a state, the scheduler continues at step 10.
+ * Returns how often a warning was logged. */
 static int warnings_of(const char *spec, bool optimizer_first, bool resumes)
 {
     tn_optimizer *optimizer = two_groups("SGD(lr=0.05)");
@@ -286,13 +287,13 @@ START_TEST(warm_restarts_refuse_a_step_below_0_and_wrap_a_state)
         tn_snprint(wanted, sizeof wanted, "T_cur=%d.0, T_i=4", (epoch + 1) % 4);
         ck_assert_msg(strstr(text, wanted) != NULL, "%s", text);
     }
-    /* 10 + 20 + 40 + 80 + 160 steps: the restart is at 310 to the bit. */
+    /* 10 + 20 + 40 + 80 + 160 steps: the restart is exactly at 310. */
     tn_scheduler_drop(scheduler);
     scheduler = tn_scheduler_parse(optimizer, "CosineAnnealingWarmRestarts(T_0=10, T_mult=2)");
     ck_assert_int_eq(tn_optimizer_set(optimizer, -1, "lr", 0.0), TN_OK);
     ck_assert_int_eq(tn_scheduler_step_with(scheduler, 310), TN_OK);
     ck_assert_double_eq(option(optimizer, 0, "lr"), 0.05);
-    /* 10 + 30 + 90 + 270 + 810 steps; PyTorch's logarithm misses this one */
+    /* 10 + 30 + 90 + 270 + 810 steps; PyTorch's logarithm misses this restart */
     tn_scheduler_drop(scheduler);
     scheduler = tn_scheduler_parse(optimizer, "CosineAnnealingWarmRestarts(T_0=10, T_mult=3)");
     ck_assert_int_eq(tn_scheduler_step_with(scheduler, 1210), TN_OK);
