@@ -50,7 +50,8 @@ struct data_names {
 struct data_folder {
     const char *const *extensions; /* of the files, with the dot; ends with NULL */
     const char *endings, *what;    /* the same for messages, and what the files are */
-    /* for data_folder_paths: whether a file begins so, and the message if it does not */
+    /* for data_folder_paths: whether the first bytes are those of such a file, and what the message
+     * says if they are not */
     bool (*known)(const void *start, uint64_t size);
     const char *unknown;
     struct data_names classes, files;

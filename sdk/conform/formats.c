@@ -98,10 +98,10 @@ static void put_extremes(tn_tensor *t, tn_dtype dtype)
     at[2 * size - 1] = 0x80;
 }
 
-/* Creates a tensor of at most 64 elements that differ from each other; bool has only 0 and 1. The
- * numbers of the places 0, 1 and 2 (modulo 3) differ, too, for up to 20 elements, but for special
- * ones: elements 1 to 4 of floats are NaN, -0 and the infinities, and put_extremes() sets the first
- * two of integers. */
+/* Creates a tensor of at most 64 elements: the numbers from 1 on, from 21 on or from 41 on, for the
+ * places 0, 1 and 2 (modulo 3). float8 rounds some of them to the same number. Exceptions: bool has
+ * 0 and 1, elements 1 to 4 of floats and complex numbers are NaN, -0 and the infinities, and
+ * put_extremes() sets the first two of integers. */
 static tn_tensor *sample(tn_dtype dtype, tn_ints shape, int place)
 {
     conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
