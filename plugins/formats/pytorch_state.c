@@ -208,8 +208,8 @@ static tn_status add_text(struct pytorch_file *file, struct pickle *pk, const ch
     return status;
 }
 
-/* Adds the attributes of an object. Leaves out what every module has and what says nothing about
- * its tensors: whether it was in training mode, and attributes that are None. */
+/* Adds the attributes of an object. Leaves out those that say nothing about its tensors: two flags
+ * that every module has (`training`, `_is_full_backward_hook`), and attributes that are None. */
 static tn_status add_object(struct pytorch_file *file, struct pickle *pk, struct path *path,
                             const struct pickle_value *object, int depth)
 {

@@ -99,9 +99,8 @@ static void put_extremes(tn_tensor *t, tn_dtype dtype)
 }
 
 /* Creates a tensor of at most 64 elements: the numbers from 1 on, from 21 on or from 41 on, for the
- * places 0, 1 and 2 (modulo 3). float8 rounds some of them to the same number. Exceptions: bool has
- * 0 and 1, elements 1 to 4 of floats and complex numbers are NaN, -0 and the infinities, and
- * put_extremes() sets the first two of integers. */
+ * places 0, 1 and 2 (modulo 3). Exceptions: bool has 0 and 1, elements 1 to 4 of floats and complex
+ * numbers are NaN, -0 and the infinities, and put_extremes() sets the first two of integers. */
 static tn_tensor *sample(tn_dtype dtype, tn_ints shape, int place)
 {
     conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
@@ -172,8 +171,8 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
     return state;
 }
 
-/* Creates a state of MANY tensors: of all dtypes in turn, with 0 to 2 dimensions, some of them
- * empty. Names are in no order, some differ only in case, and some begin like others. */
+/* Creates a state of MANY tensors: of all dtypes up to complex128 in turn, with 0 to 2 dimensions,
+ * some of them empty. Names have no order, some differ only in case, and some begin like others. */
 static tn_state *many_tensors(void)
 {
     static const char *const forms[] = { "layers.%d.weight", "layers.%d.Weight", "layers.%d", "%d",
@@ -523,7 +522,8 @@ static bool recognizes(trial *t)
     return true;
 }
 
-/* Loads random bytes, which the format may refuse, but only with a message. */
+/* Loads random bytes, but first an empty file and one of zeros. The format may refuse them, but
+ * only with a message. */
 static bool refuses_noise(trial *t)
 {
     unsigned char bytes[256];

@@ -323,8 +323,9 @@ static bool conversion(const conform_subject *s, tn_module *module)
 
 /* ---- a test ---- */
 
-/* Returns whether the device has all kernels that this layer needs in a dtype; true also if the
- * call fails for another reason. If not, the error stays recorded. */
+/* Returns whether the device has all kernels that a call of this layer needs in a dtype; true also
+ * if the call fails for another reason. Returns false also if the layer or its inputs cannot be
+ * made. The error stays recorded. */
 static bool runs_in(conform_subject *s, tn_dtype dtype)
 {
     uint64_t scope = tn_scope_begin();
