@@ -59,8 +59,8 @@ struct data_folder {
     int64_t labels_capacity;
 };
 
-/* Lists the files below `root`, in the order of their names. data_folder_free() must follow, also
- * after a failure. */
+/* Lists the files in the folders of `root`, in the order of their names; each folder is a class.
+ * Fails if there is none. data_folder_free() must follow, also after a failure. */
 tn_status data_folder_read(struct data_folder *folder, const char *root);
 /* Adds a file, or the files below a folder, of one class. data_folder_free() must follow, also
  * after a failure. */

@@ -146,7 +146,7 @@ int64_t conform_memory_blocks(void);
 /* ---- cases ---- */
 
 typedef struct conform_tensor {
-    bool there, grad; /* false: the optional input is left out; true: a gradient is required */
+    bool there, grad; /* not there: an optional input left out; grad: its gradient is required */
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
