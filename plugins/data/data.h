@@ -121,7 +121,7 @@ struct data_image {
     const unsigned char *values;
 };
 
-/* Gets entry 0 of the sample, which must be an image. `who` names the transform in messages. */
+/* Gets entry 0 of the sample, which must be an image. Messages name the transform. */
 tn_status data_image_get(const tn_transform_args *args, struct data_image *image);
 /* Creates an image; *values is its memory. Returns NULL on failure. */
 tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dtype dtype,

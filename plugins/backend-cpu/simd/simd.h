@@ -331,7 +331,8 @@ struct tn__rule {
     double decay, shrink;
     double follow1;        /* m += follow1 * (g - m) */
     double keep2, follow2; /* of another average */
-    double rate, other;    /* of the step; NAdam has two terms */
+    double rate;           /* of the step */
+    double other; /* NAdam: rate of its second term; RMSprop: momentum; ASGD: mu; Lion: beta1 */
     double scale, eps;
     double less, more, low, high; /* Rprop: the factors and limits of the step sizes */
     bool maximize;
