@@ -331,8 +331,9 @@ struct tn__rule {
     double decay, shrink;
     double follow1;        /* m += follow1 * (g - m) */
     double keep2, follow2; /* of another average */
-    double rate;           /* of the step */
-    double other; /* NAdam: rate of its second term; RMSprop: momentum; ASGD: mu; Lion: beta1 */
+    /* rate is that of the step. other: the rate of NAdam's second term, RMSprop's momentum, ASGD's
+     * mu, or Lion's beta1. */
+    double rate, other;
     double scale, eps;
     double less, more, low, high; /* Rprop: the factors and limits of the step sizes */
     bool maximize;
