@@ -83,8 +83,9 @@ static tn_state *load(const tn_format_def *format, image *file)
 
 /* ---- what is written ---- */
 
-/* Sets the first two elements of an integer tensor to the largest and the smallest integer, which a
- * format that converts numbers may lose. */
+/* Sets the first two elements of an integer tensor to the largest and the smallest signed integer
+ * of its size (uint8: 127 and 128), which a format that converts numbers may lose. Leaves tensors
+ * of fewer than 4 elements as they are. */
 static void put_extremes(tn_tensor *t, tn_dtype dtype)
 {
     size_t size = tn_dtype_size(dtype);
@@ -100,7 +101,8 @@ static void put_extremes(tn_tensor *t, tn_dtype dtype)
 
 /* Creates a tensor of at most 64 elements: the numbers from 1 on, from 21 on or from 41 on, for the
  * places 0, 1 and 2 (modulo 3). Exceptions: bool has 0 and 1, elements 1 to 4 of floats and complex
- * numbers are NaN, -0 and the infinities, and put_extremes() sets the first two of integers. */
+ * numbers are NaN, -0 and the infinities, and put_extremes() sets the first two of four or more
+ * integers. */
 static tn_tensor *sample(tn_dtype dtype, tn_ints shape, int place)
 {
     conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
