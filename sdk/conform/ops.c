@@ -361,7 +361,8 @@ static bool take(void *user, conform_case *one)
     return s->c->verdict != CONFORM_FAIL;
 }
 
-/* Returns true if a kernel is registered for the dtype. Called for dtypes without a case. */
+/* Returns true if, in level ops, a kernel is registered for the dtype and the device computes with
+ * it. Called for dtypes without a case. */
 static bool is_untested(const subject *s, tn_dtype dtype)
 {
     char route[sizeof s->row[0].route];
