@@ -158,8 +158,9 @@ static tn_status add_list(struct pytorch_file *file, struct pickle *pk, struct p
     return status;
 }
 
-/* Returns whether a list must be taken apart because it contains a tensor or a dictionary at any
- * depth. Also returns true if pickle_visit() fails; add() then fails for the same reason. */
+/* Returns whether a list must be taken apart because it contains a tensor, a dictionary or an
+ * object at any depth. Also returns true if pickle_visit() fails; add() then fails for the same
+ * reason. */
 static bool has_parts(struct pickle *pk, const struct pickle_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {
