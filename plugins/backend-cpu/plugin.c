@@ -73,8 +73,8 @@ static bool runs_here(const char *name)
     return true;
 }
 
-/* The values of the option isa, the best one first: a set of loops, and what may compute products
- * of bfloat16. */
+/* The values of the option isa, after "auto" the best one first: a set of loops, and what may
+ * compute products of bfloat16. */
 static const struct {
     const char *name, *loops, *products;
 } choices[] = {

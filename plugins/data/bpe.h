@@ -51,8 +51,8 @@ uint64_t bpe_hash(const void *bytes, uint64_t length);
 
 /* Returns the position of the first byte that is not UTF-8; `size` if there is none. */
 uint64_t bpe_check(const unsigned char *text, uint64_t size);
-/* Returns the length of the first piece of a text: a word with the space before it, a number,
- * punctuation, or white space. The text must be valid UTF-8 and not empty. */
+/* Returns the length of the first piece of a text: an ending such as 's, a word, number or
+ * punctuation with the space before it, or white space. The text is valid UTF-8 and not empty. */
 uint64_t bpe_piece(const unsigned char *text, uint64_t size);
 /* Reads one code point, which must be valid, and moves *at after it. */
 uint32_t bpe_next(const unsigned char *text, uint64_t *at);

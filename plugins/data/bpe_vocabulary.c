@@ -136,7 +136,7 @@ static bool take(struct reader *r, char byte)
     return true;
 }
 
-/* Reads four hexadecimal digits; UINT32_MAX if there are none. */
+/* Reads four hexadecimal digits. Returns UINT32_MAX if the next four bytes are something else. */
 static uint32_t take_hex(struct reader *r)
 {
     uint32_t value = 0;

@@ -32,7 +32,7 @@ static const tn_option cifar100_options[] = {
 
 /* What differs between the two. */
 struct variant {
-    int64_t classes, labels; /* bytes before the pixels; the class is the last of them */
+    int64_t classes, labels; /* labels: bytes before the pixels, the last of which is the class */
     const char *train[6], *test[2], *names;
 };
 static const struct variant cifar10 = { 10,

@@ -104,7 +104,9 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Fails if a border that mirrors the image is larger than the image. */
+/* Fails if the image is too small for the border. Without pixels it can only have a CONSTANT one,
+ * and a border that mirrors it must not be wider than the image (REFLECT: than the image without
+ * its outermost row or column, which is not repeated). */
 static tn_status check_border(const char *who, const struct data_image *x, const struct window *w)
 {
     int64_t extra = w->border == REFLECT ? 1 : 0, top = -w->top, left = -w->left;

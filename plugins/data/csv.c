@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of numbers as text, one sample in a line, with fields between commas. */
+ * Tables of numbers as text, one sample in a line. The option `separator` is the character
+ * between fields. */
 #include "data.h"
 
 #include <stdlib.h>

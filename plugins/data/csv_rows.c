@@ -51,8 +51,8 @@ static void csv_rows_close(void *handle)
     tn_free(tables);
 }
 
-/* Fails with TN_ERR_FORMAT if the first bytes are not those of a text, so that a large file of
- * another kind is not read. */
+/* Fails with TN_ERR_FORMAT if the path is a folder, or if the first bytes are not those of a text,
+ * so that a large file of another kind is not read. */
 static tn_status check_file(const char *path)
 {
     char start[256];
@@ -72,7 +72,7 @@ static tn_status check_file(const char *path)
     return size >= 0 ? TN_OK : tn_error_last_code();
 }
 
-/* Writes ", shape=(2, 3)" if there is a shape. Returns TN_ERR_VALUE if it is too long. */
+/* Writes ", shape=[2, 3]" if there is a shape. Returns TN_ERR_VALUE if it is too long. */
 static tn_status shape_text(tn_ints shape, char *out, size_t size)
 {
     int64_t used = 0;

@@ -50,7 +50,8 @@ struct data_names {
 struct data_folder {
     const char *const *extensions; /* of the files, with the dot; ends with NULL */
     const char *endings, *what;    /* the same for messages, and what the files are */
-    /* for data_folder_paths: whether a file begins so, and the message if it does not */
+    /* for data_folder_paths: whether the first bytes are those of such a file, and what the message
+     * says if they are not */
     bool (*known)(const void *start, uint64_t size);
     const char *unknown;
     struct data_names classes, files;
@@ -58,8 +59,8 @@ struct data_folder {
     int64_t labels_capacity;
 };
 
-/* Lists the files below `root`, in the order of their names. data_folder_free() must follow, also
- * after a failure. */
+/* Lists the files in the folders of `root`, in the order of their names; each folder is a class.
+ * Fails if there is none. data_folder_free() must follow, also after a failure. */
 tn_status data_folder_read(struct data_folder *folder, const char *root);
 /* Adds a file, or the files below a folder, of one class. data_folder_free() must follow, also
  * after a failure. */
@@ -120,7 +121,7 @@ struct data_image {
     const unsigned char *values;
 };
 
-/* Gets entry 0 of the sample, which must be an image. `who` names the transform in messages. */
+/* Gets entry 0 of the sample, which must be an image. Messages name the transform. */
 tn_status data_image_get(const tn_transform_args *args, struct data_image *image);
 /* Creates an image; *values is its memory. Returns NULL on failure. */
 tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dtype dtype,

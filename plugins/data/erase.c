@@ -47,7 +47,7 @@ static tn_status check(const tn_transform_def *self, const void *data)
     return TN_OK;
 }
 
-/* Draws a rectangle that fits into the image; false if ten tries find none. */
+/* Draws a rectangle that is lower and narrower than the image; false if ten tries find none. */
 static bool draw(const struct erase *o, tn_random_key *key, const struct data_image *x,
                  int64_t box[4])
 {

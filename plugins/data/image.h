@@ -34,8 +34,8 @@ struct image_file {
 
 /* Whether a file that begins with these bytes, at least eight, is a picture. */
 bool image_known(const void *bytes, uint64_t size);
-/* Reads the header. The first four members are set; image_file_close() must follow, also after a
- * failure. */
+/* Reads the header, and sets height and width. The caller has set the first four members.
+ * image_file_close() must follow, also after a failure. */
 tn_status image_file_open(struct image_file *file);
 /* Decodes a part and gives its rows, from the top, to `take`. May be called once. */
 tn_status image_file_read(struct image_file *file, const struct image_part *part, image_row *take,

@@ -17,7 +17,7 @@ struct image_jpeg {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     jmp_buf back;
-    unsigned char *memory, *row; /* one decoded row, and the memory that it is in */
+    unsigned char *memory, *row; /* memory for one decoded row, and where the row begins in it */
     char words[JMSG_LENGTH_MAX];
 };
 

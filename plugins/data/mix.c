@@ -230,7 +230,7 @@ struct box {
     int64_t top, left, bottom, right;
 };
 
-/* A box around a random point, whose area is 1 - lam before it is cut at the border. */
+/* A box around a random point. Before the cut at the border, its share of the image is 1 - lam. */
 static struct box draw(double alpha, tn_random_key *key, int64_t height, int64_t width)
 {
     double half = 0.5 * sqrt(1 - beta_of(alpha, key));

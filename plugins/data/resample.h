@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Another size of an image: rows first, then columns. The filters are those of torchvision: a
- * triangle (bilinear) or a cubic (bicubic), as wide as the distance of the samples if the image
- * becomes smaller and antialias is set. */
+ * Another size of an image: resamples along the width first, then along the height. The filters are
+ * those of torchvision: a triangle (bilinear) or a cubic (bicubic), as wide as the distance of the
+ * samples if the image becomes smaller and antialias is set. */
 #ifndef TN_DATA_RESAMPLE_H
 #define TN_DATA_RESAMPLE_H
 

@@ -61,7 +61,7 @@ static void plan_output(struct resample_plan *plan, int64_t i, int64_t start, in
         weights[k] /= sum;
 }
 
-/* Rounds the weights to 16 bits, with as many bits after the point as fit. */
+/* Rounds the weights to 16 bits, with as many bits after the point as fit, at most 22. */
 static void round_weights(struct resample_plan *plan, const double *weights)
 {
     double most = 0;
@@ -79,7 +79,9 @@ static void round_weights(struct resample_plan *plan, const double *weights)
     }
 }
 
-/* Makes all outputs read equally many inputs: the last ones begin earlier, with weights of 0. */
+/* Makes the last outputs begin earlier, with weights of 0, so that every output may read `most`
+ * inputs and one more without reading beyond the end. Sets plan->most and plan->even; if there are
+ * not that many inputs, plan->even becomes false. */
 static void make_even(struct resample_plan *plan, int64_t end, double *weights)
 {
     for (int64_t i = 0; i < plan->out; i++)

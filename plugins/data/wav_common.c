@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the datasets of WAV files: their options, and their end. */
+ * Shared by the datasets of WAV files: checks options, creates and closes the datasets. */
 #include "wav.h"
 
 #include <string.h>

@@ -24,8 +24,8 @@ TN_HIDDEN tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t
 
 /* values.c: read and write the values of a tensor in row-major order. The memory of a tensor on the
  * host is used directly if possible; otherwise the values pass through a temporary block of host
- * memory. formats_read_values() reverses the bytes of each word of `swap` bytes (0: of none), and
- * does nothing for a tensor on a device without memory. */
+ * memory. formats_read_values() reverses the bytes of each word of `swap` bytes (0: of none),
+ * makes bytes of bools 0 or 1, and does nothing for a tensor on a device without memory. */
 TN_HIDDEN tn_status formats_read_values(const tn_source *source, uint64_t offset, size_t size,
                                         size_t swap, tn_tensor *tensor);
 TN_HIDDEN tn_status formats_write_values(const tn_sink *sink, tn_tensor *tensor);

@@ -158,8 +158,9 @@ static tn_status add_list(struct pytorch_file *file, struct pickle *pk, struct p
     return status;
 }
 
-/* Returns whether a list must be taken apart because it contains a tensor or a dictionary at any
- * depth. Also returns true if pickle_visit() fails; add() then fails for the same reason. */
+/* Returns whether a list must be taken apart because it contains a tensor, a dictionary or an
+ * object at any depth. Also returns true if pickle_visit() fails; add() then fails for the same
+ * reason. */
 static bool has_parts(struct pickle *pk, const struct pickle_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {
@@ -208,8 +209,8 @@ static tn_status add_text(struct pytorch_file *file, struct pickle *pk, const ch
     return status;
 }
 
-/* Adds the attributes of an object. Leaves out what every module has and what says nothing about
- * its tensors: whether it was in training mode, and attributes that are None. */
+/* Adds the attributes of an object. Leaves out those that say nothing about its tensors: two flags
+ * that every module has (`training`, `_is_full_backward_hook`), and attributes that are None. */
 static tn_status add_object(struct pytorch_file *file, struct pickle *pk, struct path *path,
                             const struct pickle_value *object, int depth)
 {

@@ -129,8 +129,8 @@ static int64_t count(const tn_view *view)
     return n;
 }
 
-/* Returns whether the cpu backend uses Winograd's algorithm for this shape (unless
- * TENON_MATH=exact). */
+/* Returns whether the cpu backend can use Winograd's algorithm for this shape. It does so if it
+ * expects that to be faster, unless TENON_MATH=exact. */
 static bool winograd(const struct shape *s)
 {
     for (int64_t d = 0; d < s->dims; d++)

@@ -74,7 +74,7 @@ TN_HIDDEN tn_status layers_flag_of(tn_module *self, const char *name, const tn_v
                                    bool *out);
 
 /* Calls a child with these tensors and with those of the named values that are present. Returns its
- * first result. Returns NULL without a new error if an input is NULL. */
+ * first result. Returns NULL without a new error if the child or an input is NULL. */
 TN_HIDDEN tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
                                  const char *const *names, const tn_value *values, int64_t count);
 /* Adds y to the results of a call. If y is NULL, returns the status of the error that caused
@@ -96,12 +96,14 @@ TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
 TN_HIDDEN void layers_put_value(layers_text *text, const tn_value *value);
 
 /* For tn_layer_def.fuse, in fuse.c. layers_norm_fits() returns whether all tensors of a norm have
- * the dtype and device of x and one number for each of `channels` channels. layers_skip() returns
- * the index of the first follower from `at` on that changes something. */
+ * the dtype and device of x and one number for each of `channels` channels, whether the norm takes
+ * inputs with the number of dimensions of x, and whether its eps is more than 0. layers_skip()
+ * returns the index of the first follower from `at` on that changes something. */
 TN_HIDDEN bool layers_norm_fits(const tn_channel_norm *norm, const tn_tensor *x, int64_t channels);
 TN_HIDDEN int64_t layers_skip(const tn_follower *followers, int64_t count, int64_t at);
-/* Returns the parameter `weight` if its first sizes are `shape` and it and x are both float32 or
- * both float64 (results of other types are rounded by each operator). Otherwise returns NULL,
+/* Returns the parameter `weight` if it has the shape `shape`, in which a negative size stands for
+ * any, and it and x are both float32 or both float64 (results of other types are rounded by each
+ * operator). Otherwise returns NULL,
  * without an error; also if the weight is computed, because computing it may have effects. */
 TN_HIDDEN tn_tensor *layers_plain_weight(tn_module *self, const tn_tensor *x, tn_ints shape);
 /* Returns whether `sum` has the dtype, the device and the shape of x, with `last` as the last size

@@ -49,8 +49,8 @@ static tn_status check(tn_module *self)
     return layers_weight_add(self, "weight", &s->weight);
 }
 
-/* Returns the cross entropy. Uses the operator without weights if the options allow it, because
- * that operator is faster. */
+/* Returns the cross entropy. Uses the operator without weights if there are none and the targets
+ * are classes, because that operator is faster. */
 static tn_tensor *cross_entropy_of(tn_module *self, tn_tensor *x, tn_tensor *target,
                                    const tn_cross_entropy_options *o)
 {

@@ -6,9 +6,9 @@
 
 #include "helpers.h"
 
-/* A name of an older format, of which `name` is the first part: { "_g", "original0" } renames
- * weight_g to parametrizations.weight.original0. A new name that begins with a dot belongs to the
- * parametrizing module itself: parametrizations.weight.0._u. */
+/* A name of an older format and the new one, both without the name of the tensor, "weight":
+ * { "_g", "original0" } renames weight_g to parametrizations.weight.original0. A new name that
+ * begins with a dot belongs to the parametrizing module itself: parametrizations.weight.0._u. */
 typedef struct parametrize_row {
     const char *old, *now;
 } parametrize_row;

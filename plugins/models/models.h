@@ -25,7 +25,7 @@
     TN_OPTION_STRING(type, stem, "'imagenet'",                                                     \
                      "imagenet, or small for small images: begins with fewer strides")
 
-enum { MODELS_LARGEST = INT32_MAX }; /* of a size: products of three sizes fit in 64 bits then */
+enum { MODELS_LARGEST = INT32_MAX }; /* of a size: products of two sizes fit in 64 bits then */
 
 /* check.c: fail with a message that names the option, unless a size is between `least` and
  * MODELS_LARGEST, a number is a probability, or a word is one of those in `words`, which are
@@ -49,8 +49,8 @@ TN_HIDDEN tn_status models_check_tokens(tn_module *self, tn_tensor *x);
 /* A repr without text: Python prints no options of these classes. */
 TN_HIDDEN int64_t models_no_words(tn_module *self, char *out, size_t size);
 
-/* init.c: fills the tensor `name` of all modules of a type below `self`, such as the weights of all
- * Conv2d, with an init. A type may be NULL for all types. Modules without that tensor are
+/* init.c: fills the parameter `name` of all modules of a type below `self`, such as the weights of
+ * all Conv2d, with an init. A type may be NULL for all types. Modules without that parameter are
  * skipped. */
 TN_HIDDEN tn_status models_init_all(tn_module *self, const char *type, const char *name,
                                     const char *init);

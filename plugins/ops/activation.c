@@ -154,8 +154,9 @@ static tn_tensor *elu_gradient(tn_tensor *gy, tn_tensor *x, tn_tensor *y, double
                      : tn_elu_result_grad(gy, y, positive, negative, inner);
 }
 
-/* Returns whether y has the sign of x, which the gradient from y needs. With a negative alpha it
- * has not; with an infinite alpha, y is -infinity for all negative x. */
+/* Returns whether the gradient can be computed from y. It cannot if alpha is negative, because y
+ * does not have the sign of x then, and if alpha is infinite, because y is -infinity for every
+ * negative x. */
 static bool is_sign_kept(double alpha)
 {
     return alpha >= 0 && isfinite(alpha);

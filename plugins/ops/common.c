@@ -17,7 +17,8 @@ const char *tn__common_text(char *out, tn_ints ints)
     return out;
 }
 
-/* Returns 1 if the view is row-major, 2 if it is packed in another order, 0 if it is not packed. */
+/* Returns 1 if the view is row-major or has no elements, 2 if it is packed in another order, 0 if
+ * it is not packed. */
 static int layout(const tn_view *view)
 {
     int32_t order[TN_MAX_DIMS], count = 0;

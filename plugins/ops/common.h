@@ -60,8 +60,8 @@ tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
 /* Sets reduced[d] for each dim in `dims`, or for all if `dims` is empty. Fails if a dim is
  * repeated. */
 tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced);
-/* Checks `state`, an optional tensor of shape [2] with the state of a random generator. If it is
- * present, the option `seed` must be 0. */
+/* Checks `state`, an optional tensor of shape [3] with the state of a random generator: seed, block
+ * and lane. If it is present, the option `seed` must be 0. */
 tn_status tn__common_state(const tn_view *state, int64_t seed);
 /* Sets the shape of `out` to that of `in` after a reduction over the flagged dims. */
 void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn_meta *out);
@@ -128,7 +128,7 @@ static inline bool tn__is_int(tn_dtype dtype)
 {
     return (TN_MASK_INT & TN_BIT(dtype)) != 0;
 }
-/* Returns whether an int64 can hold the value exactly. */
+/* Returns whether an int64 can hold the value exactly; false also for -2^63. */
 static inline bool tn__is_whole(double value)
 {
     return value == floor(value) && fabs(value) < 0x1p63;

@@ -48,13 +48,13 @@ static bool is_float(tn_tensor *x)
     return (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) != 0;
 }
 
-/* A complex number is infinite if one of its parts is, and finite if both parts are. */
 static bool is_complex(tn_tensor *x)
 {
     return tn__is_complex(tn_tensor_dtype(x));
 }
 
 DECOMPOSE(isnan, tn_ne(in[0], in[0]))
+/* A complex number is infinite if one of its parts is, and finite if both parts are. */
 DECOMPOSE(isinf, is_complex(in[0])
                      ? tn_bitwise_or(tn_isinf(tn_real(in[0])), tn_isinf(tn_imag(in[0])))
                  : is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__scalar_number(in[0], INFINITY))

@@ -146,8 +146,8 @@ static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
     return tn_ne(index, tn__scalar_number(index, (double)padding));
 }
 
-/* Copies `offsets` to the host and checks that they rise from 0 and are at most n. Returns memory
- * for tn_free(), or NULL and sets the error. */
+/* Copies `offsets` to the host and checks that they begin with 0, never decrease and are at most n.
+ * Returns memory for tn_free(), or NULL and sets the error. */
 static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
 {
     int64_t *at;

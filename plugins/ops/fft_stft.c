@@ -272,7 +272,7 @@ static tn_tensor *added(tn_tensor *y, struct sizes s, int64_t length)
     return tn_select(tn_select(y, 1, 0), 1, 0);
 }
 
-/* Fails if an element of `sum`, the sum of the squared windows, is 0. */
+/* Fails if an element of `sum`, the sum of the squared windows, is 0 or nearly 0. */
 static tn_status check_sum(tn_tensor *sum)
 {
     tn_tensor *least = tn_amin(tn_abs(sum));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that copy elements of one tensor to selected elements of another: whole slices
- * (index_copy, index_fill), single elements (put, take), elements under a mask (masked_scatter). */
+ * Operators that write selected elements of a tensor: whole slices (index_copy, index_fill),
+ * single elements (put), elements under a mask (masked_scatter); and take, which reads single
+ * elements. */
 #include "index.h"
 
 static tn_status index_copy_infer(tn_infer *infer)

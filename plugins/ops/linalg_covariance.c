@@ -91,10 +91,11 @@ static tn_tensor *plain_cov(tn_tensor *x, int64_t correction)
     return times(tn_matmul(x, adjoint(x)), 1.0 / (divisor > 0 ? divisor : 0));
 }
 
-/* Returns the weights of the observations; NULL and sets the error on failure. *divisor becomes the
- * sum of the weights minus the correction, but at least 0; *total becomes the sum of the weights.
- * As in PyTorch, they have the dtype of `a`. Without `a` they are integers, which are computed in
- * the dtype `wide`, because float16 would round their sums. */
+/* Returns the weights of the observations; NULL and sets the error on failure. *total becomes the
+ * sum of the weights w; *divisor becomes this sum minus the correction, which is multiplied by
+ * sum(w a) / sum(w) if there is `a`, but at least 0. As in PyTorch, the weights have the dtype of
+ * `a`. Without `a` they are integers, which are computed in the dtype `wide`, because float16 would
+ * round their sums. */
 static tn_tensor *weights_of(tn_tensor *f, tn_tensor *a, int64_t correction, tn_dtype wide,
                              tn_tensor **total, tn_tensor **divisor)
 {

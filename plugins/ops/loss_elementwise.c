@@ -48,7 +48,8 @@ static tn_tensor *bent(tn_tensor *d, double bend, double factor)
     return times(tn_mul(c, tn_add(d, c, -0.5)), factor);
 }
 
-/* gx = gy factor c, divided by the number of elements if the loss is their mean */
+/* gx = gy factor c, divided by the number of elements if the loss is their mean. If the bend is 0,
+ * c is the sign of d. */
 static tn_status bent_derive(tn_derive *d, const char *reduction, double bend, double factor)
 {
     tn_tensor *apart = minus(d->in[0], d->in[1]), *gy = d->gout[0];

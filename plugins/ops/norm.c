@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization over the last dimensions: subtracts the mean and divides by the standard
- * deviation. */
+ * standardize, which subtracts the mean and divides by the standard deviation over any dimensions,
+ * with its gradient; and layer_norm, rms_norm and local_response_norm. */
 #include "channels.h"
 #include "norm.h"
 #include "reduction.h"

@@ -11,12 +11,13 @@
 
 /* Checks that a number is given either as an option or as a 0-d tensor. */
 tn_status tn__optimizer_check_number(const tn_view *tensor, bool option, const char *name);
-/* Checks the step, given as input or option, and the learning rate, likewise. */
+/* Checks the step and the learning rate, each given as input or option. A step that is an option
+ * must be 1 or more. */
 tn_status tn__optimizer_check_step(const tn_view *tensor, int64_t step);
 tn_status tn__optimizer_check_rate(const tn_view *tensor, double lr);
 /* Checks the tensors from input `first_input` on. They form groups of `size`, one for each
  * parameter; all tensors of a group must have the same shape and dtype. `words` names the tensors
- * of a group. */
+ * of a group. Also tells the core that the second of each group, the gradient, is only read. */
 tn_status tn__optimizer_check_groups(tn_infer *infer, int64_t first_input, int64_t size,
                                      const char *words);
 

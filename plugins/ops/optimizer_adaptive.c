@@ -27,7 +27,7 @@ struct step {
     struct tn__factor rate;   /* of the step, negative */
     struct tn__factor other;  /* another rate or weight */
     tn_tensor *rectified;     /* RAdam: whether `other` is used; or TN_NONE */
-    bool use_other;           /* RAdam, if `rectified` is TN_NONE */
+    bool use_other;           /* RAdam: the same, if `rectified` is TN_NONE */
 };
 
 /* ---- inference ------------------------------------------------------------------------------- */

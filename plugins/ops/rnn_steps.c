@@ -277,7 +277,7 @@ static tn_status recurrent_steps_decompose(const tn_decompose *call)
 
 /* Gradients of a step that are known before its backward pass. */
 struct slopes {
-    tn_tensor *h, *c, *gates, *cells; /* TN_NONE: 0 */
+    tn_tensor *h, *c, *gates, *cells; /* TN_NONE stands for zeros */
 };
 
 static tn_tensor *plus(tn_tensor *a, tn_tensor *b)

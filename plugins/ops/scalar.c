@@ -35,7 +35,7 @@ tn_status tn__scalar_check(tn_scalar scalar, const char *name)
     return TN_OK;
 }
 
-/* The range of integers that each dtype shorter than 64 bits holds. */
+/* The ranges of the dtypes of TN_MASK_INT that are shorter than 64 bits. */
 static const struct {
     tn_dtype dtype;
     double low, high;

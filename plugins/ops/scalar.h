@@ -18,10 +18,11 @@ const char *tn__scalar_text(char *out, tn_scalar scalar);
  * argument. */
 tn_status tn__scalar_check(tn_scalar scalar, const char *name);
 /* Returns TN_OK if an element of `dtype` can hold the number; integers may drop its fraction.
- * Fails, naming the argument, if the number is out of range, or is complex and `dtype` is not. */
+ * Fails, naming the argument, if the number is out of range, or is complex and `dtype` is not. bool
+ * can hold any number. */
 tn_status tn__scalar_fits(tn_dtype dtype, tn_scalar scalar, const char *name);
-/* Like tn__scalar_fits(), for a factor. Any real factor fits a float dtype. A negative factor fits
- * uint8 if its absolute value does, because arithmetic wraps around. */
+/* Like tn__scalar_fits(), for a factor. Any real factor fits a float dtype or bool. A negative
+ * factor fits uint8 if its absolute value does, because arithmetic wraps around. */
 tn_status tn__scalar_factor(tn_dtype dtype, tn_scalar scalar, const char *name);
 /* Returns the dtype of the result of a tensor and a number, as in PyTorch, with one exception:
  * integers stay integers with a float number that is whole (2.0). */

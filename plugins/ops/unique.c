@@ -55,7 +55,8 @@ static tn_tensor *slices(tn_tensor *x, int64_t dim)
 
 /* For the sorted or given order of elements: `starts` is true at the first element of each group of
  * equal ones. `order` has the index in x of each element, or is NULL if they are in x's order. Sets
- * *firsts to the indices in x of the first elements, and computes out[1] and out[2]. */
+ * *firsts to the indices in x of the first elements, and computes out[1] and out[2], which are
+ * empty unless `asked` says otherwise. */
 static tn_status groups(tn_tensor *starts, tn_tensor *order, tn_ints shape, struct asked asked,
                         tn_tensor **firsts, tn_tensor **out)
 {

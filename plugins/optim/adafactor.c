@@ -117,7 +117,7 @@ static tn_tensor *at_least(tn_tensor *x, double least)
     return tn_clamp(x, tn_scalar_float(least));
 }
 
-/* Returns the estimate of the variance, after the averages were updated. */
+/* Updates the averages, and returns the estimate of the variance from them. */
 static tn_tensor *variance(const struct one *one, tn_tensor *g, double least)
 {
     double weight = pow((double)one->steps, one->s->beta2_decay);

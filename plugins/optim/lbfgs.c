@@ -347,8 +347,8 @@ static tn_status save(const struct memory *m, int64_t total)
 
 /* ---- the direction --------------------------------------------------------------------------- */
 
-/* Appends the change of the gradient and of the parameters in the last iteration, unless the
- * curvature is not positive. */
+/* Appends the change of the gradient and of the parameters in the last iteration, unless their
+ * product, the curvature, is at most 1e-10. Removes the oldest changes if there is no room. */
 static tn_status learn(struct memory *m, tn_tensor *gradient)
 {
     tn_tensor *change = tn_sub(gradient, m->gradient);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The line search of LBFGS for the strong Wolfe conditions: lengths grow until an interval contains
- * such a point, and the interval is then narrowed; new lengths are minima of cubic polynomials. As
- * torch.optim.LBFGS does it, and with its constants. */
+ * The line search of LBFGS for a point that fulfils the strong Wolfe conditions: the length grows
+ * until an interval contains such a point, and the interval is then narrowed. New lengths are
+ * minima of cubic polynomials. Method and constants are those of torch.optim.LBFGS. */
 #include "lbfgs.h"
 
 #include <math.h>
@@ -70,8 +70,9 @@ static double cubic_minimum(const struct lbfgs_point *a, const struct lbfgs_poin
     return most < at ? most : at;
 }
 
-/* Lengthens the line until it has an interval with a point. Returns in *done whether the point is
- * found, both in pair[0] and pair[1]. */
+/* Increases the length until pair[0] and pair[1] are the ends of an interval that contains a point
+ * which fulfils the conditions. If a length that is tried fulfils them itself, sets *done, and both
+ * elements of `pair` are its point. After `most` iterations, pair[0] is the start. */
 static tn_status enclose(const struct line *line, double t, int64_t most,
                          const struct lbfgs_point *start, struct lbfgs_point *pair, int64_t *used,
                          bool *done)
@@ -119,7 +120,8 @@ static double length_between(const struct lbfgs_point *pair, bool *near_end)
     return t;
 }
 
-/* Narrows the interval until a point fulfils the conditions. Returns the better end in *low. */
+/* Narrows the interval until a point fulfils the conditions, the interval is too short, or `used`
+ * reaches `most`. Sets *low to the index of the better end in `pair`. */
 static tn_status narrow(const struct line *line, int64_t most, const struct lbfgs_point *start,
                         struct lbfgs_point *pair, double size, int64_t used, int *low)
 {

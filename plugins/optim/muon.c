@@ -107,7 +107,8 @@ static tn_tensor *combined(tn_tensor *x, double scale, tn_tensor *a, tn_tensor *
 }
 
 /* Returns the result of the iterations in bfloat16 that start with u, if the device has a kernel
- * for addmm that rounds once, as `combined` does. Otherwise returns NULL without a failure. */
+ * for addmm that rounds once, as `combined` does. Returns NULL if it has none or if there are no
+ * iterations; also on failure, which sets *failed. */
 static tn_tensor *iterated_short(const struct muon *s, tn_tensor *u, bool *failed)
 {
     const double *k = s->ns_coefficients.at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedulers made of other schedulers. The core owns those inside. */
+ * Schedulers made of other schedulers. The core owns the inner schedulers. */
 #include "scheduler.h"
 
 #include <string.h>

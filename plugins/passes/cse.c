@@ -38,7 +38,7 @@ static int by_value(const void *a, const void *b)
     return order != 0 ? order : x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Nodes that nothing written later can change: those after the last node that writes. */
+/* Collects the pure nodes after the last node that may write. Nothing changes their values. */
 static tn_status collect(const tn_graph *graph, struct row **rows, int64_t *count)
 {
     int64_t room = 0, place = 0;

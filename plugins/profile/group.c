@@ -10,8 +10,8 @@
 struct rows {
     tn_profile_row *at;
     int64_t count, room;
-    int64_t *places; /* index of the row plus 1; a power of two */
-    int64_t place_count;
+    int64_t *places;     /* by key: index of the row plus 1, or 0 */
+    int64_t place_count; /* a power of two */
     bool failed;
 };
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Stores the dtypes and shapes of the inputs of a call: for each input its number of dimensions
- * (-1: absent) and the dimensions. */
+/* Stores the shapes of the first RECORD_SHAPED inputs of a call: for each input its number of
+ * dimensions (-1: absent) and its sizes. */
 static const record_text *shapes_of(record_thread *t, const tn_op_event *event)
 {
     int64_t numbers[RECORD_SHAPED * (TN_MAX_DIMS + 1)];

@@ -44,16 +44,16 @@ typedef struct record_span {
     uint16_t depth;
     uint8_t kind;
     bool failed;
-    bool inner;      /* inside of a range with the same name */
-    bool unfinished; /* the profile ended before it, or a range around it */
+    bool inner;      /* inside of a range of the same kind and name */
+    bool unfinished; /* the profile or a range around it ended first */
 } record_span;
 
 /* A change of the allocated memory. */
 typedef struct record_memory {
     int64_t time;
     int64_t bytes;
-    int64_t live; /* bytes of the device after the change; until result_collect() adds the bytes
-                   * that were live at the start, without these */
+    int64_t live; /* bytes of the device after the change. Those that were live at the start are not
+                   * counted until result_collect() adds them. */
     int64_t device;
 } record_memory;
 
@@ -110,7 +110,8 @@ void buffer_publish(buffer *b);
 /* Frees the records. Only the thread that owns the buffer may call it; after that thread has ended,
  * any one thread may. */
 void buffer_clear(buffer *b);
-/* Returns the record after `at` (NULL: the first) and stores its type; NULL at the end. */
+/* Reads a buffer from its start: buffer_next() returns the next record and stores its type; NULL at
+ * the end. */
 typedef struct buffer_reader {
     struct buffer_chunk *chunk;
     uint32_t at, used;
@@ -176,8 +177,8 @@ const char *result_category(const result_span *span);
 
 /* ---- group.c, table.c ------------------------------------------------------------------------ */
 
-/* Returns the rows, sorted; the caller frees them with tn_free(). NULL and an error on failure, and
- * NULL with *count 0 if there are none. */
+/* Sets *rows to the rows, sorted, which the caller frees with tn_free(), and *count to their
+ * number. *rows becomes NULL if there are none, and on failure. */
 tn_status group_rows(const result *r, tn_profile_group group, tn_profile_sort sort,
                      tn_profile_row **rows, int64_t *count);
 int64_t group_copy(tn_profile_group group, tn_profile_sort sort, tn_profile_row *out, int64_t room);

@@ -59,13 +59,14 @@ record_frame *record_top(record_thread *t);
 const record_text *record_module(const record_thread *t);
 /* Returns the token of the innermost range, for record_find() and record_end(). */
 uint64_t record_token(const record_thread *t);
-/* Opens a range; the caller fills in the rest of the record. If the range is too deep or the memory
- * has reached its limit, returns NULL, but counts the range in the depth. */
+/* Opens a range; the caller fills in the rest of the record. If the range is too deep, returns
+ * NULL, but counts the range in the depth. If the memory has reached its limit, the record has no
+ * name, and record_close() drops it. */
 record_frame *record_open(record_thread *t, uint8_t kind, const char *name);
 /* Closes the innermost range and writes its record. */
 void record_close(record_thread *t);
 /* Closes the ranges inside of the range of this token that have not ended. Returns the thread,
- * whose innermost range then is this one; NULL if the range is not of this profile. */
+ * whose innermost range then is this one; NULL if this thread has no such range in this profile. */
 record_thread *record_find(uint64_t token);
 void record_end(uint64_t token, tn_status status);
 

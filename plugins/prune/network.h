@@ -102,7 +102,8 @@ TN_HIDDEN bool network_is_pruned(tn_module *module, const char *slot);
 TN_HIDDEN tn_tensor *network_beside(tn_module *module, const char *slot, const char *suffix);
 /* Returns the tensor of a slot; of a pruned parameter the one without the mask. */
 TN_HIDDEN tn_tensor *network_plain(tn_module *module, const char *slot);
-/* Returns the size of a tensor's dimension, which may be negative. */
+/* Returns `dim` counted from the start, -1 if the tensor does not have this dimension. A negative
+ * `dim` counts from the end. */
 TN_HIDDEN int64_t network_axis(const tn_tensor *tensor, int64_t dim);
 
 /* The options of ChannelGroups. */

@@ -173,7 +173,7 @@ static bool room_for(void *array, int64_t *room, int64_t count, size_t size)
 }
 
 /* Returns the indices of the slices of a row that stay, a tensor of the scope; TN_NONE if all of
- * them stay. Sets *left to their number. */
+ * them stay or `device` is NULL. Sets *left to their number. */
 static tn_tensor *stay(const plan *p, const network_leaf *leaf, const tn_channel_row *row,
                        const tn_device *device, int64_t *left)
 {

@@ -68,7 +68,7 @@ struct findings {
     uint8_t *from;   /* for each leaf: how its results are spoiled in the next call */
     uint8_t *chosen; /* for each element of a result: it is NaN in the next call */
     uint8_t *hit;    /* for each element of an argument: it read NaN in the last call */
-    uint8_t *read;   /* for each leaf: it read NaN in the last call */
+    uint8_t *read;   /* for each leaf: it read NaN in the last call; 2: where no channel is */
     bool output;     /* NaN reached the results of the network in the last call */
     uint64_t **who;  /* for each leaf: bits of the elements that read its results, or NULL */
     uint32_t *code;  /* for each element of a result: its word; in ascending order of the leaf */

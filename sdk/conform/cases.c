@@ -229,7 +229,7 @@ static bool read_input(reader *r, const char *text)
     return true;
 }
 
-/* Reads a number, which keeps its kind: True, False, 2, 2.0. None is no number. */
+/* Reads a scalar of the kind that the text shows: True and False, 2, 2.0, or None (no number). */
 static bool read_scalar(const char *text, tn_scalar *out)
 {
     int64_t whole;

@@ -30,7 +30,7 @@ typedef struct conform_options {
     int seconds; /* time limit of one test */
     bool list, complete;
     const char *tap, *junit, *json, *capabilities; /* files to write; "-" is standard output */
-    const char *self; /* path of the tenon command, which runs again for every test */
+    const char *self; /* path of the tenon command, which runs again for each process of tests */
 } conform_options;
 
 /* The plugin under test, in the process that has loaded it. */
@@ -146,7 +146,7 @@ int64_t conform_memory_blocks(void);
 /* ---- cases ---- */
 
 typedef struct conform_tensor {
-    bool there, grad; /* false: the optional input is left out; true: a gradient is required */
+    bool there, grad; /* not there: an optional input left out; grad: its gradient is required */
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
@@ -225,7 +225,7 @@ double conform_tolerance(tn_dtype dtype);
 
 /* ---- running ---- */
 
-/* Runs the whole check: lists the tests, starts a process for each, and reports. Returns the exit
+/* Runs the whole check: lists the tests, runs them in processes, and reports. Returns the exit
  * status of the command. */
 int conform_run(const conform_options *options);
 /* Runs in the process of tests: loads the plugin, runs the tests, whose names are separated by

@@ -111,7 +111,7 @@ static void forget(reading *r)
 typedef struct reader {
     const reading *r;
     pthread_t thread;
-    int64_t first, differs; /* differs: the sample that was not equal, -1: all were */
+    int64_t first, differs; /* differs: the sample that was not equal, -1: all were equal */
     char words[256];
 } reader;
 

@@ -83,8 +83,9 @@ static tn_state *load(const tn_format_def *format, image *file)
 
 /* ---- what is written ---- */
 
-/* Sets the first two elements of an integer tensor to the largest and the smallest integer, which a
- * format that converts numbers may lose. */
+/* Sets the first two elements of an integer tensor to the largest and the smallest signed integer
+ * of its size (uint8: 127 and 128), which a format that converts numbers may lose. Leaves tensors
+ * of fewer than 4 elements as they are. */
 static void put_extremes(tn_tensor *t, tn_dtype dtype)
 {
     size_t size = tn_dtype_size(dtype);
@@ -98,10 +99,10 @@ static void put_extremes(tn_tensor *t, tn_dtype dtype)
     at[2 * size - 1] = 0x80;
 }
 
-/* Creates a tensor of at most 64 elements that differ from each other; bool has only 0 and 1. The
- * numbers of the places 0, 1 and 2 (modulo 3) differ, too, for up to 20 elements, but for special
- * ones: elements 1 to 4 of floats are NaN, -0 and the infinities, and put_extremes() sets the first
- * two of integers. */
+/* Creates a tensor of at most 64 elements: the numbers from 1 on, from 21 on or from 41 on, for the
+ * places 0, 1 and 2 (modulo 3). Exceptions: bool has 0 and 1, elements 1 to 4 of floats and complex
+ * numbers are NaN, -0 and the infinities, and put_extremes() sets the first two of four or more
+ * integers. */
 static tn_tensor *sample(tn_dtype dtype, tn_ints shape, int place)
 {
     conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
@@ -172,8 +173,8 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
     return state;
 }
 
-/* Creates a state of MANY tensors: of all dtypes in turn, with 0 to 2 dimensions, some of them
- * empty. Names are in no order, some differ only in case, and some begin like others. */
+/* Creates a state of MANY tensors: of all dtypes up to complex128 in turn, with 0 to 2 dimensions,
+ * some of them empty. Names have no order, some differ only in case, and some begin like others. */
 static tn_state *many_tensors(void)
 {
     static const char *const forms[] = { "layers.%d.weight", "layers.%d.Weight", "layers.%d", "%d",
@@ -523,7 +524,8 @@ static bool recognizes(trial *t)
     return true;
 }
 
-/* Loads random bytes, which the format may refuse, but only with a message. */
+/* Loads random bytes, but first an empty file and one of zeros. The format may refuse them, but
+ * only with a message. */
 static bool refuses_noise(trial *t)
 {
     unsigned char bytes[256];

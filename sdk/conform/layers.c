@@ -268,7 +268,8 @@ static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype
     }
     s->c->checks++;
     if (conform_layer_call(s, module, in, &out) != TN_OK) {
-        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED || dtype != TN_F32) { /* unsupported dtype */
+        /* no kernel, or any failure in a shorter dtype, which a layer need not support */
+        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED || dtype != TN_F32) {
             tn_error_clear();
             return true;
         }
@@ -323,8 +324,9 @@ static bool conversion(const conform_subject *s, tn_module *module)
 
 /* ---- a test ---- */
 
-/* Returns whether the device has all kernels that this layer needs in a dtype; true also if the
- * call fails for another reason. If not, the error stays recorded. */
+/* Returns whether the device has all kernels that a call of this layer needs in a dtype; true also
+ * if the call fails for another reason. Returns false also if the layer or its inputs cannot be
+ * made. The error stays recorded. */
 static bool runs_in(conform_subject *s, tn_dtype dtype)
 {
     uint64_t scope = tn_scope_begin();

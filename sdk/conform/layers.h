@@ -68,8 +68,9 @@ tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_ten
                              conform_results *out);
 bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                           conform_results *out, const char *when);
-/* Check that two tensors, or the results of two calls, agree within `tolerance` (0: are equal).
- * Return false after reporting a difference. */
+/* Check that two tensors, or the results of two calls, agree within `tolerance` (0: are equal),
+ * which is multiplied by 1 + the largest expected number. Return false after reporting a
+ * difference. */
 bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
                         double tolerance, const char *what);
 bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
@@ -107,8 +108,9 @@ typedef struct conform_hook_counts {
     int pre, after, back;
 } conform_hook_counts;
 
-/* Checks that a call of a module with counting hooks returns the results `plain`, and that each
- * hook runs once in the call and its backward pass. */
+/* Checks that a call of a module with counting hooks returns the results `plain`, that pre-hook and
+ * forward hook run once in the call, and, if a result requires a gradient, that the backward hook
+ * runs once in the backward pass. */
 bool conform_layer_hooked(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                           const conform_results *plain, conform_hook_counts *counts,
                           const char *when);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 4 }; /* number of elements of each tensor that are compared */
+enum { MOST_ELEMENTS = 4 }; /* maximum number of elements of a tensor that are compared */
 
 /* Computes the weighted sum of all floating-point results. Weights differ between neighbours, so
  * that errors do not cancel out. */

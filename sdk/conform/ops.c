@@ -338,8 +338,8 @@ static bool take(void *user, conform_case *one)
         if (!own && !accepts(one, from, (tn_dtype)dtype))
             continue;
         note_route(s, one, (tn_dtype)dtype);
-        /* A dtype of 16 bits runs the cases written for it. Cases of other dtypes are added only in
-         * level ops, if the device has a kernel, until four cases have run. */
+        /* A dtype shorter than 32 bits runs the cases written for it. Cases of other dtypes are
+         * added only in level ops, if the device has a kernel, until four cases have run. */
         if (!own && tn_dtype_size((tn_dtype)dtype) < 4 &&
             (row->cases >= 4 || s->gradients || strncmp(row->route, "kernel", 6) != 0))
             continue;
@@ -361,7 +361,8 @@ static bool take(void *user, conform_case *one)
     return s->c->verdict != CONFORM_FAIL;
 }
 
-/* Returns true if a kernel is registered for the dtype. Called for dtypes without a case. */
+/* Returns true if, in level ops, a kernel is registered for the dtype and the device computes with
+ * it. Called for dtypes without a case. */
 static bool is_untested(const subject *s, tn_dtype dtype)
 {
     char route[sizeof s->row[0].route];

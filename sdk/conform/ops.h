@@ -128,17 +128,19 @@ void conform_flags_end(subject *s, const tn_op_def *def);
  * of cases, 0 on failure. */
 int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
                            char *words, size_t size);
-/* Creates the cotangent for output `index`: the numbers of the case if it has some, else fixed
- * numbers. Returns NULL on failure. */
+/* Creates the cotangent for output `index`. For output 0 it has the numbers of the case, if there
+ * is one for each element; otherwise it has fixed numbers. Returns NULL on failure. */
 tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);
 /* Compares the gradients of a case with those of the reference. */
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
 /* Compares the derivative with finite differences: at the values of the case and, if they disagree
- * there, at up to two points nearby, because the function may have a corner. */
+ * there, at up to two points nearby, because the function may have a corner. `one` keeps the values
+ * of the last point. */
 bool conform_case_slopes(subject *s, conform_case *one);
-/* Let each allocation of a forward or backward pass fail in turn. The pass must return an error or
- * the correct result, must not leak, and must give the same results when it is repeated. `a` is a
- * call that passed; for the backward pass, the graph of its outputs must exist, and is kept. */
+/* Repeat a forward or backward pass while one allocation fails, or while it and all later ones
+ * fail, for allocations spread over the pass. The pass must return an error or the correct result,
+ * must not leak, and must give the same results when it is repeated. `a` is a call that passed; for
+ * the backward pass, the graph of its outputs must exist, and is kept. */
 bool conform_scarce_forward(subject *s, const where_from *w, attempt *a);
 bool conform_scarce_backward(subject *s, const where_from *w, attempt *a);
 /* Keeps a case that passed, and its results: after a refused call, the case must give the same

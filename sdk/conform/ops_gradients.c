@@ -184,8 +184,9 @@ static const struct exception {
     { NULL, NULL },
 };
 
-/* Returns the number of inputs with a gradient; 0 if finite differences do not suit the case,
- * because it has large, infinite or complex inputs, or random results. */
+/* Returns the number of inputs with a gradient. Returns 0 if finite differences do not suit the
+ * case: its operator is one of the exceptions, an input is complex or has infinite or large values,
+ * one with a gradient has more than 64 elements, or the results are random. */
 static int64_t differentiable(const conform_case *one)
 {
     int64_t n = 0;

@@ -65,8 +65,8 @@ static bool halve(tn_tensor *x)
     return well;
 }
 
-/* Writes to the constant inputs of a prepared call. The kernel must then prepare again, so that the
- * results follow the new values. */
+/* Halves the float32 inputs of a prepared call, all of which are constant. The kernel must then
+ * prepare again, so that the results follow the new values. */
 static bool prepares_again(subject *s, where_from *w, tn_prepared *kept, const attempt *a)
 {
     const conform_case *one = w->one;

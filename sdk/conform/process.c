@@ -79,7 +79,7 @@ bool process_start(const conform_options *o, const char *tests, bool guarded, ru
         const char *arguments[16] = { o->self, "check", "--run", tests, "--fd", fd };
         int n = 6;
 
-        setpgid(0, 0); /* is_stuck() ends the whole process group */
+        setpgid(0, 0); /* process_is_stuck() ends the whole process group */
 #ifdef __linux__
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the test when tenon check ends */
 #endif

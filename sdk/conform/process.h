@@ -22,7 +22,7 @@ typedef struct running {
     buffer outcome, prints;
     int64_t index;   /* of the first test; the others follow it */
     int count;       /* of the tests */
-    bool late, left; /* the tests took too long; a process that one started still runs */
+    bool late, left; /* the tests took too long; a process that a test started still runs */
 } running;
 
 /* The time in seconds. */

@@ -345,7 +345,7 @@ static bool begin(conform_report *report, queue *q, running *r)
         report->outcome[first + i].again = false;
     if (start_tests(report, r, first, count))
         return true;
-    if (count > 1) { /* perhaps only for a moment */
+    if (count > 1) { /* a later start may succeed: the tests run again, each alone */
         for (int i = 0; i < count; i++)
             report->outcome[first + i].again = true;
         q->again = 0;

@@ -62,7 +62,7 @@ enum tn__ew {
     TN__EW_reciprocal,
     TN__EW_rsqrt,
     TN__EW_silu,
-    TN__EW_div_floor, /* from here on the loops are in simd/elementwise_costly.c */
+    TN__EW_div_floor, /* from here to TN__EW_gelu_grad, of floats: simd/elementwise_costly.c */
     TN__EW_remainder,
     TN__EW_fmod,
     TN__EW_pow,
@@ -98,7 +98,9 @@ enum tn__ew {
 #include "base/activation_list.h"
 #undef EACH_CHEAP
 #undef EACH_COSTLY
-    TN__EW_hypot, /* from here to TN__EW_shift_right the loops are in op/elementwise_scalar.c */
+    /* From here to TN__EW_shift_right the loops are in op/elementwise_scalar.c and in
+     * elementwise_costly.c, special.c and integers.c of the folder simd. */
+    TN__EW_hypot,
     TN__EW_asinh,
     TN__EW_acosh,
     TN__EW_atanh,

@@ -24,7 +24,8 @@
 
 /* A row of a table: the operator OP, whose kernel is the function run_OP. */
 #define TN__KERNEL(op_, dtypes_) TN_KERNEL(#op_, "cpu", "tn_" #op_, dtypes_, run_##op_)
-/* A row with the function `supports_`, which can decline a call. A declined call is decomposed. */
+/* A row with the function `supports_`, which can decline a call. A declined call goes to the next
+ * kernel, or is decomposed if there is none. */
 #define TN__KERNEL_SUPPORTS(op_, dtypes_, supports_)                                               \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \

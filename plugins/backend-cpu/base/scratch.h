@@ -9,8 +9,9 @@
 /* Returns memory for one call, aligned to a cache line, with any content. Returns NULL and sets the
  * error when memory runs out. */
 void *tn__scratch_take(size_t bytes);
-/* Gives memory of tn__scratch_take() back; NULL is allowed. The memory is kept for later calls,
- * because fresh pages from the system can cost more than the work on them. */
+/* Gives memory of tn__scratch_take() back; NULL is allowed. The memory is kept for later calls if a
+ * place is free and it is not too large, because fresh pages from the system can cost more than the
+ * work on them. */
 void tn__scratch_give(void *memory);
 /* tn__scratch_own returns memory of exactly this size for longer use, aligned and failing as
  * tn__scratch_take does; tn__scratch_free frees it, NULL is allowed. */

@@ -471,7 +471,8 @@ static void read_gradient_windows(const tn_call *call, struct tn__windows *w)
                        o->dilation, o->groups);
 }
 
-/* Sets *turned to whether the gradient is computed as a convolution. */
+/* Returns how the gradient of the input reads the weight. Sets *turned to whether the gradient is
+ * computed as a convolution of gy, which `w` then describes. */
 static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__windows *w,
                                             bool *turned)
 {

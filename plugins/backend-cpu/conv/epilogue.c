@@ -67,7 +67,7 @@ static void read_activation(struct tn__epilogue *e, const char *name)
         e->loop = tn__loop_of(TN__EW_hardswish, e->ct);
 }
 
-/* Sets e->residual to the planes of the residual, a copy if they are not contiguous. */
+/* Sets e->residual to a contiguous copy of the planes of the residual. */
 static tn_status take_planes(struct tn__epilogue *e, const tn_view *residual)
 {
     int64_t strides[TN_MAX_DIMS], next = 1;

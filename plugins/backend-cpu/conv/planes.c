@@ -13,8 +13,8 @@
 #include "simd/simd.h"
 
 enum {
-    PANELS = 8,     /* panels of a piece of a product */
-    LONG = 24,      /* columns of a plane for which a row is worth a loop for each tap */
+    PANELS = 8, /* panels of a piece of a product */
+    LONG = 24,  /* minimum length of a line of results, because each tap has a loop over the line */
     GRAIN = 1 << 16 /* minimum number of multiplications for one thread */
 };
 

@@ -46,7 +46,7 @@ void tn__lapack_find(void);
  * tn__lapack_supports() returns true. */
 const struct tn__lapack *tn__lapack_of(tn_dtype dtype);
 /* The `supports` of all kernels that use LAPACK: false if no library with LAPACK is open, or if a
- * size of a matrix is larger than LAPACK's 32-bit integers. */
+ * size of a matrix is more than INT_MAX / 64 (LAPACK has 32-bit integers). */
 bool tn__lapack_supports(const tn_call *call, char *reason, size_t size);
 
 /* Matrices of a batch. The first n_batch dimensions of the result select a matrix; an input

@@ -193,7 +193,7 @@ TN__INTO_LOOPS tn__eight tn__circle8(tn__eight x, double ahead, tn__eight *cosin
                               -0x1.a01a0139b7e26p-13, 0x1.71cda20bfd969p-19);
     tn__eight down = tn__sum4_8(z, z2, -0.5, 0x1.5555555553298p-5, -0x1.6c16c0df50911p-10,
                                 0x1.a00330523baa9p-16);
-    /* the sine of r less r, and its cosine less 1 */
+    /* up = sin(r + rest) - r, down = cos(r) - 1 */
     up = tn__ma8(_mm512_mul_pd(r, z), up, rest);
     down = _mm512_mul_pd(z, down);
     tn__eight s = tn__pick8(tn__sine_table, j), c = tn__pick8(tn__cosine_table, j);

@@ -16,9 +16,11 @@ enum {
     SIDE = TN__BF16_SIDE,
     DEEP = TN__BF16_DEEP,
     WIDE = TN__BF16_WIDE,
-    LEAST = 8,       /* columns of a product that is computed here, and rows if b is packed */
+    /* minimum number of columns of a product that is computed here, and minimum number of rows,
+     * unless the columns of b are contiguous along the depth */
+    LEAST = 8,
     AT_ONCE = 8,     /* steps of the depth */
-    APART = 256,     /* rows that one piece has with all its panels, at most */
+    APART = 256,     /* maximum number of rows of a product whose pieces pack their own panels */
     PIECES = 16,     /* pieces to aim for */
     NEAR = 1 << 20,  /* bytes of the panels that are used together: the second-level cache */
     PACKED = 1 << 26 /* approximate bytes of all panels */

@@ -19,8 +19,9 @@ struct tn__blas {
     bool narrow;
 };
 extern struct tn__blas tn__blas;
-/* Opens the library. `wanted` is "auto", "none" or the path of a library; NULL means "auto". If
- * "auto" finds no library, built-in code is used; a path that cannot be used is an error. */
+/* Opens the library. `wanted` is "auto", "none" or the absolute path of a library; NULL means
+ * "auto". If "auto" finds no library, built-in code is used; a path that cannot be used is an
+ * error. */
 tn_status tn__blas_open(const char *wanted);
 /* Returns the address of the function `name` in the open library. Returns NULL if no library is
  * open or the library has no such function. */

@@ -104,8 +104,9 @@ static tn_status compute(const tn_call *call, struct layer *l)
 
 /* ---- the packed weight, kept between calls --------------------------------------------------- */
 
-/* Returns the key of the panels that the product reads; 0: it packs nothing, or has so many rows
- * that packing does not matter. */
+/* Returns the key of the panels that the product reads. Returns 0 if panels are not kept: the
+ * product does not pack (few rows, one output, another dtype), it has so many rows that packing
+ * does not matter, or the weight is very small or very large. */
 static uint64_t key_linear(const tn_call *call)
 {
     enum { LEAST_ROWS = 6, MOST_ROWS = 1024 };

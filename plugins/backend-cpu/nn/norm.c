@@ -225,8 +225,9 @@ static int64_t grain_of(const struct tn__norm_layout *e)
     return each >= 32768 ? 1 : 32768 / each + 1;
 }
 
-/* Channels last, in three steps: `sums` adds up blocks of rows, `moments` computes mean and
- * variance of each channel from these sums, `rows` computes the result block by block. */
+/* Channels last, in three steps: `sums` adds up blocks of rows, `moments` computes two numbers for
+ * each channel from these sums (forward: mean and variance; backward: those that gx needs), and
+ * `rows` computes the result block by block. */
 static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part *sums,
                            tn__norm_part *moments, tn__norm_part *rows)
 {
@@ -372,7 +373,8 @@ enum {
 };
 
 /* Returns the number of float32 that copies of all `from` not in float32 need. offsets[i] becomes
- * the position of the copy of from[i], -1 if there is none. views[i] becomes a copy of *from[i]. */
+ * the position of the copy of from[i]; views[i] then becomes a copy of *from[i]. If from[i] needs
+ * no copy, offsets[i] becomes -1, and views[i] is not set. */
 static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64_t *offsets)
 {
     int64_t total = 0;

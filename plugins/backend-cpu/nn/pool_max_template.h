@@ -78,9 +78,9 @@ static tn_status NAME(max_rows_channels_last)(void *user, int64_t begin, int64_t
  * place: the maxima of each column over the rows of the window, and their indices. most, index: the
  * maxima of whole windows, and their indices. */
 struct NAME(line) {
-    int64_t channels, width; /* elements of a line */
+    int64_t channels, width; /* width: elements of a line */
     T *best, *most;
-    NAME(index) * place, *index, *column; /* the column of each element */
+    NAME(index) * place, *index, *column; /* column: that of each element */
 };
 
 static tn_status NAME(line_take)(struct NAME(line) * line, const struct pool *p, int64_t channels)

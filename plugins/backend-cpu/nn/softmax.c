@@ -95,7 +95,8 @@ static int64_t block_width(const struct job *job)
     return wide < LEAST ? LEAST : wide > MOST ? MOST : wide;
 }
 
-/* Returns whether neighbouring rows are contiguous columns in all operands. */
+/* Returns whether neighbouring rows, at least 4, are contiguous columns in all operands. Rows that
+ * are converted must not be longer than TALL. */
 static bool upright(const struct job *job)
 {
     int32_t inner = job->rows.ndim - 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arithmetic of one or two tensors, element by element, also maximum, minimum and clamp. The loops
- * are in elementwise_scalar.c and simd/elementwise.c; arithmetic_ternary.c has three tensors. */
+ * are in elementwise_scalar.c and, in the folder simd, in elementwise.c, elementwise_costly.c,
+ * integers.c and special.c. arithmetic_ternary.c has the operators on three tensors. */
 #include <string.h>
 
 #include "op/elementwise.h"

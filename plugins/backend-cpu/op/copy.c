@@ -236,8 +236,9 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Returns whether the copy is a transposition: `to` is contiguous along one dimension, `from` along
- * another. If so, makes these two dimensions the last ones of the span. */
+/* Returns whether the copy is a transposition that pays: `to` is contiguous along one dimension,
+ * `from` along another, and both have at least 8 elements. If so, makes these two dimensions the
+ * last ones of the span. */
 static bool transposed(struct job *job)
 {
     struct tn__span *span = &job->span;

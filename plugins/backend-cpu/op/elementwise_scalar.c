@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops that compute one element at a time, compiled once, not for each instruction set: powers
- * and common divisors of integers, and functions of the C library. */
+ * Loops that compute one element at a time, compiled once, not for each instruction set: powers,
+ * common divisors and common multiples of integers, and functions of the C library. */
 #include <math.h>
 
 #include "simd/simd.h"

@@ -30,8 +30,8 @@ static const char *row_at(const struct job *job, int64_t bag, int64_t i, int64_t
     return tn__view_at(job->weight) + *at * job->weight->strides[0] * tn__view_item(job->weight);
 }
 
-/* Adds the rows [begin, end) of a bag to `sum`, which has zeros. `room` has memory for TOGETHER
- * rows. */
+/* Adds the rows [begin, end) of a bag, at most TOGETHER, to `sum`, which has zeros. `room` has
+ * memory for TOGETHER rows. */
 static tn_status add_rows(const struct job *job, int64_t bag, int64_t begin, int64_t end, void *sum,
                           char *room)
 {

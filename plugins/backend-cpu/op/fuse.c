@@ -155,7 +155,8 @@ static void find_users(struct sets *s)
     }
 }
 
-/* Adds the sets of operands to the set of node i, if nothing else uses them. Then every path out of
+/* Adds the set of each operand to the set of node i, if nothing else uses the operand, if it has
+ * the shape of the node's result, and if the set does not become too large. Then every path out of
  * a set begins at its last node, so that the set can run as one. */
 static void join(struct sets *s, int64_t i)
 {
@@ -427,8 +428,8 @@ static char *result_at(const struct block *b, int32_t s)
                               : b->job->to + b->begin * p->item;
 }
 
-/* Runs the chain that begins with step s. Returns the number of elements that it computed: 0 if an
- * operand is a single element. */
+/* Runs the chain that begins with step s. Returns the number of elements that it computed: those of
+ * the block's whole vectors, 0 if an operand is a single element. */
 static int64_t run_chain(const struct block *b, int32_t s)
 {
     const struct program *p = b->job->program;

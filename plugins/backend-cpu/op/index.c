@@ -33,8 +33,9 @@ struct walk {
     bool bad; /* an index was out of bounds: `at` */
     int64_t at;
     int64_t first, past; /* if past is not 0, only indices in [first, past) are processed */
-    const char *checked; /* a run of the index that is known to be in bounds: `count` indices, */
-    int64_t count, step; /* `step` bytes apart */
+    /* a run of the index that is known to be in bounds: `count` indices, `step` bytes apart */
+    const char *checked;
+    int64_t count, step;
 };
 
 /* ---- one run --------------------------------------------------------------------------------- */

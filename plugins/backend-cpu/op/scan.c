@@ -15,8 +15,8 @@ struct job {
     struct tn__lines lines; /* view 0: y, 1: x */
     tn__load *load, *load_f32;
     tn__store *store, *store_f32;
-    bool sums;                           /* sums of contiguous int64 */
-    bool narrow;                         /* float16 or bfloat16; only if `together` */
+    bool sums;   /* sums of contiguous int64 */
+    bool narrow; /* lines of float16 or bfloat16; set only with `together` */
     bool whole, product, reverse, plain; /* plain: sums of float32 by sums_f32() */
     bool together;                       /* LINES contiguous lines at a time */
     struct tn__scan_pieces pieces;

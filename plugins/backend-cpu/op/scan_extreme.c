@@ -121,7 +121,7 @@ static char *places_at(const struct job *job, int64_t line)
     return job->kind != LOG_SUM ? tn__span_lines_at(&job->lines, 2, line) : NULL;
 }
 
-/* A contiguous line of float16 or bfloat16 is converted in chunks. */
+/* cummax and cummin of a contiguous line. float16 and bfloat16 are converted in chunks. */
 static void run_contiguous(const struct job *job, int64_t n, const char *x, char *y,
                            int64_t *places)
 {

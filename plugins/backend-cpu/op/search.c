@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * searchsorted: a binary search for each value. Values of float16 and narrow integers are
- * decomposed by the operator. */
+ * searchsorted: a binary search for each value, in float32, float64, int32 and int64. Calls with
+ * other dtypes are decomposed. */
 #include <string.h>
 
 #include "base/kernel.h"

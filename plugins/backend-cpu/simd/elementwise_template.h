@@ -51,9 +51,8 @@ UNARY(clamp, NAME(bounded)(a, p, q))
 
 /* ---- three operands -------------------------------------------------------------------------- */
 
-/* Returns min(max(a, b), c); NaN if a or b is NaN. NaN is tested
- * separately at the end, because compilers turn a chain of choices into branches and do not
- * vectorize it. */
+/* Returns min(max(a, b), c); NaN if a, b or c is NaN. Whether a or b is NaN is tested separately at
+ * the end, because compilers turn a chain of choices into branches and do not vectorize it. */
 TN__INTO_LOOPS T NAME(within)(T a, T b, T c)
 {
     T high = a > b ? a : b, y = high < c ? high : c;

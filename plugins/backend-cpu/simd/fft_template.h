@@ -343,7 +343,7 @@ static void NAME(first)(const struct tn__fft_split *plan, int64_t block, const v
 {
     const int64_t n1 = plan->n1, n2 = plan->n2, column = block * NAME(LANES);
     const int64_t count = n2 - column < NAME(LANES) ? n2 - column : NAME(LANES);
-    /* rows of x that a whole vector can be read from */
+    /* whole: rows of x from which a whole vector can be read */
     const int64_t past = NAME(LANES) - count, whole = n1 - (past + n2 - 1) / n2;
     const T *x = (const T *)from + 2 * column;
     const V *w = (const V *)plan->roots + 2 * n1 * block, *y;

@@ -188,7 +188,10 @@ static inline lanes smaller(lanes a, lanes b)
 #include "simd/float16_vector_template.h"
 #undef NAME
 #else
-enum { WIDE = 256, DEEP = 32 }; /* columns together, rows that are summed in float32 */
+enum {
+    WIDE = 256,
+    DEEP = 32
+}; /* columns that are summed together, rows that are summed in float32 */
 #define DTYPE_f16 TN_F16
 #define DTYPE_bf16 TN_BF16
 #define NAME(x) x##_f16

@@ -10,7 +10,8 @@
 #include "simd/norm.h"
 #include "simd/simd.h"
 
-/* Running sums of a loop; columns of gw and gb together; channels together. */
+/* LANES: running sums of a loop. ROWS_AT_ONCE: elements of gw and gb that are computed together.
+ * SIDE_AT_ONCE: channels that are computed together, with the channels last. */
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
 
 /* The gradient g of element k; if a relu followed (`gated`), 0 where relu's result was 0. */

@@ -384,7 +384,7 @@ static tn_status NAME(last_back_sums)(void *user, int64_t begin, int64_t end)
 
 /* For populations [begin, end), adds up the sums of all blocks. Stores the two numbers that
  * back_lines needs in the place of the first block's sums: the mean of g, and the mean of
- * g * (x - mean) divided by the variance. Also computes gw and gb. */
+ * g * (x - mean) divided by the variance. Also computes gw and gb if they are wanted. */
 static tn_status NAME(last_back_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;

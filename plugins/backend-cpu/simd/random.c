@@ -10,7 +10,7 @@
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* Computes BLOCKS blocks of Philox 4x32-10 (Salmon et al., Random123) at a time: words[k][j] is
+/* philox() computes BLOCKS blocks of Philox 4x32-10 (Salmon et al., Random123): words[k][j] becomes
  * word k of the block with the number g->block + j. */
 enum { BLOCKS = 64 }; /* several vectors, whose rounds need not wait for each other */
 

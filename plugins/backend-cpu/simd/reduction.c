@@ -7,7 +7,8 @@
 #define TEMPLATE "simd/sum_template.h"
 #include "base/for_floats.h"
 
-/* Columns together; rows that are summed in T; partial products. */
+/* WIDE: columns that are reduced together. BLOCK: rows whose sums are accumulated in T. PART:
+ * partial products of contiguous elements. */
 enum { WIDE = 256, BLOCK = 32, PART = 16 };
 
 static int64_t sum_i64(int64_t n, const int64_t *x)

@@ -110,7 +110,7 @@ struct tn__simd_integers {
     /* Loops whose operands and result have one dtype, or for comparisons whose operands have it. */
     tn__ew_loop *ew[TN__EW_COUNT][TN__INTEGERS_COUNT];
 };
-/* Returns the index of a dtype in the array above; -1 if its elements are converted to int64. */
+/* Returns the index of a dtype of narrow integers in the array above; -1 for other dtypes. */
 static inline int tn__integers_index(tn_dtype dtype)
 {
     return dtype == TN_U8 ? 0 : dtype == TN_I8 ? 1 : dtype == TN_I16 ? 2 : dtype == TN_I32 ? 3 : -1;
@@ -331,7 +331,9 @@ struct tn__rule {
     double decay, shrink;
     double follow1;        /* m += follow1 * (g - m) */
     double keep2, follow2; /* of another average */
-    double rate, other;    /* of the step; NAdam has two terms */
+    /* rate is that of the step. other: the rate of NAdam's second term, RMSprop's momentum, ASGD's
+     * mu, or Lion's beta1. */
+    double rate, other;
     double scale, eps;
     double less, more, low, high; /* Rprop: the factors and limits of the step sizes */
     bool maximize;

@@ -95,7 +95,8 @@ TN__INTO_LOOPS double odds_f64(double x, double p, double q)
 }
 
 #ifndef __AVX512DQ__
-/* 2^x = 2^n e^(f ln 2) with the integer n next to x, so that |f| <= 1/2; ln 2 has two parts. */
+/* 2^x = 2^n e^(f ln 2), where n is x rounded to the nearest integer and f = x - n; ln 2 is given in
+ * two parts. */
 TN__INTO_LOOPS double power_of_2(double x)
 {
     double low = x < -1076.0 ? -1076.0 : x, in = low > 1025.0 ? 1025.0 : low, rest;
