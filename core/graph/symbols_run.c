@@ -25,40 +25,60 @@ static tn_status misfit(const tn_graph *graph, const tn_node *node, const tn_ten
     return status;
 }
 
+/* Binds the symbols of one size of an input, or compares the size with symbols that are bound.
+ * A product of two symbols says nothing about its factors: it is only compared. */
+static bool bind_size(const tn_graph *graph, const tn__expr *expr, int64_t size, bool *known,
+                      int64_t *symbols)
+{
+    int64_t value;
+
+    if (expr->b >= 0)
+        return known[expr->a] && known[expr->b] && tn__symbols_value(expr, symbols) == size;
+    if (expr->times == 0 || tn__sub_overflow(size, expr->plus, &value) || value % expr->times != 0)
+        return false;
+    value /= expr->times;
+    if (value < graph->symbols[expr->a].least || (known[expr->a] && symbols[expr->a] != value))
+        return false;
+    symbols[expr->a] = value;
+    known[expr->a] = true;
+    return true;
+}
+
+/* Whether a tensor fits an input node. With `products` only sizes that are products are looked at,
+ * otherwise everything else. */
+static bool bind_input(const tn_graph *graph, const tn_node *node, const tn_tensor *tensor,
+                       bool products, bool *known, int64_t *symbols)
+{
+    bool same = tensor->view.ndim == node->meta->ndim &&
+                tn__run_fits(graph, node->meta->dtype, tensor->dtype);
+
+    for (int32_t d = 0; same && d < node->meta->ndim; d++) {
+        const tn__expr *expr = tn__symbols_find(node, -1, d);
+        int64_t size = tensor->view.shape[d];
+
+        if ((expr != NULL && expr->b >= 0) != products)
+            continue;
+        same = expr != NULL ? bind_size(graph, expr, size, known, symbols)
+                            : size == node->meta->shape[d];
+    }
+    return same;
+}
+
 tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols)
 {
-    int64_t known[TN__SYMBOLS] = { 0 }, k = 0;
+    bool known[TN__SYMBOLS] = { false };
 
-    for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
-         node = node->next) {
-        if (node->kind != TN_NODE_INPUT)
-            continue;
-        const tn_tensor *tensor = in[k++];
-        bool same = tensor->view.ndim == node->meta->ndim &&
-                    tn__run_fits(graph, node->meta->dtype, tensor->dtype);
+    for (int products = 0; products < 2; products++) {
+        int64_t k = 0;
 
-        for (int32_t d = 0; same && d < node->meta->ndim; d++) {
-            const tn__expr *expr = tn__symbols_find(node, -1, d);
-            int64_t size = tensor->view.shape[d];
-
-            if (expr == NULL) {
-                same = size == node->meta->shape[d];
+        for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
+             node = node->next) {
+            if (node->kind != TN_NODE_INPUT)
                 continue;
-            }
-            if (expr->b >= 0) { /* a product says nothing about its factors */
-                same = known[expr->a] && known[expr->b] && tn__symbols_value(expr, symbols) == size;
-                continue;
-            }
-            same = expr->times > 0 && !tn__sub_overflow(size, expr->plus, &size) &&
-                   size % expr->times == 0 && size / expr->times >= graph->symbols[expr->a].least &&
-                   (!known[expr->a] || symbols[expr->a] == size / expr->times);
-            if (!same)
-                break;
-            symbols[expr->a] = size / expr->times;
-            known[expr->a] = 1;
+            if (!bind_input(graph, node, in[k], products == 1, known, symbols))
+                return misfit(graph, node, in[k]);
+            k++;
         }
-        if (!same)
-            return misfit(graph, node, tensor);
     }
     return TN_OK;
 }

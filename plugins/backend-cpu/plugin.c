@@ -28,7 +28,8 @@ static const tn_option options[] = {
                      "auto, none or the absolute path of a serial OpenBLAS"),
     TN_OPTION_STRING(struct options, isa, "'auto'",
                      "instruction set of the inner loops: auto, baseline, avx2, avx512, or "
-                     "avx512_bf16 or amx, which are avx512 with products of bfloat16"),
+                     "avx512_bf16 or amx, which are avx512 with products of bfloat16; auto never "
+                     "chooses avx512_bf16"),
     TN_OPTION_END
 };
 

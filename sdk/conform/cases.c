@@ -330,8 +330,12 @@ static bool read_given(reader *r, const char *text)
 {
     conform_tensor *t = &r->one.given[r->one.n_given];
 
-    if (r->one.n_given == CONFORM_GIVEN)
-        return wrong(r, "%s", "too many lines `out`; expected 32 at most");
+    if (r->one.n_given == CONFORM_GIVEN) {
+        char most[16];
+
+        snprintf(most, sizeof most, "%d", CONFORM_GIVEN);
+        return wrong(r, "too many lines `out`; expected at most %s", most);
+    }
     text = strchr(text, ':');
     if (text == NULL)
         return wrong(r, "%s", "expected: out DTYPE SHAPE : VALUES");

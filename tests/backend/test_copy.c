@@ -65,9 +65,41 @@ START_TEST(a_complex_number_is_true_unless_both_parts_are_0)
         same("cast to bool of every second", device, TN_BOOL,
              tn_cast(tn_slice(z, 0, 0, 6, 2), TN_BOOL), NUMBERS(0, 1, 1), 0, 0);
         same("logical_not", device, TN_BOOL, tn_logical_not(z), NUMBERS(1, 0, 0, 0, 0, 1), 0, 0);
+        same("copy_", device, TN_BOOL, tn_copy_(tn_cast(re, TN_BOOL), z), wanted, 0, 0);
+        same("any", device, TN_BOOL, tn_any(tn_slice(z, 0, 2, 3)), NUMBERS(1), 0, 0);
+        same("all", device, TN_BOOL, tn_all(tn_slice(z, 0, 1, 5)), NUMBERS(1), 0, 0);
+        same("all", device, TN_BOOL, tn_all(z), NUMBERS(0), 0, 0);
         checked++;
     }
     ck_assert_int_ge(checked, 2);
+}
+END_TEST
+
+START_TEST(of_a_complex_number_other_types_get_the_real_part)
+{
+    static const tn_dtype parts[] = { TN_F32, TN_F64 };
+    int checked = 0;
+
+    EACH_DEVICE(device)
+    for (int k = 0; k < 2; k++)
+        for (int b = 1; b < PLAIN; b++) {
+            TN_SCOPE;
+            const double x[] = { 0, 1, 2.5, 100.75, 3, 99 };
+            double y[6];
+            tn_tensor *re = put(device, parts[k], TN_SHAPE(6), x, DENSE);
+            tn_tensor *im = put(device, parts[k], TN_SHAPE(6), NUMBERS(1, 0, 7, -3, 9, 2), DENSE);
+            tn_tensor *z = tn_complex(re, im), *out = z != NULL ? tn_cast(z, plain[b]) : NULL;
+
+            if (out == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED) {
+                tn_error_clear();
+                continue;
+            }
+            for (int i = 0; i < 6; i++)
+                y[i] = converted(x[i], parts[k], plain[b]);
+            same("cast", device, plain[b], out, y, 0, 0);
+            checked++;
+        }
+    ck_assert_int_ge(checked, 2 * (PLAIN - 1));
 }
 END_TEST
 
@@ -322,6 +354,7 @@ END_TEST
 
 RUN_SUITE("copy", numbers_go_from_every_type_to_every_other_in_every_layout,
           a_complex_number_is_true_unless_both_parts_are_0,
+          of_a_complex_number_other_types_get_the_real_part,
           negative_numbers_wrap_around_in_unsigned_types,
           copying_into_a_tensor_converts_and_broadcasts,
           writing_into_part_of_a_tensor_leaves_the_rest,

@@ -175,6 +175,83 @@ START_TEST(each_operator_has_the_same_bits)
 }
 END_TEST
 
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+/* Steps of which each uses the result of the step before it. `turned`: the result is the second
+ * input. exp() ends a chain. */
+static const struct {
+    const char *spec;
+    bool other, turned;
+} links[] = {
+    { "mul()", true, false },
+    { "add()", true, false },
+    { "sub()", true, false },
+    { "sub()", true, true },
+    { "add()", true, true },
+    { "mul_scalar(value=-0.7)", false, false },
+    { "add_scalar(value=0.3)", false, false },
+    { "relu()", false, false },
+    { "exp()", false, false },
+};
+
+static tn_node *add_link(tn_graph *graph, uint32_t *state, tn_node *out, tn_node *const *in)
+{
+    size_t link;
+    tn_node *other;
+
+    *state = *state * 1664525u + 1013904223u;
+    link = (*state >> 8) % (sizeof links / sizeof *links);
+    other = in[(*state >> 16) % 3];
+    if ((*state >> 24) % 4 == 0)
+        other = step(graph, "neg()", other, NULL); /* is in a buffer */
+    if (!links[link].other)
+        return step(graph, links[link].spec, out, NULL);
+    return links[link].turned ? step(graph, links[link].spec, other, out)
+                              : step(graph, links[link].spec, out, other);
+}
+
+enum { CHAIN_SIZES = 14 };
+
+/* The sizes are next to multiples of vectors and of blocks; the last two are for several threads.
+ */
+static void chains_of(int64_t number)
+{
+    static const int64_t sizes[CHAIN_SIZES] = { 2,    15,   16,   17,   127,  128,   129,
+                                                1023, 1024, 1025, 1157, 5000, 40000, 100003 };
+    const tn_dtype dtype = number % 2 == 0 ? TN_F32 : TN_F64;
+    const int64_t one = 1, *size = &sizes[number / 2];
+    uint32_t state = (uint32_t)number * 77;
+
+    ck_ok(tn_grad_begin(false));
+    for (int round = 0; round < 12; round++) {
+        TN_SCOPE;
+        const tn_ints shape = { size, 1 }, last = { round % 3 == 0 ? &one : size, 1 };
+        tn_graph *graph = tn_graph_new();
+        tn_node *nodes[] = { tn_graph_input(graph, "x", shape, dtype),
+                             tn_graph_input(graph, "y", shape, dtype),
+                             tn_graph_input(graph, "z", last, dtype) };
+        tn_tensor *in[] = { values(shape, 1, dtype), values(shape, 5, dtype),
+                            values(last, 9, dtype) };
+        tn_node *out = nodes[0];
+
+        tn_copy_(tn_slice(in[1], 0, 1, 2),
+                 tn_tensor_full(TN_SHAPE(1), round % 2 == 0 ? NAN : -INFINITY, TN_F32, NULL));
+        for (int k = 0; k < 2 + round; k++)
+            out = add_link(graph, &state, out, nodes);
+        ck_ok(tn_graph_output(graph, &out, 1));
+        same(graph, in, 3, "chain");
+        tn_graph_drop(graph);
+    }
+    tn_grad_end();
+}
+
+START_TEST(chains_have_the_bits_of_their_steps)
+{
+    for (int64_t i = 0; i < 2 * CHAIN_SIZES; i++)
+        chains_of(i);
+}
+END_TEST
+
 /* ---- shapes and layouts ---------------------------------------------------------------------- */
 
 /* sigmoid(x * w + b) * (x - r) with inputs that are broadcast. */
@@ -310,10 +387,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        each_operator_has_the_same_bits,        inputs_may_be_broadcast_or_strided,
-        a_value_that_others_use_ends_a_region,  gradients_are_those_of_the_operators,
-        each_allocation_that_fails_is_an_error, NULL
-    };
+    const TTest *const tests[] = { each_operator_has_the_same_bits,
+                                   chains_have_the_bits_of_their_steps,
+                                   inputs_may_be_broadcast_or_strided,
+                                   a_value_that_others_use_ends_a_region,
+                                   gradients_are_those_of_the_operators,
+                                   each_allocation_that_fails_is_an_error,
+                                   NULL };
     return suite_run("fuse", tests);
 }

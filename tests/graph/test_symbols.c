@@ -164,10 +164,14 @@ static const struct {
     { "%x : float32[2*N-1, 3], %y : float32[N, 3]", { 8, 3 }, { 4, 3 }, false },
     { "%x : float32[N, 3], %y : float32[N*N, 3]", { 4, 3 }, { 16, 3 }, true },
     { "%x : float32[N, 3], %y : float32[N*N, 3]", { 4, 3 }, { 4, 3 }, false },
-    { "%x : float32[N*N, 3], %y : float32[N, 3]",
-      { 16, 3 },
-      { 4, 3 },
-      false }, /* N not yet known */
+    { "%x : float32[N*N, 3], %y : float32[N, 3]", { 16, 3 }, { 4, 3 }, true },
+    { "%x : float32[N*N, 3], %y : float32[N, 3]", { 12, 3 }, { 4, 3 }, false },
+    { "%x : float32[N*N, N], %y : float32[1, 3]", { 16, 4 }, { 1, 3 }, true },
+    { "%x : float32[N*N, N], %y : float32[1, 3]", { 16, 3 }, { 1, 3 }, false },
+    { "%x : float32[-1*N+10, N], %y : float32[1, 3]", { 7, 3 }, { 1, 3 }, true },
+    { "%x : float32[-1*N+10, N], %y : float32[1, 3]", { 7, 4 }, { 1, 3 }, false },
+    { "%x : float32[-1*N+10, N], %y : float32[1, 3]", { 10, 0 }, { 1, 3 }, false }, /* N >= 1 */
+    { "%x : float32[N*N, 3], %y : float32[1, 3]", { 16, 3 }, { 1, 3 }, false }, /* N is unknown */
 };
 
 START_TEST(sizes_of_inputs_are_sums_and_products)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Lines of scripts and of C have at most 100 columns. clang-format breaks lines of C, but no strings
+# Lines of scripts, of C and of kernels for GPUs have at most 100 columns. clang-format breaks lines of C, but no strings
 # and macros. Generated files, which are in the folders of a distribution, are not checked.
 cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
 scripts="$scripts sdk/operators/generate.pl"
 scripts="$scripts $(find bench bindings examples tests -name '*.sh' -type f)"
 scripts="$scripts $(find bench bindings plugins tests -name '*.py' -type f)"
+scripts="$scripts $(find plugins -name '*.cl' -type f -o -name '*.cu' -type f)"
 sources=$(find core plugins sdk tools tests bench examples -name '*.[ch]' -type f |
     xargs grep -LE '^ \* (Made|Written|Numbers of .* written) by [a-z_-]+\.(py|pl)' |
     xargs grep -LE 'Generated .*by sdk/(operators|api)/generate\.pl')

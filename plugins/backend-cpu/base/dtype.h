@@ -14,6 +14,13 @@ enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
 #define TN__CT_MAX_SIZE 16
 #define TN__CHUNK 512 /* elements converted at a time; the buffers fit the first-level cache */
 
+/* The floats of 16 bits, which are computed in float32. */
+#define TN__NARROW (TN_BIT(TN_F16) | TN_BIT(TN_BF16))
+static inline bool tn__dtype_is_narrow(tn_dtype dtype)
+{
+    return dtype == TN_F16 || dtype == TN_BF16;
+}
+
 size_t tn__dtype_ct_size(enum tn__ct ct);
 /* Returns the compute type for arithmetic in `dtype`. */
 enum tn__ct tn__dtype_ct(tn_dtype dtype);

@@ -522,6 +522,7 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 
     if (tn__span_view_count(gx) == 0)
         return TN_OK;
+    /* How the weight is read depends on shapes alone, so prepared data replaces it. */
     if (tn__float32_call_needed(call))
         return tn__float32_call_run(call, call->prepared ? 2 : 0, run_convolution_grad_input);
     read_gradient_windows(call, &at.w);

@@ -18,11 +18,6 @@ enum {
     SUMS = 4096       /* maximum number of sums that are computed in one pass over the rows of b */
 };
 
-static bool is_narrow(tn_dtype dtype)
-{
-    return dtype == TN_F16 || dtype == TN_BF16;
-}
-
 /* ---- few rows -------------------------------------------------------------------------------- */
 
 struct few {
@@ -256,8 +251,8 @@ static bool takes_pairs(const struct tn__product *p)
 
 bool tn__narrow_take(const struct tn__product *p)
 {
-    return p->ct == TN__F32 && is_narrow(p->a.dtype) && is_narrow(p->b.dtype) &&
-           is_narrow(p->y.dtype) && (takes_pairs(p) || takes_few(p) || takes_wide(p));
+    return p->ct == TN__F32 && tn__dtype_is_narrow(p->a.dtype) && tn__dtype_is_narrow(p->b.dtype) &&
+           tn__dtype_is_narrow(p->y.dtype) && (takes_pairs(p) || takes_few(p) || takes_wide(p));
 }
 
 tn_status tn__narrow_run(const struct tn__product *p)

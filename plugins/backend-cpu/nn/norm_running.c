@@ -51,7 +51,7 @@ bool tn__norm_supports_running(const tn_call *call, char *reason, size_t size)
     const tn_view *x = call->in[X], *residual = input(call, RESIDUAL);
     struct tn__norm_layout layout = layout_of(x);
     /* The separate operators round the norm before they add the residual. */
-    bool rounds = residual != NULL && (TN_BIT(tn_view_dtype(x)) & TN__NARROW) != 0;
+    bool rounds = residual != NULL && tn__dtype_is_narrow(tn_view_dtype(x));
     double eps;
     bool good = !rounds && !is_training(call, &eps) && call->in[MEAN] != NULL &&
                 call->in[VAR] != NULL && tn__norm_has_layout(&layout, x) &&

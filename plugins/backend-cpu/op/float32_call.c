@@ -8,9 +8,7 @@
 
 static bool is_narrow(const tn_view *view)
 {
-    tn_dtype dtype = view ? tn_view_dtype(view) : TN_DTYPE_AUTO;
-
-    return dtype == TN_F16 || dtype == TN_BF16;
+    return view != NULL && tn__dtype_is_narrow(tn_view_dtype(view));
 }
 
 bool tn__float32_call_needed(const tn_call *call)

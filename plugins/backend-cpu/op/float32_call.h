@@ -5,9 +5,8 @@
 #ifndef TN_BACKEND_CPU_OP_FLOAT32_CALL_H
 #define TN_BACKEND_CPU_OP_FLOAT32_CALL_H
 
+#include "base/dtype.h"
 #include "base/kernel.h"
-
-#define TN__NARROW (TN_BIT(TN_F16) | TN_BIT(TN_BF16))
 
 enum { TN__FLOAT32_CALL_MOST = 16 /* operands of a call */ };
 

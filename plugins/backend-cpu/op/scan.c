@@ -221,7 +221,7 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     const tn_view *views[2] = { call->out[0], call->in[0] };
     tn_dtype to = tn_view_dtype(call->out[0]), from = tn_view_dtype(call->in[0]);
     struct job job = { .product = product, .reverse = reverse };
-    bool narrow = from == TN_F16 || from == TN_BF16;
+    bool narrow = tn__dtype_is_narrow(from);
     job.whole = (TN_MASK_FLOAT & TN_BIT(to)) == 0;
     enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
     job.load = tn__dtype_load(from, ct);

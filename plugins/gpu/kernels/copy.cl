@@ -2,7 +2,8 @@
  *
  * Copies with any strides. The kernel "copy" converts elements: it is compiled for the type of the
  * result and switches over the type of the source, so all work items take the same branch. From a
- * complex number to a real type it converts the real part; bool is false only if both parts are 0. The kernel "move" copies bits. */
+ * complex number to a real type it converts the real part; bool is false only if both parts are 0.
+ * The kernel "move" copies bits. */
 #if TN_TYPE != 11 || defined(TN_FP64)
 
 /* V: the type to which a value is converted before it is stored. For narrow integers V is i64, so
