@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory of a plan. A result takes over the memory of an operand that nobody needs afterwards,
- * where the kernel can compute in place. All other memory between steps is in one arena. Two
- * layouts are tried: the roots are placed from the largest to the smallest, or in the order of the
- * steps, each in the smallest gap between the roots that are needed at the same time.
+ * where the kernel can compute in place. All other memory between steps is in one arena. Three
+ * orders of the roots are tried: by first step, by size, and by the number of steps that need the
+ * root, the largest first. Each root is placed in the smallest gap between the roots that are
+ * needed at the same time.
  *
  * In training each root has a block of the caching allocator. Backward frees the blocks that
  * forward has kept, one by one, while it allocates gradients, which stay. One arena for both
@@ -102,6 +103,14 @@ static int by_step(const void *a, const void *b)
     return by_size(a, b);
 }
 
+static int by_duration(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int32_t of_x = x->root->last - x->root->first, of_y = y->root->last - y->root->first;
+
+    return of_x != of_y ? (of_x > of_y ? -1 : 1) : by_size(a, b);
+}
+
 static bool together(const tn__plan_root *a, const tn__plan_root *b)
 {
     return a->first <= b->last && b->first <= a->last;
@@ -196,6 +205,7 @@ static tn_status find_moving(tn__plan_binding *b)
 
 tn_status tn__plan_lay_out(tn__plan_binding *b)
 {
+    static int (*const orders[])(const void *a, const void *b) = { by_step, by_size, by_duration };
     struct item *items = tn_malloc((size_t)(b->n_roots + 1) * sizeof *items);
     struct item **placed = tn_malloc((size_t)(b->n_roots + 1) * sizeof(struct item *));
     tn_status status = items != NULL && placed != NULL ? TN_OK : TN_ERR_MEMORY;
@@ -217,12 +227,11 @@ tn_status tn__plan_lay_out(tn__plan_binding *b)
         qsort(items, (size_t)count, sizeof *items, by_step);
         status = least(b, items, count);
     }
-    if (status == TN_OK) {
-        bytes = place(items, count, placed);
-        take(b, items, count, bytes);
-    }
-    if (status == TN_OK && b->bytes > b->bytes_least) {
-        qsort(items, (size_t)count, sizeof *items, by_size);
+    b->bytes = UINT64_MAX;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders && status == TN_OK; i++) {
+        if (b->bytes == b->bytes_least)
+            break;
+        qsort(items, (size_t)count, sizeof *items, orders[i]);
         bytes = place(items, count, placed);
         if (bytes < b->bytes)
             take(b, items, count, bytes);

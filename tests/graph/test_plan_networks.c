@@ -328,6 +328,7 @@ static void check_plan(const tn_graph *graph, const char *passes, tn_tensor *con
                        int64_t n_in, tn_tensor *expected, const struct network *network)
 {
     tn_plan *plan = plan_of(graph, 1, passes);
+    tn_plan_stats stats;
 
     ck_assert_msg(plan != NULL, "%s: %s", network->name, tn_error_text());
     for (int i = 0; i < 2; i++) {
@@ -337,6 +338,12 @@ static void check_plan(const tn_graph *graph, const char *passes, tn_tensor *con
                       tn_error_text());
         check_result(out, expected, network, "plan of a graph");
     }
+    ck_ok(tn_plan_describe(plan, &stats));
+    /* of DenseNets 1.06 to 1.12, of all others nearly 1 */
+    ck_assert_msg(100 * stats.bytes <= 112 * stats.bytes_least,
+                  "%s, passes %s: an arena of %lld bytes for %lld", network->name,
+                  passes != NULL ? passes : "none", (long long)stats.bytes,
+                  (long long)stats.bytes_least);
     tn_plan_drop(plan);
 }
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Lines of scripts, of C and of kernels for GPUs have at most 100 columns. clang-format breaks lines of C, but no strings
-# and macros. Generated files, which are in the folders of a distribution, are not checked.
+# Lines of scripts, of C and of kernels for GPUs have at most 100 columns. clang-format breaks lines
+# of C, but no strings and macros. Generated files, which are in the folders of a distribution, are
+# not checked.
 cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
 scripts="$scripts sdk/operators/generate.pl"
