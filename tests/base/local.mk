@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += tests/libcheck.h tests/valgrind.supp %D%/suite.h
+EXTRA_DIST += tests/libcheck.h tests/idle_fork.h tests/valgrind.supp %D%/suite.h
 
 if HAVE_CHECK
 TN_BASE_TESTS = \

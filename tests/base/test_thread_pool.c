@@ -3,6 +3,7 @@
  * tn_parallel_for: which pieces there are, in which threads, and what a failure, a fork and a
  * change of the number of threads do. No timing. */
 #include "tests/base/suite.h"
+#include "tests/idle_fork.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -374,7 +375,7 @@ START_TEST(after_fork_the_child_runs_everything_in_the_calling_thread)
     tn_set_num_threads(4);
     run(1000, 1);
     ck_assert(!tn__fork_is_child());
-    pid_t child = fork();
+    pid_t child = idle_fork();
     if (child == 0)
         _exit(in_child());
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -3,6 +3,7 @@
  * The threads of a loader: dropped at any moment, several loaders over one dataset, fork, shutdown
  * and the end of the process. */
 #include "toy.h"
+#include "tests/idle_fork.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -194,7 +195,7 @@ START_TEST(a_child_process_gets_an_error_and_can_make_a_loader)
     ck_assert_ptr_nonnull(tn_loader_next(loader));
     ck_assert_ptr_nonnull(tn_loader_next(plain));
     fflush(NULL);
-    pid_t child = fork();
+    pid_t child = idle_fork();
     if (child == 0) {
         bool good = tn_loader_next(loader) == NULL &&
                     strstr(tn_error_text(), "create a loader in the child") != NULL;

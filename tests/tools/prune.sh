@@ -63,8 +63,9 @@ if "$tenon" info resnet18 >/dev/null 2>&1; then
     check 0 '^conv1\.weight +float32 +\[4, 3, 7, 7\]' inspect net.safetensors
     check 0 "flatten : float32\[2, 32\]" graph net.safetensors \
         --input 2,3,64,64
-    check 0 '"zeros": 7212' prune net.safetensors --amount 0.5 --tensors 'layer4.*.conv1.weight' \
-        --out again.safetensors --json
+    # 7212, and those few of the random weights that are 0 from the start
+    check 0 '"zeros": 721[2-4]' prune net.safetensors --amount 0.5 \
+        --tensors 'layer4.*.conv1.weight' --out again.safetensors --json
 fi
 
 # what is not known
