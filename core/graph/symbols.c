@@ -142,18 +142,20 @@ struct traces {
     int32_t count; /* of graphs that are compared */
 };
 
-static tn_status differs(const tn_node *node, const char *what)
+/* Reports that `what`, followed by `name`, varies. */
+static tn_status differs(const tn_node *node, const char *what, const char *name)
 {
     return tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "tn_module_trace: node %s (%s): %s; the graph depends on the sizes in a way that "
-        "symbols cannot express",
-        node->name, node->path != NULL && node->path[0] != '\0' ? node->path : "root", what);
+        "tn_module_trace: node %s (%s): %s%s varies with the sizes in a way that symbols cannot "
+        "express; expected the same operators for all sizes, and integers such as 2 * N * M + 1: "
+        "give a number instead of a symbol in `dynamic`",
+        node->name, node->path != NULL && node->path[0] != '\0' ? node->path : "root", what, name);
 }
 
 /* Compares one integer of three graphs, and keeps an expression if it varies. */
 static tn_status compare(const struct traces *traces, tn_node *node, const int64_t *values,
-                         int32_t row, int32_t item, const char *what)
+                         int32_t row, int32_t item, const char *what, const char *name)
 {
     tn__expr expr;
 
@@ -161,7 +163,7 @@ static tn_status compare(const struct traces *traces, tn_node *node, const int64
         return TN_OK;
     if (!fit(values, (int64_t(*)[TN__SYMBOLS])(uintptr_t)traces->symbols,
              traces->graphs[0]->n_symbols, &expr))
-        return differs(node, what);
+        return differs(node, what, name);
     expr.row = row;
     expr.item = item;
     return tn__symbols_add(node, &expr);
@@ -196,7 +198,7 @@ static tn_status compare_options(const struct traces *traces, tn_node *const *no
                  ((tn_ints *)(void *)((char *)nodes[1]->options + table[r].offset))->count ||
              ((tn_ints *)(void *)((char *)nodes[0]->options + table[r].offset))->count !=
                  ((tn_ints *)(void *)((char *)nodes[2]->options + table[r].offset))->count))
-            return differs(nodes[0], table[r].name);
+            return differs(nodes[0], "its option ", table[r].name);
         for (; status == TN_OK; i++) {
             for (int k = 0; k < 3; k++)
                 places[k] = tn__symbols_place(&table[r], nodes[k]->options, i);
@@ -204,7 +206,7 @@ static tn_status compare_options(const struct traces *traces, tn_node *const *no
                 break;
             for (int k = 0; k < 3; k++)
                 values[k] = *places[k];
-            status = compare(traces, nodes[0], values, r, (int32_t)i, table[r].name);
+            status = compare(traces, nodes[0], values, r, (int32_t)i, "its option ", table[r].name);
             if (!ints) {
                 i++;
                 break;
@@ -215,7 +217,7 @@ static tn_status compare_options(const struct traces *traces, tn_node *const *no
                         same_option(&table[r], nodes[0]->options, nodes[2]->options);
 
             tn_error_restore(mark);
-            status = same ? TN_OK : differs(nodes[0], table[r].name);
+            status = same ? TN_OK : differs(nodes[0], "its option ", table[r].name);
         }
     }
     return status;
@@ -265,10 +267,10 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
                        ? tn__graph_is_none(other->in[i])
                        : !tn__graph_is_none(other->in[i]) && first->in[i]->id == other->in[i]->id;
         if (!same)
-            return differs(first, "other operators are called for other sizes");
+            return differs(first, "the list of operators", "");
         if (first->kind == TN_NODE_CONSTANT &&
             !same_constant(first->held.tensor, other->held.tensor))
-            return differs(first, "the constant tensor depends on the sizes");
+            return differs(first, "the constant tensor", "");
     }
     if (first->options != NULL)
         status = compare_options(traces, nodes);
@@ -280,10 +282,10 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
 
             if (nodes[1]->meta[o].ndim != first->meta[o].ndim ||
                 nodes[2]->meta[o].ndim != first->meta[o].ndim)
-                return differs(first, "its number of dimensions varies");
+                return differs(first, "its number of dimensions", "");
             for (int k = 0; k < 3; k++)
                 values[k] = nodes[k]->meta[o].shape[d];
-            status = compare(traces, first, values, -1 - o, d, "a size of its result varies");
+            status = compare(traces, first, values, -1 - o, d, "a size of its result", "");
         }
     return status;
 }
@@ -301,7 +303,7 @@ static tn_status compare_graphs(const struct traces *traces)
             nodes[k] = nodes[k] != NULL ? nodes[k]->next : NULL;
     }
     if (status == TN_OK && (nodes[1] != NULL || nodes[2] != NULL))
-        status = differs(traces->graphs[0]->output, "other operators are called for other sizes");
+        status = differs(traces->graphs[0]->output, "the list of operators", "");
     return status;
 }
 

@@ -29,9 +29,10 @@ static tn_status check_kind(const tn_op *op)
     return TN_OK;
 }
 
-static tn_status check_work(const tn__work *work)
+static tn_status check_work(const tn__work *work, tn_tensor *const *in)
 {
     const tn_op *op = work->op;
+    int64_t cast = 0; /* an input that tn_op_call would cast */
 
     if (work->wants_grad)
         return tn_fail(TN_ERR_RUNTIME,
@@ -39,13 +40,15 @@ static tn_status check_work(const tn__work *work)
                        "gradient; prepare and run it between tn_grad_begin(false) and "
                        "tn_grad_end(), or call it with tn_op_call",
                        op->def.name);
-    if (work->promoted)
-        return tn_fail(
-            TN_ERR_TYPE,
-            "tn_op_prepare: %s: the inputs have different dtypes, or dtypes in which the "
-            "operator does not compute, and a prepared call casts no inputs; cast the "
-            "inputs to %s first",
-            op->def.name, work->dtype == TN_DTYPE_AUTO ? "int64" : tn_dtype_name(work->dtype));
+    while (cast < work->n_in && work->in[cast] == in[cast])
+        cast++;
+    if (work->promoted && cast < work->n_in)
+        return tn_fail(TN_ERR_TYPE,
+                       "tn_op_prepare: %s: %s: wrong dtype, got %s, which tn_op_call casts to %s; "
+                       "a prepared call casts no inputs: call tn_cast first",
+                       op->def.name, tn__operand(op, cast)->name,
+                       tn_dtype_name((tn_dtype)in[cast]->dtype),
+                       tn_dtype_name((tn_dtype)work->in[cast]->dtype));
     return TN_OK;
 }
 
@@ -337,7 +340,7 @@ tn_prepared *tn_op_prepare(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_prepare: in") || check_kind(op) != TN_OK ||
         tn__call_begin(&work, op, in, n_in, options, meta, NULL) != TN_OK)
         return NULL;
-    if (check_work(&work) == TN_OK)
+    if (check_work(&work, in) == TN_OK)
         prepared = prepare(&work, constant);
     tn__call_end(&work);
     return prepared;

@@ -18,7 +18,8 @@ static tn_status wrong_input(const tn_prepared *p, int64_t i, const tn_tensor *t
         return tn__call_null(p->op, name);
     if (seen->ndim < 0 || tn__is_none(tensor))
         return tn_fail(TN_ERR_VALUE,
-                       "tn_prepared_run: %s: %s: wrong input, got %s; it was prepared with %s",
+                       "tn_prepared_run: %s: %s: wrong input, got %s; expected %s, with which the "
+                       "call was prepared",
                        p->op->def.name, name, tn__is_none(tensor) ? "TN_NONE" : "a tensor",
                        seen->ndim < 0 ? "TN_NONE" : "a tensor");
     tn__tensor_text(&is, tensor);
@@ -30,7 +31,7 @@ static tn_status wrong_input(const tn_prepared *p, int64_t i, const tn_tensor *t
         status = tn_fail(TN_ERR_MEMORY, "%s: out of memory for an error text", p->op->def.name);
     else
         status = tn_fail(TN_ERR_VALUE,
-                         "tn_prepared_run: %s: %s is %s; it was prepared for %s%s on %s with "
+                         "tn_prepared_run: %s: %s is %s; the call was prepared for %s%s on %s with "
                          "strides %s: prepare another call for it",
                          p->op->def.name, name, is.at, tn_dtype_name((tn_dtype)seen->dtype),
                          shape.at, tn_device_name(p->device), strides.at);

@@ -80,9 +80,10 @@ static const tn__device_type *type_of(const char *name, const char *who)
         type = tn__device_type_find(name);
     if (type == NULL)
         tn_fail(TN_ERR_VALUE,
-                "%s: device_type: unknown, got %q; expected a type without an index, such as "
-                "\"" TN__HOST_DEVICE_TYPE "\"",
-                who, name != NULL ? name : "");
+                "%s: device_type: no plugin provides it, got %q; expected a type without an index, "
+                "such as \"" TN__HOST_DEVICE_TYPE "\": `tenon plugins` prints which plugins were "
+                "loaded, and why others were not",
+                who, name);
     return type;
 }
 

@@ -57,7 +57,8 @@ static tn_status check_options(const tn_average_options *options)
     return TN_OK;
 }
 
-/* Gives the model its counter and its child. */
+/* Adds the counter, and a copy of `module` on `device` (NULL: that of `module`) as the child, to
+ * the averaged model. */
 static tn_status fill(tn_module *average, tn_module *module, const tn_device *device)
 {
     const int64_t zero = 0;

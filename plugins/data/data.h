@@ -46,7 +46,7 @@ struct data_names {
     int64_t count, capacity;
 };
 
-/* Files in a folder for each class, or of no class. */
+/* Files in folders, one for each class, or files without a class. */
 struct data_folder {
     const char *const *extensions; /* of the files, with the dot; ends with NULL */
     const char *endings, *what;    /* the same for messages, and what the files are */

@@ -43,7 +43,7 @@ tn_status image_file_read(struct image_file *file, const struct image_part *part
 /* Decodes a part: uint8 [3, height, width]. May be called once. Returns NULL on failure. */
 tn_tensor *image_file_tensor(struct image_file *file, const struct image_part *part);
 void image_file_close(struct image_file *file);
-/* Checks the size in the header of a file, and sets it. */
+/* Checks the size that the header of a file gives, and sets file->height and file->width. */
 tn_status image_file_size(struct image_file *file, uint64_t height, uint64_t width);
 
 /* Like the functions image_file_* above, for one format (image_jpeg.c, image_png.c). */

@@ -459,10 +459,17 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     if (version != 1)
         return tn_fail(TN_ERR_VERSION, "%s: checkpoint: unknown version, got %u; expected 1",
                        source->path, version);
-    if (*length > source->size - START_SIZE || (*length + START_SIZE) % ALIGNMENT != 0)
+    if (*length > source->size - START_SIZE)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: checkpoint: truncated, got %llu bytes; expected a header of %llu bytes",
-                       source->path, (unsigned long long)source->size, (unsigned long long)*length);
+                       "%s: checkpoint: truncated, got %llu bytes after the first %d; expected a "
+                       "header of %llu bytes",
+                       source->path, (unsigned long long)(source->size - START_SIZE), START_SIZE,
+                       (unsigned long long)*length);
+    if ((*length + START_SIZE) % ALIGNMENT != 0)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: checkpoint: wrong length of the header, got %llu; expected a multiple "
+                       "of %d less %d",
+                       source->path, (unsigned long long)*length, ALIGNMENT, START_SIZE);
     return TN_OK;
 }
 

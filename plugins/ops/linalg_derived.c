@@ -126,8 +126,8 @@ static tn_status linalg_lstsq_infer(tn_infer *infer)
     rows = b->ndim - (is_vector(tn__common_shape(a), tn__common_shape(b)) ? 1 : 2);
     if (rows < 0 || b->shape[rows] != a->shape[a->ndim - 2])
         return tn_fail(TN_ERR_RUNTIME,
-                       "a or b: wrong shape, got %s and %s; expected a [..., m, n] and b "
-                       "[..., m, k], or a vector of length m",
+                       "a or b: wrong shape, got %s and %s; expected [..., m, n] for a, and for b "
+                       "[..., m, k], [m], or the shape of a without n",
                        tn__common_text(text_a, tn__common_shape(a)),
                        tn__common_text(text_b, tn__common_shape(b)));
     return tn__common_open(infer);

@@ -68,8 +68,8 @@ static tn_status fold(tn_graph *graph, tn_node *node)
 static tn_status constants(const tn_pass_def *self, const tn_pass_args *args)
 {
     const struct options *o = args->data;
-    int64_t folded = 0;
-    tn_status status = TN_OK;
+    int64_t folded = 0, replaced = 0;
+    tn_status status = passes_replace_inplace(args->graph, &replaced);
 
     (void)self;
     for (tn_node *node = tn_graph_first(args->graph), *next; node && status == TN_OK; node = next) {

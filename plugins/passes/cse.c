@@ -84,8 +84,8 @@ static tn_status merge(tn_node *node, tn_node *by)
 /* Merging nodes can make their users equal, so the pass repeats until nothing changes. */
 static tn_status cse(const tn_pass_def *self, const tn_pass_args *args)
 {
-    int64_t merged = 0, before = -1;
-    tn_status status = TN_OK;
+    int64_t merged = 0, before = -1, replaced = 0;
+    tn_status status = passes_replace_inplace(args->graph, &replaced);
 
     (void)self;
     while (status == TN_OK && merged > before) {

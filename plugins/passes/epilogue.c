@@ -19,17 +19,6 @@ static tn_node *only_user(const tn_node *node)
                : NULL;
 }
 
-static bool same_shape(const tn_node *a, const tn_node *b)
-{
-    tn_meta x, y;
-    bool same = tn_node_meta(a, &x) == TN_OK && tn_node_meta(b, &y) == TN_OK && x.ndim >= 0 &&
-                x.ndim == y.ndim && x.dtype == y.dtype;
-
-    for (int32_t d = 0; same && d < x.ndim; d++)
-        same = x.shape[d] == y.shape[d];
-    return same;
-}
-
 static bool is_one(tn_scalar value)
 {
     return (value.kind == TN_SCALAR_INT && value.as.i == 1) ||
@@ -42,11 +31,11 @@ static tn_node *addend(const tn_node *node, const tn_node *value)
     const tn_add_options *o;
     tn_node *other;
 
-    if (node == NULL || !passes_is_op(node, "add") || tn_node_input(node, 0) != value)
+    if (node == NULL || !passes_is_op(node, "add"))
         return NULL;
     o = tn_node_options(node);
-    other = tn_node_input(node, 1);
-    return is_one(o->alpha) && other != value && same_shape(other, value) ? other : NULL;
+    other = tn_node_input(node, tn_node_input(node, 0) == value);
+    return is_one(o->alpha) && other != value && passes_same_shape(other, value) ? other : NULL;
 }
 
 /* Returns the name that linear_activation has for an activation, NULL if it has none. */
@@ -217,8 +206,8 @@ static tn_status follow_convolution(tn_graph *graph, tn_node *node, tn_node **ma
  * node or a later one may write into a value. */
 static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
 {
-    int64_t changed = 0;
-    tn_status status = TN_OK;
+    int64_t changed = 0, replaced = 0;
+    tn_status status = passes_replace_inplace(args->graph, &replaced);
 
     (void)self;
     for (tn_node *node = tn_graph_first(args->graph); node && status == TN_OK;

@@ -11,6 +11,7 @@ plugins_passes_la_SOURCES = \
 	%D%/decompose.c \
 	%D%/dropout.c \
 	%D%/epilogue.c \
+	%D%/inplace.c \
 	%D%/plugin.c
 plugins_passes_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_passes_la_LDFLAGS = $(TN_PLUGIN_LINK)

@@ -7,7 +7,7 @@
 #include <tenon/plugin.h>
 
 extern TN_HIDDEN const tn_pass_def pass_checkpoint, pass_constants, pass_conv_bn, pass_cse,
-    pass_dead, pass_decompose, pass_dropout, pass_epilogue, pass_linear_bn;
+    pass_dead, pass_decompose, pass_dropout, pass_epilogue, pass_inplace, pass_linear_bn;
 
 /* Reports "2 nodes removed". */
 TN_HIDDEN tn_status passes_report(const tn_pass_args *args, int64_t count, const char *what);
@@ -20,6 +20,12 @@ TN_HIDDEN bool passes_is_pure(const tn_node *node);
 /* Returns whether a node at or after `from` may write into a value. A call of a module counts as
  * one that may. */
 TN_HIDDEN bool passes_writes_from(const tn_node *from);
+/* Returns whether two nodes have values of the same dtype and shape, both known. */
+TN_HIDDEN bool passes_same_shape(const tn_node *a, const tn_node *b);
+/* Replaces operators in place by ordinary ones where nothing else reads the old value, which
+ * changes no result, and adds their number to *replaced. The passes that stop at writes begin with
+ * this. */
+TN_HIDDEN tn_status passes_replace_inplace(tn_graph *graph, int64_t *replaced);
 /* Returns whether a node is a call of the operator with this name. */
 TN_HIDDEN bool passes_is_op(const tn_node *node, const char *name);
 

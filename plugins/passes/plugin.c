@@ -41,11 +41,22 @@ bool passes_is_op(const tn_node *node, const char *name)
     return tn_node_kind_of(node) == TN_NODE_OP && strcmp(tn_node_target(node), name) == 0;
 }
 
+bool passes_same_shape(const tn_node *a, const tn_node *b)
+{
+    tn_meta x, y;
+    bool same = tn_node_meta(a, &x) == TN_OK && tn_node_meta(b, &y) == TN_OK && x.ndim >= 0 &&
+                x.ndim == y.ndim && x.dtype == y.dtype;
+
+    for (int32_t d = 0; same && d < x.ndim; d++)
+        same = x.shape[d] == y.shape[d];
+    return same;
+}
+
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {
-    &pass_checkpoint, &pass_constants, &pass_conv_bn,  &pass_cse,       &pass_dead,
-    &pass_decompose,  &pass_dropout,   &pass_epilogue, &pass_linear_bn,
+    &pass_checkpoint, &pass_constants, &pass_conv_bn,  &pass_cse,     &pass_dead,
+    &pass_decompose,  &pass_dropout,   &pass_epilogue, &pass_inplace, &pass_linear_bn,
 };
 
 static const tn_plugin passes = {

@@ -15,7 +15,7 @@ typedef struct seen {
     double sum;
     tn_tensor *tensor; /* not owned */
     bool scarce;       /* the test makes allocations fail: the hook stops this before it reads */
-    uint64_t made;     /* the allocations before the hook stopped it */
+    uint64_t made;     /* number of allocations before the hook ended these failures */
 } seen;
 
 static tn_status look(void *user, tn_tensor *gradient)

@@ -6,6 +6,7 @@ EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/make_networks.py %D%/networks.h %
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
+	%D%/test_pass_inplace \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
 	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
@@ -34,6 +35,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_traced_operators_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_pass_inplace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pass_inplace_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_passes_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_passes_plugin_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_symbols_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -221,22 +221,26 @@ START_TEST(random_and_written_values_are_not_merged)
 {
     TN_SCOPE;
     tn_graph *graph = tn_graph_new();
-    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *y[4], *out;
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *y[4], *old[2], *out;
     tn_tensor *in = numbers(1), *before, *after;
     y[0] = step(graph, "dropout(p=0.5)", x, NULL);
     y[1] = step(graph, "dropout(p=0.5)", x, NULL);
     y[2] = step(graph, "exp()", x, NULL);
+    old[0] = step(graph, "sin()", y[2], NULL);
     y[2] = tn_graph_add_inplace(graph, NULL, "relu()", y[2], (tn_node *[]){ y[2] }, 1);
     y[3] = step(graph, "exp()", x, NULL);
+    old[1] = step(graph, "sin()", y[3], NULL);
     y[3] = tn_graph_add_inplace(graph, NULL, "neg()", y[3], (tn_node *[]){ y[3] }, 1);
     y[0] = step(graph, "add()", y[0], y[1]);
+    y[0] = step(graph, "add()", y[0], step(graph, "add()", old[0], old[1]));
     out = step(graph, "add()", y[0], step(graph, "mul()", y[2], y[3]));
     ck_ok(tn_graph_output(graph, &out, 1));
     tn_random_seed(4);
     ck_ok(tn_graph_run(graph, &in, 1, &before, 1));
     ck_ok(tn_graph_pass(graph, "constants, cse, dead"));
     ck_assert_str_eq(names_of(graph),
-                     "x dropout dropout_1 exp relu_ exp_1 neg_ add mul add_1 output");
+                     "x dropout dropout_1 exp sin relu_ exp_1 sin_1 neg_ add add_1 add_2 mul add_3 "
+                     "output");
     tn_random_seed(4);
     ck_ok(tn_graph_run(graph, &in, 1, &after, 1));
     ck_same(after, before);

@@ -97,7 +97,7 @@ START_TEST(integers_that_the_code_computes_are_expressions)
     tn_graph_drop(graph);
     ck_ok(tn_module_set_forward(net, branching_forward, NULL, NULL));
     ck_assert_ptr_null(traced(net, x, "[N, 3]"));
-    ck_error(TN_ERR_NOT_IMPLEMENTED, "other operators are called for other sizes", "node");
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "the list of operators varies with the sizes", "node");
     ck_ok(tn_module_set_forward(net, single_forward, NULL, NULL));
     graph = traced(net, x, "[N, 3]"); /* for two or more */
     ck_made(graph);

@@ -268,14 +268,14 @@ START_TEST(inputs_of_another_kind_are_refused_with_words)
     kept = prepare(x, w, 2);
     ck_assert_ptr_null(run(kept, VEC(1, 2, 3, 4), w));
     FAILED(TN_ERR_VALUE,
-           "x is float32[4] on cpu:0 with strides [1]; it was prepared for float32[2] "
+           "x is float32[4] on cpu:0 with strides [1]; the call was prepared for float32[2] "
            "on cpu:0 with strides [1]: prepare another call for it");
     ck_assert_ptr_null(run(kept, tn_cast(x, TN_F64), w));
     FAILED(TN_ERR_VALUE, "x is float64[2]");
     ck_assert_ptr_null(run(kept, tn_expand(VEC(1), TN_SHAPE(2)), w));
     FAILED(TN_ERR_VALUE, "with strides [0]");
     ck_assert_ptr_null(run(kept, TN_NONE, w));
-    FAILED(TN_ERR_VALUE, "x: wrong input, got TN_NONE; it was prepared with a tensor");
+    FAILED(TN_ERR_VALUE, "x: wrong input, got TN_NONE; expected a tensor");
     ck_assert_ptr_null(run(kept, NULL, w));
     tn_error_clear();
     ck_assert_int_eq(tn_prepared_run(kept, in, 3, out, 1), TN_ERR_VALUE);
@@ -306,7 +306,10 @@ START_TEST(calls_that_cannot_be_kept_are_refused_with_words)
     ck_assert_ptr_null(tn_op_prepare(op, leaf, 2, NULL, 0));
     FAILED(TN_ERR_RUNTIME, "tn_op_prepare: test_weigh: an input requires grad");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("add", 0), mixed, 2, NULL, 0));
-    FAILED(TN_ERR_TYPE, "cast the inputs to float32 first");
+    FAILED(
+        TN_ERR_TYPE,
+        "add: b: wrong dtype, got int64, which tn_op_call casts to float32; a prepared call casts "
+        "no inputs: call tn_cast first");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("permute", 0), in, 1, NULL, 0));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "it returns a view");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("square", 0), in, 2, NULL, 0));

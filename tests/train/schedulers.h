@@ -125,7 +125,8 @@ static bool read_word(char *line, struct kase *kase)
     return true;
 }
 
-/* The metrics of a case stay until another case has its own. */
+/* Reads the next case into `kase`; returns false at the end of the file. A case without a line
+ * `metrics` has those of the case before. */
 static bool read_case(FILE *file, struct kase *kase)
 {
     char line[1 << 14];

@@ -89,8 +89,11 @@ static tn_status forward_block(const struct forward *f, int64_t index)
             tn__im2col_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
         g.k = here * w->channels;
         g.b = p->to + ((group * full + column) * p->depth + tap * w->channels * p->width) * item;
-        if (w->after && tap + here == w->taps)
-            g.done = follow_block;
+        if (tap + here == w->taps) {
+            g.limits = tn__epilogue_limits(w->after);
+            if (tn__epilogue_beyond_limits(w->after))
+                g.done = follow_block;
+        }
         tn__gemm_run(&g);
         g.add = true;
         g.bias = NULL;

@@ -29,7 +29,8 @@ struct deep {
     char *weight;           /* [tap][channel] */
     char *bias;             /* [channel], or NULL */
     char *sums;             /* [part][tap][channel] */
-    int64_t lines, parts;   /* lines of `to` in all images; parts of the weight's gradient */
+    const struct tn__limits *limits;
+    int64_t lines, parts; /* lines of `to` in all images; parts of the weight's gradient */
 };
 
 bool tn__depthwise_takes(const struct tn__windows *w)
@@ -107,7 +108,7 @@ static void one_pixel(const struct deep *f, const struct rows *r, int64_t at)
     void *weight[TAPS];
     int64_t count = meet(f, r, at, f->weight, x, weight);
 
-    tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias,
+    tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, f->limits,
                                         r->target + at * f->to->step[2] * f->w->item);
 }
 
@@ -126,7 +127,8 @@ static void four_pixels(const struct deep *f, const struct rows *r, int64_t at)
                                     .pixel = w->stride[2] * f->from->step[2],
                                     .bias = f->bias,
                                     .y = r->target + at * f->to->step[2] * w->item,
-                                    .y_step = f->to->step[2] };
+                                    .y_step = f->to->step[2],
+                                    .limits = f->limits };
     const int64_t place = (at * w->stride[2] - w->padding[2]) * f->from->step[2] * w->item;
 
     for (int64_t i = 0; i < r->count; i++) {
@@ -158,7 +160,7 @@ static tn_status lines_part(void *user, int64_t begin, int64_t end)
                 four_pixels(f, &r, at);
             else
                 one_pixel(f, &r, at);
-            if (f->w->after)
+            if (tn__epilogue_beyond_limits(f->w->after))
                 tn__epilogue_pixels(f->w->after, line * f->size[2] + at, count, 0, f->channels);
         }
     }
@@ -248,7 +250,9 @@ tn_status tn__depthwise_forward(const struct tn__windows *w, const struct tn__im
                                 const struct tn__images *y, const tn_view *weight,
                                 const tn_view *bias)
 {
-    struct deep f = { .w = w, .from = x, .to = y, .channels = w->groups };
+    struct deep f = {
+        .w = w, .from = x, .to = y, .channels = w->groups, .limits = tn__epilogue_limits(w->after)
+    };
 
     return walk(&f, weight, bias);
 }
@@ -256,7 +260,12 @@ tn_status tn__depthwise_forward(const struct tn__windows *w, const struct tn__im
 tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__images *gy,
                              const struct tn__images *gx, const tn_view *weight)
 {
-    struct deep f = { .w = w, .from = gy, .to = gx, .channels = w->groups, .back = true };
+    struct deep f = { .w = w,
+                      .from = gy,
+                      .to = gx,
+                      .channels = w->groups,
+                      .back = true,
+                      .limits = tn__epilogue_limits(NULL) };
 
     return walk(&f, weight, NULL);
 }

@@ -111,7 +111,8 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
                           .b_panel = w->taps * w->channels * f->width,
                           .width = f->width,
                           .ldc = f->y->step[2],
-                          .bias = f->bias };
+                          .bias = f->bias,
+                          .limits = tn__epilogue_limits(w->after) };
 
     if (!lines)
         return TN_ERR_MEMORY;
@@ -123,7 +124,7 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
             g.a = lines + h * w->stride[1] * line * w->item;
             g.c = f->y->at + (image * f->y->image + (first + h) * f->y->step[1]) * w->item;
             tn__gemm_run(&g);
-            if (w->after)
+            if (tn__epilogue_beyond_limits(w->after))
                 tn__epilogue_pixels(w->after, (image * w->count[1] + first + h) * w->count[2],
                                     w->count[2], 0, w->outputs);
         }

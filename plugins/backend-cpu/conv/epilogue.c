@@ -65,6 +65,7 @@ static void read_activation(struct tn__epilogue *e, const char *name)
         e->loop = tn__loop_of(TN__EW_silu, e->ct);
     else if (strcmp(name, "hardswish") == 0)
         e->loop = tn__loop_of(TN__EW_hardswish, e->ct);
+    e->limits = (struct tn__limits){ e->rows.low, e->rows.high };
 }
 
 /* Sets e->residual to a contiguous copy of the planes of the residual. */
@@ -131,6 +132,18 @@ void tn__epilogue_end(struct tn__epilogue *e)
     tn__scratch_give(e->owned);
     e->owned = NULL;
     e->summed = false;
+}
+
+bool tn__epilogue_beyond_limits(const struct tn__epilogue *e)
+{
+    return e && (e->rows.scale || e->summed || e->loop);
+}
+
+const struct tn__limits *tn__epilogue_limits(const struct tn__epilogue *e)
+{
+    static const struct tn__limits none = { -INFINITY, INFINITY };
+
+    return e && !tn__epilogue_beyond_limits(e) ? &e->limits : &none;
 }
 
 static const double no_numbers[3];

@@ -8,6 +8,7 @@
 
 #include "conv/conv.h"
 #include "simd/norm.h"
+#include "simd/simd.h"
 
 struct tn__epilogue {
     enum tn__ct ct;
@@ -15,6 +16,7 @@ struct tn__epilogue {
     struct tn__follow_rows rows; /* scale and shift of all output channels */
     tn__ew_loop *loop;           /* an activation that `rows` does not have, or NULL */
     bool summed;
+    struct tn__limits limits; /* low and high of `rows` */
     /* The residual: as images with the channels last or, with `planar`, as contiguous planes. */
     bool planar;
     struct tn__images residual;
@@ -36,6 +38,13 @@ tn_status tn__epilogue_begin(struct tn__epilogue *e, const tn_call *call, bool p
 /* Sets where the result is. */
 void tn__epilogue_into(struct tn__epilogue *e, const struct tn__images *y);
 void tn__epilogue_end(struct tn__epilogue *e);
+
+/* Whether more than limits follows the convolution, so that the functions below must be called.
+ * NULL: nothing follows. */
+bool tn__epilogue_beyond_limits(const struct tn__epilogue *e);
+/* The limits that a kernel applies before it stores a result, if nothing else follows; otherwise
+ * none. */
+const struct tn__limits *tn__epilogue_limits(const struct tn__epilogue *e);
 
 /* Apply the epilogue to a part of the result. tn__epilogue_pixels: channels [channel, channel + n)
  * of pixels [pixel, pixel + pixels), counted over all images. tn__epilogue_plane: pixels [pixel,

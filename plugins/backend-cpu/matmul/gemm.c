@@ -3,6 +3,7 @@
  * One product of matrices on one thread: c = a b (+ bias), or c += a b. It is computed by strips,
  * which are some rows of a times a panel, some columns of b. b is packed into panels, or
  * row-major. */
+#include <math.h>
 #include <string.h>
 
 #include "matmul/gemm.h"
@@ -68,11 +69,14 @@ void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, i
     }
 }
 
+static const struct tn__limits no_limits = { -INFINITY, INFINITY };
+
 /* One strip of a, with the address of its first row in c. */
 struct strip {
     const char *a;
     int64_t step, down; /* a_step of tn__gemm; bytes from one row of a to the next */
     int64_t rows, k0, rounds, kc;
+    const struct tn__limits *limits;
     char *c;
 };
 
@@ -92,7 +96,7 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
         const char *a = s->a + i * s->down;
         char *c = s->c + (i * g->ldc + j) * size;
         run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias, s->rounds, g->a_jump, g->b_jump,
-            n % strips->vector);
+            n % strips->vector, s->limits);
     }
 }
 
@@ -113,9 +117,12 @@ void tn__gemm_run(const struct tn__gemm *g)
         const bool last = k0 + depth >= g->k, add = k0 > 0 || g->add;
         int64_t panels = NEAR / (size * g->width * (kc > 0 ? kc : 1));
         const int64_t wide = (panels > 0 ? panels : 1) * g->width;
-        struct strip s = {
-            .step = g->a_step, .down = down * size, .k0 = k0, .rounds = rounds, .kc = kc / rounds
-        };
+        struct strip s = { .step = g->a_step,
+                           .down = down * size,
+                           .k0 = k0,
+                           .rounds = rounds,
+                           .kc = kc / rounds,
+                           .limits = last && g->limits ? g->limits : &no_limits };
         for (int64_t j0 = 0; j0 < g->n; j0 += wide) {
             const int64_t end = j0 + wide < g->n ? j0 + wide : g->n;
             for (int64_t i = 0; i < g->m; i += mr) {

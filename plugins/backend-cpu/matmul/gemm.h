@@ -5,6 +5,7 @@
 #define TN_BACKEND_CPU_MATMUL_GEMM_H
 
 #include "base/dtype.h"
+#include "simd/simd.h"
 
 enum { TN__GEMM_DEPTH = 512 }; /* the part of k that is accumulated in registers at a time */
 
@@ -28,7 +29,8 @@ struct tn__gemm {
     int64_t width; /* the result of tn__gemm_width */
     void *c;
     int64_t ldc;
-    const void *bias; /* NULL: none. It is read up to the end of the last panel. */
+    const void *bias;                /* NULL: none. It is read up to the end of the last panel. */
+    const struct tn__limits *limits; /* of the result; NULL: none */
     /* Called, unless it is NULL, when rows [i, i + m) and columns [j, j + n) of c are complete and
      * still in the cache. */
     void (*done)(void *user, int64_t i, int64_t m, int64_t j, int64_t n);

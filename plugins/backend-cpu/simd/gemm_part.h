@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vectors of which only the first n elements, 0 < n < all, are in memory: load_part_* and
- * store_part_* of a tile's vectors. Other elements are neither read nor written. */
+ * Functions for a tile's vectors that differ by instruction set. load_part_* and store_part_*:
+ * vectors of which only the first n elements, 0 < n < all, are in memory; other elements are
+ * neither read nor written. limited_*: x < low ? low : x > high ? high : x, for each element. */
 #ifndef TN_BACKEND_CPU_SIMD_GEMM_PART_H
 #define TN_BACKEND_CPU_SIMD_GEMM_PART_H
 
@@ -27,6 +28,21 @@ static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
 {
     _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), (__m512d)x);
 }
+
+/* A NaN stays, as the second operand is the result when one is a NaN; so does -0 with a limit of
+ * 0. */
+static inline tile_v_f32 limited_f32(tile_v_f32 x, float low, float high)
+{
+    return (tile_v_f32)_mm512_min_ps(_mm512_set1_ps(high),
+                                     _mm512_max_ps(_mm512_set1_ps(low), (__m512)x));
+}
+
+static inline tile_v_f64 limited_f64(tile_v_f64 x, double low, double high)
+{
+    return (tile_v_f64)_mm512_min_pd(_mm512_set1_pd(high),
+                                     _mm512_max_pd(_mm512_set1_pd(low), (__m512d)x));
+}
+
 #elif defined(__AVX2__)
 #include <immintrin.h>
 
@@ -59,6 +75,21 @@ static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
 {
     _mm256_maskstore_pd(to, part_of_4(n), (__m256d)x);
 }
+
+/* A NaN stays, as the second operand is the result when one is a NaN; so does -0 with a limit of
+ * 0. */
+static inline tile_v_f32 limited_f32(tile_v_f32 x, float low, float high)
+{
+    return (tile_v_f32)_mm256_min_ps(_mm256_set1_ps(high),
+                                     _mm256_max_ps(_mm256_set1_ps(low), (__m256)x));
+}
+
+static inline tile_v_f64 limited_f64(tile_v_f64 x, double low, double high)
+{
+    return (tile_v_f64)_mm256_min_pd(_mm256_set1_pd(high),
+                                     _mm256_max_pd(_mm256_set1_pd(low), (__m256d)x));
+}
+
 #else
 static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
 {
@@ -88,6 +119,28 @@ static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = x[i];
+}
+
+/* Vectors of integers as masks: a comparison gives -1 for true. */
+typedef int32_t tile_mask_f32 __attribute__((vector_size(TILE_BYTES)));
+typedef int64_t tile_mask_f64 __attribute__((vector_size(TILE_BYTES)));
+
+static inline tile_v_f32 limited_f32(tile_v_f32 x, float low, float high)
+{
+    const tile_v_f32 zero = { 0 }, least = zero + low, most = zero + high;
+    const tile_mask_f32 under = (tile_mask_f32)(x < least), over = (tile_mask_f32)(x > most);
+
+    return (tile_v_f32)(((tile_mask_f32)x & ~(under | over)) | ((tile_mask_f32)least & under) |
+                        ((tile_mask_f32)most & over));
+}
+
+static inline tile_v_f64 limited_f64(tile_v_f64 x, double low, double high)
+{
+    const tile_v_f64 zero = { 0 }, least = zero + low, most = zero + high;
+    const tile_mask_f64 under = (tile_mask_f64)(x < least), over = (tile_mask_f64)(x > most);
+
+    return (tile_v_f64)(((tile_mask_f64)x & ~(under | over)) | ((tile_mask_f64)least & under) |
+                        ((tile_mask_f64)most & over));
 }
 #endif
 

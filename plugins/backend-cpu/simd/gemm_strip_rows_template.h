@@ -34,12 +34,13 @@
 #define CASE(rows_)                                                                                \
     case rows_:                                                                                    \
         STRIP(STRIP_KIND, VECTORS, rows_)                                                          \
-        (kc, a, step, b, pace, c, ldc, bias, rounds, jump, b_jump, last);                          \
+        (kc, a, step, b, pace, c, ldc, bias, rounds, jump, b_jump, last, limits);                  \
         break;
 static void STRIP_OF(STRIP_KIND, VECTORS)(int64_t rows, int64_t kc, const void *a, int64_t step,
                                           const void *b, int64_t pace, void *c, int64_t ldc,
                                           const void *bias, int64_t rounds, int64_t jump,
-                                          int64_t b_jump, int64_t last)
+                                          int64_t b_jump, int64_t last,
+                                          const struct tn__limits *limits)
 {
     switch (rows) {
         CASE(1)

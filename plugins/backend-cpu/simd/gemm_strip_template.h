@@ -9,7 +9,7 @@
 static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t step, const T *b,
                                              int64_t pace, T *c, int64_t ldc, const T *bias,
                                              int64_t rounds, int64_t jump, int64_t b_jump,
-                                             int64_t last)
+                                             int64_t last, const struct tn__limits *limits)
 {
     enum { W = TILE_BYTES / (int)sizeof(T), LINE = 64 / (int)sizeof(T), AHEAD = 16 };
     NAME(tile_v) acc[ROWS][VECTORS] = { { { 0 } } };
@@ -24,6 +24,7 @@ static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t ste
 #include "simd/gemm_strip_step.h"
         }
     }
+    const T low = (T)limits->low, high = (T)limits->high;
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
         T *to = c + i * ldc;
@@ -32,13 +33,16 @@ static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t ste
             NAME(tile_v) *at = (NAME(tile_v) *)(void *)(to + v * W);
             if (v == VECTORS - 1 && last > 0)
                 break;
-            *at = acc[i][v] + (bias ? *(const NAME(tile_v) *)(const void *)(bias + v * W) : *at);
+            *at = NAME(limited)(
+                acc[i][v] + (bias ? *(const NAME(tile_v) *)(const void *)(bias + v * W) : *at), low,
+                high);
         }
         if (last > 0) {
             enum { AT = (VECTORS - 1) * W };
             const NAME(tile_v) more = bias ? *(const NAME(tile_v) *)(const void *)(bias + AT)
                                            : NAME(load_part)(to + AT, last);
-            NAME(store_part)(to + AT, acc[i][VECTORS - 1] + more, last);
+            NAME(store_part)
+            (to + AT, NAME(limited)(acc[i][VECTORS - 1] + more, low, high), last);
         }
     }
 }

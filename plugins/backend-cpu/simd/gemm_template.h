@@ -52,10 +52,10 @@ static void NAME(axpy4)(int64_t n, const T *a, const T *x, int64_t step, T *y)
 }
 
 static void NAME(weigh_rows)(int64_t n, int64_t count, const void *const *x, void *const *w,
-                             const void *bias, void *y)
+                             const void *bias, const struct tn__limits *limits, void *y)
 {
     enum { W = TILE_BYTES / (int)sizeof(T) };
-    const T *b = bias;
+    const T *b = bias, low = (T)limits->low, high = (T)limits->high;
     T *to = y;
     int64_t j = 0;
     for (; j + W <= n; j += W) {
@@ -65,13 +65,14 @@ static void NAME(weigh_rows)(int64_t n, int64_t count, const void *const *x, voi
         for (int64_t i = 0; i < count; i++)
             sum += *(const NAME(tile_v) *)(const void *)((const T *)x[i] + j) *
                    *(const NAME(tile_v) *)(const void *)((const T *)w[i] + j);
-        *(NAME(tile_v) *)(void *)(to + j) = sum;
+        *(NAME(tile_v) *)(void *)(to + j) = NAME(limited)(sum, low, high);
     }
     for (; j < n; j++) {
         T sum = b ? b[j] : 0;
         for (int64_t i = 0; i < count; i++)
             sum += ((const T *)x[i])[j] * ((const T *)w[i])[j];
-        to[j] = sum;
+        sum = sum < low ? low : sum;
+        to[j] = sum > high ? high : sum;
     }
 }
 
@@ -101,13 +102,15 @@ TN__INTO_LOOPS void NAME(four_vectors)(const struct tn__four_pixels *f, int64_t 
                 sum[p] += LOAD(x + p * f->pixel) * LOAD(w);
     }
     for (int p = 0; p < 4; p++)
-        *(NAME(tile_v) *)(void *)(y + p * f->y_step) = sum[p];
+        *(NAME(tile_v) *)(void *)(y + p * f->y_step) = NAME(limited)(sum[p], (T)f->limits->low,
+                                                                     (T)f->limits->high);
 }
 #undef LOAD
 
 static void NAME(weigh_four)(const struct tn__four_pixels *f)
 {
     enum { W = TILE_BYTES / (int)sizeof(T) };
+    const T low = (T)f->limits->low, high = (T)f->limits->high;
     int64_t j = 0;
     if (f->taps == 3 && f->tap == f->pixel)
         for (; j + W <= f->n; j += W)
@@ -121,7 +124,8 @@ static void NAME(weigh_four)(const struct tn__four_pixels *f)
                 for (int64_t k = 0; k < f->taps; k++)
                     sum += ((const T *)f->x[r])[j + p * f->pixel + k * f->tap] *
                            ((const T *)f->w[r])[j + k * f->n];
-            ((T *)f->y)[j + p * f->y_step] = sum;
+            sum = sum < low ? low : sum;
+            ((T *)f->y)[j + p * f->y_step] = sum > high ? high : sum;
         }
 }
 

@@ -255,14 +255,21 @@ struct tn__tile {
     void (*run)(int64_t kc, const void *a, const void *b, void *c, int64_t ldc);
 };
 
+/* What a result is limited to before it is stored: x < low ? low : x > high ? high : x. Infinite:
+ * no limit. */
+struct tn__limits {
+    double low, high;
+};
+
 /* Computes a strip of a product: c = a b + bias or, if `bias` is NULL, c += a b. A row of b has a
  * fixed number of vectors, and rows of b are `pace` elements apart. Element (i, k) of a is
  * a[i * step + k] for the member `rows` below, a[k * step + i] for `columns`. The depth of a b is
  * `rounds` times kc; after each round a skips `jump` elements and b skips `b_jump`. Of the last
- * vector of a row only the first `last` elements are in c; 0: all. */
+ * vector of a row only the first `last` elements are in c; 0: all. The result is limited. */
 typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
                            int64_t pace, void *c, int64_t ldc, const void *bias, int64_t rounds,
-                           int64_t jump, int64_t b_jump, int64_t last);
+                           int64_t jump, int64_t b_jump, int64_t last,
+                           const struct tn__limits *limits);
 struct tn__strips {
     int32_t mr;      /* rows of a strip */
     int32_t vector;  /* elements of a vector */
@@ -276,7 +283,7 @@ struct tn__strips {
 /* Four neighbouring pixels of a depthwise convolution, each with n channels: the sum over rows and
  * taps of x * w, plus the bias, which may be NULL. x[r] has the inputs that the first tap of row r
  * reads for the first pixel, w[r] the weights of this tap; the weights of a row's next taps follow,
- * n apart. Steps are in elements. */
+ * n apart. Steps are in elements. The result is limited. */
 struct tn__four_pixels {
     int64_t n, rows, taps;
     const void *const *x;
@@ -285,6 +292,7 @@ struct tn__four_pixels {
     const void *bias;
     void *y;
     int64_t y_step;
+    const struct tn__limits *limits;
 };
 
 struct tn__simd_gemm {
@@ -300,9 +308,9 @@ struct tn__simd_gemm {
     /* axpy of four rows of x, `step` apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
     void (*axpy4_f32)(int64_t n, const float *a, const float *x, int64_t step, float *y);
     void (*axpy4_f64)(int64_t n, const double *a, const double *x, int64_t step, double *y);
-    /* y[j] = bias[j] + sum over i < count of x[i][j] * w[i][j]; bias may be NULL. */
+    /* y[j] = bias[j] + sum over i < count of x[i][j] * w[i][j], limited; bias may be NULL. */
     void (*weigh_rows[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, void *const *w,
-                                    const void *bias, void *y);
+                                    const void *bias, const struct tn__limits *limits, void *y);
     void (*weigh_four[TN__F64 + 1])(const struct tn__four_pixels *f);
     /* w[i][j] += x[i][j] * g[j] for i < count. */
     void (*spread_row[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, const void *g,

@@ -131,12 +131,13 @@ enum {
     /* Values are loaded only if all of them fit. Without this flag, those that fit are loaded even
      * if the call fails, as in PyTorch. */
     TN_LOAD_WHOLE = 4,
-    /* Avoids a second copy of the weights. Tensors of the module that have no values yet (on a
-     * device without memory, or made by tn_module_skip_init) take over the memory of the state's
-     * tensors, on the device of the state, instead of a copy. All else is as without this flag: the
-     * tensor objects, ties, dtype and requires_grad stay, and a tensor whose dtype or layout
-     * differs, or that is only a part of its storage, is copied. From then on module and state
-     * share memory. Not with TN_LOAD_ASSIGN. */
+    /* Avoids a second copy of the weights. A tensor of the module that has no values yet takes over
+     * the memory of the state's tensor. Such a tensor is on a device without memory, and then gets
+     * the device of the state, or was made by tn_module_skip_init, and then the state must be on its
+     * device. The values are copied if dtype, layout or device differ, if the state's tensor is only
+     * a part of its storage or was already taken, or if the module's tensor has views. All else is
+     * as without this flag: the tensor objects, ties, dtype and requires_grad stay. From then on
+     * module and state share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
 };
 

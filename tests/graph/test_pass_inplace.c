@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pass inplace: which operators in place become ordinary ones, and that no result changes. */
+#include "tests/graph/suite.h"
+
+#include "tests/graph/traced.h"
+
+static tn_node *in_place(tn_graph *graph, const char *spec, tn_node *into, tn_node *other)
+{
+    tn_node *const in[] = { into, other };
+    tn_node *node = tn_graph_add_inplace(graph, NULL, spec, into, in, other != NULL ? 2 : 1);
+
+    ck_made(node);
+    return node;
+}
+
+/* Runs the graph, then passes, then again: the result has the same bits. */
+static void ck_pass(tn_graph *graph, const char *passes, tn_tensor *in, const char *names)
+{
+    tn_tensor *before, *after;
+
+    before = run1(graph, tn_clone(in));
+    ck_made(before);
+    ck_ok(tn_graph_pass(graph, passes));
+    ck_assert_str_eq(names_of(graph), names);
+    after = run1(graph, tn_clone(in));
+    ck_same(after, before);
+}
+
+START_TEST(operators_in_place_become_ordinary_ones)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *y;
+    char text[128];
+
+    y = in_place(graph, "relu()", step(graph, "sin()", x, NULL), NULL);
+    y = in_place(graph, "add(alpha=2)", y, x);
+    y = in_place(graph, "mul_scalar(value=3)", y, NULL);
+    ck_ok(tn_graph_output(graph, &y, 1));
+    ck_pass(graph, "inplace", numbers(-2), "x sin relu add mul_scalar output");
+    ck_assert_int_gt(tn_graph_report(graph, text, sizeof text), 0);
+    ck_assert_str_eq(text, "inplace: 3 operators no longer in place\n");
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* Each of these writes is seen elsewhere, or does what the ordinary operator does not do. */
+START_TEST(writes_that_others_see_stay)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *y, *view;
+    tn_node *slot;
+
+    /* the input of the graph */
+    y = in_place(graph, "relu()", x, NULL);
+    ck_ok(tn_graph_output(graph, &y, 1));
+    ck_pass(graph, "inplace", numbers(-2), "x relu_ output");
+    tn_graph_drop(graph);
+    /* a view of it, and what may be one */
+    for (int i = 0; i < 2; i++) {
+        graph = tn_graph_new();
+        x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+        view = step(graph, i == 0 ? "transpose(dim0=0, dim1=1)" : "reshape(shape=(3, 2))", x, NULL);
+        y = in_place(graph, "neg()", view, NULL);
+        ck_ok(tn_graph_output(graph, (tn_node *[]){ x }, 1));
+        ck_pass(graph, "inplace", numbers(-2),
+                i == 0 ? "x transpose neg_ output" : "x reshape neg_ output");
+        tn_graph_drop(graph);
+    }
+    /* a slot */
+    graph = tn_graph_new();
+    slot = tn_graph_slot(graph, "w", numbers(1));
+    x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+    y = in_place(graph, "add()", slot, x);
+    ck_ok(tn_graph_output(graph, &y, 1));
+    ck_ok(tn_graph_pass(graph, "inplace"));
+    ck_assert_str_eq(names_of(graph), "w x add_ output");
+    tn_graph_drop(graph);
+    /* the old value is read before the write, a view of it after the write */
+    for (int i = 0; i < 2; i++) {
+        graph = tn_graph_new();
+        x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+        y = step(graph, "sin()", x, NULL);
+        view = step(graph, i == 0 ? "cos()" : "transpose(dim0=0, dim1=1)", y, NULL);
+        y = in_place(graph, "neg()", y, NULL);
+        y = step(graph, "matmul()", y,
+                 i == 0 ? step(graph, "transpose(dim0=0, dim1=1)", view, NULL) : view);
+        ck_ok(tn_graph_output(graph, &y, 1));
+        ck_pass(graph, "inplace", numbers(-2),
+                i == 0 ? "x sin cos neg_ transpose matmul output"
+                       : "x sin transpose neg_ matmul output");
+        tn_graph_drop(graph);
+    }
+    /* the result is cast to the dtype of the tensor that is written into */
+    graph = tn_graph_new();
+    x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+    y = step(graph, "cast(dtype=float16)", x, NULL);
+    y = in_place(graph, "add()", y, x);
+    ck_ok(tn_graph_output(graph, &y, 1));
+    ck_pass(graph, "inplace", numbers(-2), "x cast add_ output");
+    tn_graph_drop(graph);
+}
+END_TEST
+
+/* The passes that stop at writes do this first. */
+START_TEST(other_passes_apply_to_networks_in_place)
+{
+    static const struct {
+        const char *spec, *names;
+    } cases[] = {
+        { "Sequential(Conv2d(3, 8, 3), ReLU(inplace=True), Conv2d(8, 4, 3, groups=4), "
+          "ReLU6(inplace=True), Conv2d(4, 4, 1), Hardswish(inplace=True))",
+          "convolution_activation convolution_activation_1 convolution_activation_2" },
+        { "Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), SiLU(inplace=True))",
+          "convolution_activation" },
+        { "Sequential(Flatten(), Linear(192, 8), ReLU(inplace=True))",
+          "flatten linear_activation linear_activation_y linear_activation_before" },
+        { "Sequential(Residual(Sequential(Conv2d(3, 3, 1))), ReLU(inplace=True))",
+          "convolution_activation" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TN_SCOPE;
+        char names[512] = "";
+        tn_module *net;
+        tn_graph *graph;
+
+        tn_random_seed(7);
+        net = tn_module_parse(cases[i].spec);
+        ck_made(net);
+        ck_ok(tn_module_train(net, false));
+        tn_tensor *x = tn_normal(images()), *before = tn_module_call(net, x), *after;
+        graph = traced(net, x, TN_TRACE_THROUGH);
+        ck_ok(tn_graph_pass(graph, "epilogue, dead"));
+        for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node))
+            if (tn_node_kind_of(node) == TN_NODE_OP || tn_node_kind_of(node) == TN_NODE_ITEM) {
+                size_t length = strlen(names);
+                snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? " " : "",
+                         tn_node_name(node));
+            }
+        ck_assert_str_eq(names, cases[i].names);
+        tn_inference_begin(true);
+        after = run1(graph, x);
+        tn_inference_end();
+        ck_same(after, before);
+        tn_graph_drop(graph);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
+/* The gradients of a graph that trains stay the same, too. */
+START_TEST(gradients_have_the_same_bits)
+{
+    TN_SCOPE;
+    tn_tensor *gradients[2], *x = tn_normal(images());
+
+    for (int i = 0; i < 2; i++) {
+        tn_module *net;
+        tn_graph *graph;
+
+        tn_random_seed(9);
+        net = tn_module_parse(
+            "Sequential(Conv2d(3, 4, 3), BatchNorm2d(4), ReLU(inplace=True), "
+            "Conv2d(4, 4, 3), LeakyReLU(inplace=True), Flatten(), Linear(64, 3))");
+        ck_made(net);
+        graph = traced(net, x, TN_TRACE_THROUGH);
+        if (i == 1) {
+            ck_assert_ptr_nonnull(strstr(names_of(graph), "relu_ "));
+            ck_ok(tn_graph_pass(graph, "inplace"));
+            ck_assert_ptr_null(strstr(names_of(graph), "relu_ "));
+        }
+        ck_ok(tn_backward(tn_sum(run1(graph, x))));
+        gradients[i] = tn_clone(tn_tensor_grad(tn_module_get(tn_module_child(net, "0"), "weight")));
+        ck_made(gradients[i]);
+        tn_graph_drop(graph);
+        tn_module_drop(net);
+    }
+    ck_same(gradients[1], gradients[0]);
+    ck_assert_double_gt(tn_item(tn_sum(tn_abs(gradients[0]))), 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        operators_in_place_become_ordinary_ones,
+        writes_that_others_see_stay,
+        other_passes_apply_to_networks_in_place,
+        gradients_have_the_same_bits,
+        NULL,
+    };
+    return suite_run("pass inplace", tests);
+}
