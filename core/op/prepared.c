@@ -43,12 +43,12 @@ static tn_status check_work(const tn__work *work, tn_tensor *const *in)
     while (cast < work->n_in && work->in[cast] == in[cast])
         cast++;
     if (work->promoted && cast < work->n_in)
-        return tn_fail(TN_ERR_TYPE,
-                       "tn_op_prepare: %s: %s: wrong dtype, got %s, which tn_op_call casts to %s; "
-                       "a prepared call casts no inputs: call tn_cast first",
-                       op->def.name, tn__operand(op, cast)->name,
-                       tn_dtype_name((tn_dtype)in[cast]->dtype),
-                       tn_dtype_name((tn_dtype)work->in[cast]->dtype));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "tn_op_prepare: %s: %s: wrong dtype, got %s; expected %s, to which tn_op_call "
+            "casts it: a prepared call casts no inputs, call tn_cast first",
+            op->def.name, tn__operand(op, cast)->name, tn_dtype_name((tn_dtype)in[cast]->dtype),
+            tn_dtype_name((tn_dtype)work->in[cast]->dtype));
     return TN_OK;
 }
 

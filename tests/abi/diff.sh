@@ -64,7 +64,7 @@ compatible A B || {
 
 broken member_inserted 'tn_layer_def: a member in the middle' layer.h \
     -e "s/^    uint64_t data_size; .* of the data struct.*/    int64_t in_the_middle;\n&/"
-broken member_of_another_type "'tn_kernel_def::priority' changed" contrib.h \
+broken member_of_another_type "'tn_kernel_def::priority' changed" kernel.h \
     -e 's/^    int32_t priority;$/    int64_t priority;/'
 broken frozen_struct_grown 'tn_option may not change' value.h \
     -e 's/^} tn_option;/    int64_t more;\n&/'

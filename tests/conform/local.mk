@@ -2,5 +2,5 @@
 #
 # Tests of tenon check: that it finds what is wrong, and that our own plugins pass.
 
-TESTS += tests/conform/check.sh tests/conform/kinds.sh tests/conform/mutants.sh tests/conform/own.sh
-EXTRA_DIST += %D%/mutants.sh %D%/mutants.txt %D%/mutant_choose.h %D%/mutant_device.c %D%/mutant_recorder.c %D%/mutant_capture.h %D%/mutant_kernel.h %D%/mutant_op.c %D%/mutant_op.txt %D%/mutant_layer.c %D%/mutant_layer.txt %D%/mutant_optimizer.c %D%/mutant_optimizer.txt %D%/mutant_format.c %D%/check.sh %D%/own.sh %D%/wrong.c %D%/wrong_layer.c %D%/wrong_optimizer.c %D%/wrong_format.c %D%/wrong_data.c %D%/wrong_prune.c %D%/pruning.txt %D%/wrong_graph.c %D%/kinds.sh %D%/lists.c %D%/lists.txt %D%/bare.c %D%/optimizers.txt %D%/transforms.txt %D%/cube.txt %D%/pair.txt %D%/layers.txt %D%/models.txt
+TESTS += tests/conform/check.sh tests/conform/kinds.sh tests/conform/mutants.sh tests/conform/own_plugins.sh
+EXTRA_DIST += %D%/mutants.sh %D%/mutants.txt %D%/mutant_choose.h %D%/mutant_device.c %D%/mutant_recorder.c %D%/mutant_capture.h %D%/mutant_kernel.h %D%/mutant_op.c %D%/mutant_op.txt %D%/mutant_layer.c %D%/mutant_layer.txt %D%/mutant_optimizer.c %D%/mutant_optimizer.txt %D%/mutant_format.c %D%/check.sh %D%/own_plugins.sh %D%/wrong.c %D%/wrong_layer.c %D%/wrong_optimizer.c %D%/wrong_format.c %D%/wrong_data.c %D%/wrong_prune.c %D%/pruning.txt %D%/wrong_graph.c %D%/kinds.sh %D%/lists.c %D%/lists.txt %D%/bare.c %D%/optimizers.txt %D%/transforms.txt %D%/cube.txt %D%/pair.txt %D%/layers.txt %D%/models.txt

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_safetensors_npy.py %D%/make_pytorch_npz.py %D%/make_torchscript.py %D%/memory.h %D%/registered_formats.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
+EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/hostile_files.sh %D%/streams.sh %D%/make_safetensors_npy.py %D%/make_pytorch_npz.py %D%/make_torchscript.py %D%/memory.h %D%/registered_formats.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
 
-TESTS += %D%/streams.sh
+TESTS += %D%/hostile_files.sh %D%/streams.sh
 
 # Files both ways with PyTorch, safetensors and NumPy, which PYTHON has (else: SKIP); ResNet-18 of
 # full size; what tenon summary counts.

@@ -306,10 +306,8 @@ START_TEST(calls_that_cannot_be_kept_are_refused_with_words)
     ck_assert_ptr_null(tn_op_prepare(op, leaf, 2, NULL, 0));
     FAILED(TN_ERR_RUNTIME, "tn_op_prepare: test_weigh: an input requires grad");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("add", 0), mixed, 2, NULL, 0));
-    FAILED(
-        TN_ERR_TYPE,
-        "add: b: wrong dtype, got int64, which tn_op_call casts to float32; a prepared call casts "
-        "no inputs: call tn_cast first");
+    FAILED(TN_ERR_TYPE, "add: b: wrong dtype, got int64; expected float32, to which tn_op_call "
+                        "casts it: a prepared call casts no inputs, call tn_cast first");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("permute", 0), in, 1, NULL, 0));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "it returns a view");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("square", 0), in, 2, NULL, 0));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Evaluates the rows of docs/guides/pytorch-names.md, and compares their results and gradients with
-# PyTorch's functions on the samples of PyTorch's operator database.
+# Evaluates the rows of docs/guides/pytorch-without-operator.md, and compares their results and
+# gradients with PyTorch's functions on the samples of PyTorch's operator database.
 #
 #   PYTHON-WITH-TORCH pytorch_names.py SCHEMA-FOLDER PAGE [--count] [NAMES]
 #

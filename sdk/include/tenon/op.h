@@ -120,7 +120,7 @@ TN_API tn_status tn_prepared_run(tn_prepared *prepared, tn_tensor *const *in, in
  * operators with an in-place form). [array: in n_in, into n_into] */
 TN_API tn_status tn_prepared_run_into(tn_prepared *prepared, tn_tensor *const *in, int64_t n_in,
                                       tn_tensor *const *into, int64_t n_into);
-/* Returns the kernel that the prepared call runs (<tenon/contrib.h>). [static] */
+/* Returns the kernel that the prepared call runs (<tenon/kernel.h>). [static] */
 TN_API const struct tn_kernel_def *tn_prepared_kernel(const tn_prepared *prepared);
 /* Frees a prepared call; its data is freed when no queued work uses it any more. No thread may be
  * running the call. [null-ok: prepared] */

@@ -133,11 +133,11 @@ enum {
     TN_LOAD_WHOLE = 4,
     /* Avoids a second copy of the weights. A tensor of the module that has no values yet takes over
      * the memory of the state's tensor. Such a tensor is on a device without memory, and then gets
-     * the device of the state, or was made by tn_module_skip_init, and then the state must be on its
-     * device. The values are copied if dtype, layout or device differ, if the state's tensor is only
-     * a part of its storage or was already taken, or if the module's tensor has views. All else is
-     * as without this flag: the tensor objects, ties, dtype and requires_grad stay. From then on
-     * module and state share memory. Not with TN_LOAD_ASSIGN. */
+     * the device of the state, or was made by tn_module_skip_init, and then the state must be on
+     * its device. The values are copied if dtype, layout or device differ, if the state's tensor is
+     * only a part of its storage or was already taken, or if the module's tensor has views. All
+     * else is as without this flag: the tensor objects, ties, dtype and requires_grad stay. From
+     * then on module and state share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
 };
 

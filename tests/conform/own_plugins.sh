@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Our own plugins keep what tenon check asks for: the contract by all of them, and a part of the
-# operators. `tests/conform/own.sh all` leaves nothing out; .ci/run does that. Every plugin that was
-# built is found; `plan` says what is checked of which.
+# operators. `tests/conform/own_plugins.sh all` leaves nothing out; .ci/run does that. Every plugin
+# that was built is found; `plan` says what is checked of which.
 set -u
 top=${srcdir:-.}
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
@@ -124,4 +124,4 @@ longest_first() {
 
 # Two at a time: a check waits at its end for its last test.
 plan "${1-}" | longest_first | tr '\n' '\0' | xargs -0 -P 2 -I CHECK sh "$0" --one CHECK &&
-    echo "PASS: own.sh"
+    echo "PASS: own_plugins.sh"
