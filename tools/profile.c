@@ -210,10 +210,10 @@ const command profile_command = {
     "profile",
     "[OPTION]... COMMAND [ARGUMENT]...",
     "time and memory of a command by operator and module",
-    "Runs a command of tenon, such as `train config.txt`, or a program that uses the library, and "
-    "prints what its operators and modules cost: time without (self) and with (total) what is "
-    "inside, calls, memory, FLOP/s of products and their share of the machine's ceiling. Writes a "
-    "page with a flame graph and the memory over time. The status is that of the command.",
+    "Runs a command of tenon, such as `eval MODEL --data SPEC`, or a program that uses the "
+    "library, and prints what its operators and modules cost: time without (self) and with (total) "
+    "what is inside, calls, memory, FLOP/s of products and their share of the machine's ceiling. "
+    "Writes a page with a flame graph and the memory over time. The status is that of the command.",
     1,
     INT_MAX,
     run,

@@ -28,7 +28,7 @@ static tn_status legendre_backward(tn_function_ctx *ctx, void *user, tn_tensor *
 
     (void)user;
     gin[0] = tn_mul(gout[0], slope);
-    return tn_error_last_code();
+    return gin[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_function legendre_function = { .name = "Legendre",

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A model with more parameters has no histograms, because the page would be too long. */
+/* Only the first parameters of a model have histograms, because the page would be too long. */
 enum { HISTOGRAMS_MOST = 100 };
 
 tn_status record_open(run *r)

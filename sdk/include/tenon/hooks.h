@@ -112,8 +112,8 @@ TN_API void tn_module_unhook(tn_module *module);
 /* ---- hooks of all modules -------------------------------------------------------------------- */
 
 /* Registers a hook on the calls of every module, containers included, and returns its handle. These
- * hooks run before the hooks of the module. `flags` is an OR of TN_HOOK_NAMED (only for the two
- * forward kinds) and TN_HOOK_ALWAYS (only for tn_global_hook_forward). Returns 0 and records a
+ * hooks run before the hooks of the module. `flags` of tn_global_hook_forward is an OR of
+ * TN_HOOK_NAMED and TN_HOOK_ALWAYS; `flags` of the three others must be 0. Returns 0 and records a
  * failure if the hook cannot be registered. [null-ok: user, release] */
 TN_API tn_hook_handle tn_global_hook_forward_pre(tn_forward_pre_hook hook, uint32_t flags,
                                                  void *user, void (*release)(void *user));
