@@ -305,8 +305,10 @@ static tn_status recv(const tn_comm_call *call)
         return tn_fail(TN_ERR_TIMEOUT, "%s: no message with tag %d was sent", call->def->name,
                        (int)call->tag);
     if (message->size != size_of(call->out))
-        return tn_fail(TN_ERR_VALUE, "%s: %zu bytes were sent, got space for %zu", call->def->name,
-                       message->size, size_of(call->out));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: recv: wrong size, got a tensor of %zu bytes; expected %zu, as were sent",
+            call->def->name, size_of(call->out), message->size);
     memcpy(bytes_of(call->out), message->bytes, message->size);
     *at = message->next;
     if (!message->next)

@@ -12,8 +12,8 @@ static struct options {
 static const tn_option options[] = {
     TN_OPTION_STRING(
         struct options, fail, "''",
-        "failures to inject, separated by commas: alloc:N, memory:BYTES, lost:N, slow:MICROS, "
-        "kernel:OP:N"),
+        "failures to inject, separated by commas: alloc:N, alloc:N+, memory:BYTES, lost:N, "
+        "slow:MICROS, kernel:OP:N, kernel:OP:N+"),
     TN_OPTION_END
 };
 
