@@ -197,10 +197,10 @@ static int list_all(bool json)
                 json_text(NULL, tn_registry_name(k->kind, i));
             json_end(']');
         } else if (k->kind == TN_KIND_tn_op_def) {
-            printf("%-15s%lld; `tenon ops` lists them\n", k->many, (long long)count);
+            printf("%-17s%lld; `tenon ops` lists them\n", k->many, (long long)count);
         } else {
             char *names = names_of(k->kind, count);
-            print_wrapped(k->many, 15, names && *names ? names : "none");
+            print_wrapped(k->many, 17, names && *names ? names : "none");
             free(names);
         }
     }
@@ -263,8 +263,8 @@ static int run(int count, char **arguments, bool json)
     if (found)
         return EXIT_OK;
     fprintf(stderr,
-            "tenon: unknown name \"%s\" (expected a layer, optimizer, scheduler, init, format, "
-            "operator, device type or plugin)\n",
+            "tenon: unknown name \"%s\" (expected the name of a contribution, an operator or a "
+            "plugin; `tenon info` lists them)\n",
             name);
     for (const kind_name *k = kind_names; k->kind; k++) {
         tn_error_clear();
@@ -283,10 +283,10 @@ const command info_command = {
     "info",
     "[NAME]",
     "lists layers, optimizers, formats ..., or describes one",
-    "Without a name, lists device types, layers, optimizers, schedulers, inits, formats and "
-    "observers. With one, describes the layer, optimizer, scheduler, init, file format, operator, "
-    "device type or plugin of that name: who provides it, and its options with type, default and "
-    "help.\n\nExit status 1 if nothing has that name.",
+    "Without a name, lists all contributions by kind: device types, layers, optimizers, schedulers, "
+    "inits, formats, observers, passes, compilers, communicators, datasets, transforms and pruning "
+    "methods. With one, describes the contribution, operator or plugin of that name: who provides "
+    "it, and its options with type, default and help.\n\nExit status 1 if nothing has that name.",
     0,
     1,
     run,

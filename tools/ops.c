@@ -105,7 +105,9 @@ static void op_json(const tn_op *op, const tn_op_def *def)
     json_bool("primitive", def->flags & TN_OP_PRIMITIVE);
     json_bool("view", def->flags & TN_OP_VIEW);
     flags_json(op_words, def->flags);
-    json_bool("differentiable", def->derive || def->decompose);
+    json_text("gradient", def->derive      ? "derivative"
+                          : def->decompose ? "through its decomposition"
+                                           : "none");
     operand_json("inputs", def->inputs, def->n_inputs);
     operand_json("outputs", def->outputs, def->n_outputs);
     json_begin("routes", '{');
@@ -219,7 +221,8 @@ const command ops_command = {
     "Prints every operator and how it runs with float32 on each device type: kernel, decomposition "
     "(into other operators on the same device), view (no kernel needed), missing (an error; with "
     "TENON_FALLBACK it runs on another device). With a name: inputs, outputs and derivative of "
-    "that operator, and how it runs with every dtype.\n\nExit status 1 if no operators were found, "
+    "that operator, and how it runs with every dtype; \"shapes\" where only a device without memory "
+    "has it.\n\nExit status 1 if no operators were found, "
     "or none of that name.",
     0,
     1,

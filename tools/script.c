@@ -36,6 +36,17 @@ static tn_module *one_mode(tn_module *module, const tn_pack *input, const reques
     return script;
 }
 
+/* The files that the other commands read as texts. */
+static const char *const notes_of_models[] = { MODEL_CLASSES, MODEL_TRANSFORM };
+
+static bool is_note(const char *name)
+{
+    for (size_t i = 0; i < sizeof notes_of_models / sizeof *notes_of_models; i++)
+        if (strcmp(name, notes_of_models[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Adds NAME=FILE, or the file under its own name. */
 static tn_status add_file(tn_state *files, const char *text)
 {
@@ -46,7 +57,9 @@ static tn_status add_file(tn_state *files, const char *text)
     tn_status status = name != NULL ? tn_error_code() : TN_ERR_MEMORY;
 
     if (bytes != NULL)
-        status = tn_state_set_value(files, name, tn_value_bytes(bytes, (uint32_t)size));
+        status = tn_state_set_value(files, name,
+                                    is_note(name) ? tn_value_string(bytes)
+                                                  : tn_value_bytes(bytes, (uint32_t)size));
     tn_free(bytes);
     free(name);
     return status;
@@ -55,14 +68,13 @@ static tn_status add_file(tn_state *files, const char *text)
 /* Adds the names of classes and the transform to the script, as files. */
 static tn_status add_files(tn_module *script, const model_notes *notes, const request *wanted)
 {
-    static const char *const keys[] = { MODEL_CLASSES, MODEL_TRANSFORM };
     tn_state *files = tn_script_files(script);
     tn_status status = files != NULL ? TN_OK : tn_error_code();
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && status == TN_OK; i++)
-        if (model_note(notes, keys[i]) != NULL)
-            status = tn_state_set_value(files, keys[i],
-                                        tn_value_string(model_note(notes, keys[i])));
+    for (size_t i = 0; i < sizeof notes_of_models / sizeof *notes_of_models && status == TN_OK; i++)
+        if (model_note(notes, notes_of_models[i]) != NULL)
+            status = tn_state_set_value(files, notes_of_models[i],
+                                        tn_value_string(model_note(notes, notes_of_models[i])));
     for (int i = 0; i < wanted->file_count && status == TN_OK; i++)
         status = add_file(files, wanted->files[i]);
     return status;

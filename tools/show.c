@@ -168,6 +168,6 @@ void gives_print(const char *plugin)
     for (const kind_name *k = kind_names; k->kind; k++) {
         names[0] = 0;
         if (given(k->kind, plugin, each_text))
-            print_wrapped(k->many, 15, names);
+            print_wrapped(k->many, 17, names);
     }
 }

@@ -75,7 +75,7 @@ static tn_tensor *copy_tensor(struct copier *c, tn_tensor *from)
         return place != NULL ? *place : NULL;
     if (!tn_tensor_is_leaf(from)) {
         tn_fail(TN_ERR_RUNTIME,
-                "tensor: operator %s made it; expected a leaf: call tn_detach first",
+                "tensor: operator %s made it; expected a leaf: call tn_detach_ first",
                 tn_tensor_grad_op(from));
         return NULL;
     }

@@ -379,7 +379,7 @@ static bool read_line(reader *r, char *line)
         r->one.def = tn_op_definition(r->one.op);
         return true;
     }
-    if (strncmp(line, "layer ", 6) == 0 || strncmp(line, "optimizer ", 10) == 0) {
+    if (conform_line_of_other(line, "case op")) {
         hand_out(r);
         return true;
     }

@@ -39,6 +39,15 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
+bool conform_line_of_other(const char *line, const char *kind)
+{
+    size_t length = strcspn(line, " ");
+
+    return line[length] == ' ' &&
+           has_word("case op layer optimizer dataset transform prune", line, length) &&
+           !has_word(kind, line, length);
+}
+
 bool conform_line_begins(const char *line, const char *words, char *why, size_t size)
 {
     size_t length = strcspn(line, " ");

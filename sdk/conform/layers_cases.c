@@ -189,8 +189,7 @@ static bool read_line(reader *r, char *line)
     size_t length = strlen(r->type);
     char *text = line + strcspn(line, " ");
 
-    if (strncmp(line, "layer ", 6) == 0 || strncmp(line, "op ", 3) == 0 ||
-        strncmp(line, "case ", 5) == 0 || strncmp(line, "optimizer ", 10) == 0) {
+    if (conform_line_of_other(line, "")) {
         hand_out(r);
         r->ours = line[0] == 'l' && strncmp(line + 6, r->type, length) == 0 &&
                   (line[6 + length] == '(' || line[6 + length] == '\0');

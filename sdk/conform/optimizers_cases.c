@@ -132,8 +132,7 @@ static int64_t cases_of_file(conform *c, const char *path)
                           count > 0
                               ? "`after` before `parameter` or `gradient`; expected it after both"
                               : "wrong numbers; expected 1 to 16");
-        } else if (strncmp(line, "op ", 3) == 0 || strncmp(line, "case ", 5) == 0 ||
-                   strncmp(line, "layer ", 6) == 0) {
+        } else if (conform_line_of_other(line, "optimizer")) {
             end_case(&one);
         } else if (!conform_line_begins(
                        line, one.spec[0] != '\0' ? CONFORM_OPTIMIZER_LINES : CONFORM_LINES, why,
