@@ -240,8 +240,9 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
     if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
         return tn_fail(TN_ERR_VALUE,
                        "%s: wrong sizes, got %lld elements for all and %lld for each of %d "
-                       "processes; expected the product for all",
-                       who, (long long)many->numel, (long long)one->numel, (int)comm->size);
+                       "processes; expected %lld times %d for all",
+                       who, (long long)many->numel, (long long)one->numel, (int)comm->size,
+                       (long long)one->numel, (int)comm->size);
     if (tn__tensor_overlap(many, one))
         return tn_fail(TN_ERR_VALUE, "%s: out and in share memory; expected two tensors", who);
     return TN_OK;
@@ -250,7 +251,10 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
 static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
                                  tn_reduction reduction, const char *who)
 {
+    static const char *const names[] = { "sum", "product", "min", "max", "average" };
     uint64_t mask = comm->def->dtypes;
+    tn__text text = { 0 };
+    tn_status status;
 
     if (reduction >= TN_REDUCTION_COUNT)
         return tn_fail(TN_ERR_VALUE, "%s: unknown reduction, got %u; expected one of tn_reduction",
@@ -261,8 +265,17 @@ static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
         mask &= ~TN_MASK_COMPLEX;
     if (mask & TN_BIT(tensor->dtype))
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: communicator %s cannot do this reduction for %s", who,
-                   comm->def->name, tn_dtype_name(tensor->dtype));
+    tn__text_add(&text, mask != 0 ? "one of" : "another reduction");
+    for (int d = 0; d < TN_DTYPE_COUNT; d++)
+        if (mask & TN_BIT(d))
+            tn__text_add(&text, " %s", tn_dtype_name(d));
+    tn__text_put(&text, "", 1);
+    status = tn_fail(TN_ERR_TYPE,
+                     "%s: communicator %s cannot do the reduction %s for %s; expected %s", who,
+                     comm->def->name, names[reduction], tn_dtype_name(tensor->dtype),
+                     text.failed ? "another dtype" : text.at);
+    tn__text_free(&text);
+    return status;
 }
 
 static tn_status check_peer(const tn_comm *comm, int32_t peer, const char *who)

@@ -288,7 +288,7 @@ static tn_status put_tensor(const tn__batch *batch, const tn__column *column, tn
     const void *data;
 
     if (!tn__tensor_ok(tensor))
-        return misfit(place, index, TN_ERR_TYPE, "no tensor, got %s",
+        return misfit(place, index, TN_ERR_TYPE, "no tensor, got %s; expected a tensor",
                       tensor == NULL ? "NULL" : "TN_NONE");
     if (tensor->dtype != all->dtype)
         return misfit(

@@ -169,12 +169,12 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
             status = tn_fail(
                 TN_ERR_ASSERT,
                 "tn_gradcheck: input %lld, element %lld%s: wrong derivative, got %g; expected %g "
-                "(central differences)",
+                "within %g (central differences)",
                 (long long)i, (long long)(k / each),
                 each == 1    ? ""
                 : k % 2 == 0 ? ", real part"
                              : ", imaginary part",
-                found, numeric);
+                found, numeric, tolerance * (1 + fabs(numeric)));
     }
     if (status == TN_OK)
         status = tn_tensor_copy_in(leaf, x, bytes);

@@ -163,10 +163,12 @@ static tn_status take_results(const tn_node *node, const tn_pack *pack, tn_tenso
 
     if (node->callee->out != NULL)
         status = tn__values_match(node->callee->out, pack, "results");
-    else if (tn_pack_count(pack) != 1 || tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
-        status = tn_fail(TN_ERR_TYPE,
-                         "results: wrong number or kind, got %lld values; expected one tensor",
+    else if (tn_pack_count(pack) != 1)
+        status = tn_fail(TN_ERR_TYPE, "results: wrong number, got %lld values; expected one tensor",
                          (long long)tn_pack_count(pack));
+    else if (tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
+        status = tn_fail(TN_ERR_TYPE, "result: wrong kind, got %s; expected a tensor",
+                         tn__value_kind_name(tn_pack_at(pack, 0).kind));
     if (status == TN_OK)
         tn__values_list(pack, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)

@@ -331,8 +331,9 @@ tn_status tn_node_expand(tn_node *node)
         return status;
     if (node->kind != TN_NODE_OP)
         return tn_fail(TN_ERR_TYPE,
-                       "tn_node_expand: node %s is not a call of an operator; "
-                       "expected a node of kind TN_NODE_OP or TN_NODE_INPLACE",
+                       "tn_node_expand: node %s is not a call of an operator that returns new "
+                       "tensors; "
+                       "expected a node of kind TN_NODE_OP",
                        node->name);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,

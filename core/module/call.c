@@ -154,10 +154,14 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
     int64_t count = tn_pack_count(in), positional = tn_pack_positional(in);
     const char *name = count > 0 ? tn_pack_name(in, 0) : NULL;
     if (count != 1 || (positional != 1 && (name == NULL || strcmp(name, "input") != 0)))
-        return tn_fail(TN_ERR_TYPE,
-                       "forward: wrong arguments, got %lld positional and %lld named; expected one "
-                       "tensor (\"input\")",
-                       (long long)positional, (long long)(count - positional));
+        return count == 1 ? tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong argument, got one named %q; expected one "
+                                    "tensor by position, or named \"input\"",
+                                    name)
+                          : tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong arguments, got %lld positional and %lld "
+                                    "named; expected one tensor (\"input\")",
+                                    (long long)positional, (long long)(count - positional));
     tn_tensor *input = tn_pack_tensor(in, 0);
     if (input == NULL)
         return tn_error_last_code();

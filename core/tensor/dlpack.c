@@ -181,7 +181,10 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
                        "DLPack tensor: unknown type, got code %d, %d bits, %d lanes; expected "
                        "the code and bits of a tn_dtype, and 1 lane",
                        (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
-    if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
+    if (view->ndim > 0 && view->ndim <= TN_MAX_DIMS && view->shape == NULL)
+        return tn_fail(TN_ERR_VALUE, "DLPack tensor: shape: it is NULL; expected %d sizes",
+                       (int)view->ndim);
+    if (view->ndim < 0 || view->ndim > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE,
                        "DLPack tensor: wrong number of dimensions, got %d; expected "
                        "0 to %d",

@@ -434,7 +434,9 @@ static bool shares_elements(const tn_meta *meta)
 
 static tn_status add_strides(tn_meta *meta, tn_ints strides)
 {
-    if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
+    if (strides.count == meta->ndim && strides.count > 0 && strides.at == NULL)
+        return tn_fail(TN_ERR_VALUE, "strides: it is NULL; expected %d strides", (int)meta->ndim);
+    if (strides.count != meta->ndim)
         return tn_fail(TN_ERR_VALUE,
                        "strides: wrong number, got %lld; expected %d, one for each dimension",
                        (long long)strides.count, (int)meta->ndim);
