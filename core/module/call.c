@@ -177,10 +177,12 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
 /* PyTorch's wording, followed by advice. */
 static tn_status no_forward(const tn_module *module)
 {
-    const char *advice = module->layer == NULL
-                             ? "; load a plugin that provides this layer, or set the forward with "
-                               "tn_module_set_forward"
-                             : "; call its children, or set the forward with tn_module_set_forward";
+    const char *advice =
+        module->layer == NULL
+            ? "; load a plugin that provides this layer, or set the forward with "
+              "tn_module_set_forward"
+            : "; it is a container: call its children, or put them into a module of the "
+              "program (tn_module_plain), whose forward tn_module_set_forward sets";
 
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "Module [%s] is missing the required \"forward\" function%s", module->type,
