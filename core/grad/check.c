@@ -63,7 +63,7 @@ static tn_status forward(check *c)
     status = tn__error_status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(c->out[i]))
-            return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
+            return tn__tensor_bad_at(c->out[i], "tn_gradcheck: the code: out", i);
         if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
@@ -185,8 +185,11 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
 
 static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
 {
+    char what[64];
+
+    tn_snprint(what, sizeof what, "%s: in", who);
     if (!tn__tensor_ok(input))
-        return tn__tensor_bad(input, who);
+        return tn__tensor_bad_at(input, what, i);
     return is_precise(input)
                ? TN_OK
                : tn_fail(TN_ERR_TYPE,
@@ -319,7 +322,7 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(s.out[i])) {
-            status = tn__tensor_bad(s.out[i], "tn_gradgradcheck: an output");
+            status = tn__tensor_bad_at(s.out[i], "tn_gradgradcheck: the code: out", i);
             break;
         }
         /* Cotangents of 0.75: neither 0 nor 1, so that each term of a derivative affects the

@@ -273,7 +273,7 @@ static tn_status check_run(const tn_plan *plan, tn_tensor *const *in, int64_t n_
         return wrong_count("out", n_out, graph->output->n_in);
     for (int64_t i = 0; i < n_in; i++) {
         if (tn__unlikely(!tn__tensor_ok(in[i])))
-            return tn__tensor_bad(in[i], "tn_plan_run: in");
+            return tn__tensor_bad_at(in[i], "tn_plan_run: in", i);
         if (tn__unlikely(in[i]->storage->flags & TN__STORAGE_TRACED) &&
             tn__trace_need(in[i], "tn_plan_run") != TN_OK)
             return tn_error_last_code();

@@ -265,7 +265,7 @@ static tn_status run_handled(const tn__run *run, tn_node *node)
     handled = outer;
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
         if (!tn__tensor_ok(run->results[i]))
-            status = tn__tensor_bad(run->results[i], "handler: result");
+            status = tn__tensor_bad_at(run->results[i], "handler: out", i);
     return status;
 }
 
@@ -301,7 +301,7 @@ tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tens
         return wrong_node_count(node, "out", n_out, node->n_out);
     for (int64_t i = 0; i < n_in; i++)
         if (in[i] == NULL)
-            return tn__tensor_bad(in[i], "tn_node_run: in");
+            return tn__tensor_bad_at(in[i], "tn_node_run: in", i);
     if (handled != NULL && handled->graph == node->graph) {
         run.self = handled->self;
         run.bound = handled->bound;
@@ -529,7 +529,7 @@ tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
         return wrong_count("out", n_out, graph->output->n_in);
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
-            return tn__tensor_bad(in[i], "tn_graph_run: in");
+            return tn__tensor_bad_at(in[i], "tn_graph_run: in", i);
     return tn__run_graph(graph, NULL, handler, user, in, out);
 }
 

@@ -187,7 +187,7 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
                        (long long)n_in, (long long)graph->n_inputs);
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
-            return tn__tensor_bad(in[i], "tn_graph_shapes: in");
+            return tn__tensor_bad_at(in[i], "tn_graph_shapes: in", i);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_graph_shapes: not allowed while this thread traces a module; expected "

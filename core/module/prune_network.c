@@ -65,7 +65,7 @@ static tn_status on_network(tn_module *net, tn_tensor *const *inputs, int64_t n_
                        (long long)n_inputs);
     for (int64_t i = 0; i < n_inputs; i++)
         if (inputs[i] == NULL)
-            return tn__error_null_input("input");
+            return tn__tensor_bad_at(NULL, "inputs", i);
     *args.report = unwanted;
     if (how == NULL)
         how = only_method();

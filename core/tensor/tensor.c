@@ -109,6 +109,14 @@ tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
                    "%s: tensor: it is NULL, and no earlier failure of this thread says why", what);
 }
 
+tn_status tn__tensor_bad_at(const tn_tensor *tensor, const char *what, int64_t i)
+{
+    char element[128];
+
+    tn_snprint(element, sizeof element, "%s[%lld]", what, (long long)i);
+    return tn__tensor_bad(tensor, element);
+}
+
 /* ---- shapes ---- */
 
 static tn_status check_dims(tn_ints shape)
