@@ -116,9 +116,9 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
             status = tn_fail(TN_ERR_VALUE,
-                             "operator %q: inputs: a list before the last one; "
+                             "operator %q: inputs: %s is a list before the last input; "
                              "expected a list only as the last input",
-                             op->def.name);
+                             op->def.name, op->def.inputs[i].name);
             goto fail;
         }
     }

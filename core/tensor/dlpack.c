@@ -92,7 +92,14 @@ static struct exported *export(tn_tensor *tensor, void *stream)
     }
     if (tn__trace_need(tensor, "tn_tensor_to_dlpack") != TN_OK)
         return NULL;
-    if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
+    if (!tn_device_has_memory(tensor->device)) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "DLPack: tensor: it is on %s, whose tensors have no values; expected a tensor of a "
+                "device with memory",
+                tensor->device->name);
+        return NULL;
+    }
+    if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST) {
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
             "DLPack: device type %q: it has no number in DLPack; copy the tensor to a device of "
