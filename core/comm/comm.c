@@ -36,13 +36,18 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
             "tn_comm_new: args: not a tn_comm_args, got a struct of kind %u; initialize it "
             "with TN_HEAD(tn_comm_args)",
             head->kind);
-    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
-        head->reserved != 0 || head->destroy != NULL)
+    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to)
         return tn_fail(TN_ERR_VERSION,
                        "tn_comm_new: args: unsupported by Tenon %s, got size %u of ABI %u.%u; "
-                       "expected at most %zu of %u.%u, and zeros in the other members of its head",
+                       "expected at most %zu of %u.%u",
                        tn_version(), head->size, head->abi_major, head->abi_minor, sizeof *to,
                        TN_ABI_MAJOR, TN_ABI_MINOR);
+    if (head->flags != 0 || head->reserved != 0 || head->destroy != NULL)
+        return tn_fail(
+            TN_ERR_VERSION,
+            "tn_comm_new: args: flags, reserved or destroy of its head: not 0, got 0x%x, "
+            "%u and %p; expected 0, 0 and NULL, as TN_HEAD(tn_comm_args) sets them",
+            (unsigned)head->flags, (unsigned)head->reserved, (void *)(uintptr_t)head->destroy);
     memset(to, 0, sizeof *to);
     memcpy(to, from, size);
     to->head = (tn_head){

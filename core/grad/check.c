@@ -224,8 +224,10 @@ static tn_status run_check(check c, double step, double tolerance)
     tn_status status;
 
     if (n_in < 1 || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: no inputs or no outputs; expected at least one "
-                                     "of each");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_gradcheck: no inputs or no outputs, got %lld and %lld; expected at "
+                       "least one of each",
+                       (long long)n_in, (long long)n_out);
     c.leaves = tn_calloc((size_t)(2 * n_in + n_out), sizeof *c.leaves);
     if (c.leaves == NULL)
         return TN_ERR_MEMORY;
@@ -305,7 +307,9 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
         return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_gradgradcheck: no inputs or no outputs; expected at least one of each");
+                       "tn_gradgradcheck: no inputs or no outputs, got %lld and %lld; expected at "
+                       "least one of each",
+                       (long long)n_in, (long long)n_out);
     for (int64_t i = 0; i < n_in; i++) {
         status = check_input(in[i], i, "tn_gradgradcheck");
         if (status != TN_OK)
