@@ -95,8 +95,8 @@ static tn_status name_refused(const char *name, const char *extra, const char *w
     else if (at >= TN__NAME_LONGEST)
         tn_snprint(wrong, sizeof wrong, "it has more than %d bytes", TN__NAME_LONGEST);
     else if (name[at] > ' ' && name[at] < 0x7f)
-        tn_snprint(wrong, sizeof wrong, "\"%c\" at byte %d is not accepted%s", name[at], (int)at + 1,
-                   strchr(extra, name[at]) && !name[at + 1] ? " at the end" : "");
+        tn_snprint(wrong, sizeof wrong, "\"%c\" at byte %d is not accepted%s", name[at],
+                   (int)at + 1, strchr(extra, name[at]) && !name[at + 1] ? " at the end" : "");
     else
         tn_snprint(wrong, sizeof wrong, "0x%02x at byte %d is not accepted",
                    (unsigned)(unsigned char)name[at], (int)at + 1);

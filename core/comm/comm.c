@@ -256,7 +256,7 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
 static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
                                  tn_reduction reduction, const char *who)
 {
-    static const char *const names[] = { "sum", "product", "min", "max", "average" };
+    static const char *const names[] = { "SUM", "PRODUCT", "MIN", "MAX", "AVERAGE" };
     uint64_t mask = comm->def->dtypes;
     tn__text text = { 0 };
     tn_status status;
@@ -276,7 +276,7 @@ static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
             tn__text_add(&text, " %s", tn_dtype_name(d));
     tn__text_put(&text, "", 1);
     status = tn_fail(TN_ERR_TYPE,
-                     "%s: communicator %s cannot do the reduction %s for %s; expected %s", who,
+                     "%s: communicator %s cannot do TN_REDUCTION_%s for %s; expected %s", who,
                      comm->def->name, names[reduction], tn_dtype_name(tensor->dtype),
                      text.failed ? "another dtype" : text.at);
     tn__text_free(&text);
