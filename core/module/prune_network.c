@@ -28,7 +28,9 @@ static const char *only_method(void)
                 "them: %s",
                 (long long)found, names.at != NULL ? names.at : "");
     else if (found == 0 && count >= 0)
-        tn_fail(TN_ERR_KEY, "how: no plugin provides a pruning method for networks");
+        tn_fail(TN_ERR_KEY,
+                "how: no plugin provides a pruning method for networks; `tenon plugins` prints "
+                "which plugins were loaded, and why others were not");
     tn__text_free(&names);
     return found == 1 ? only : NULL;
 }
