@@ -222,8 +222,9 @@ static bool read_input(reader *r, const char *text)
     memory = read_values(r, text + used, &held);
     if (memory != NULL && t->dtype == TN_I64)
         whole = read_whole(r, text + used, memory, held);
-    if (memory == NULL || (t->dtype == TN_I64 && whole == NULL) ||
-        !spread(r, t, memory, whole, held))
+    if (memory == NULL)
+        return wrong(r, "%s", "the values are not numbers");
+    if ((t->dtype == TN_I64 && whole == NULL) || !spread(r, t, memory, whole, held))
         return wrong(r, "%s", "the values do not fill shape and strides");
     r->one.n_in++;
     return true;
