@@ -99,11 +99,16 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
 {
     if (a == b && known(a))
         return a;
-    if (!known(a) || !known(b) || a >= TN_U16 || b >= TN_U16) {
+    if (!known(a) || !known(b)) {
+        tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected one of tn_dtype",
+                (int)(known(a) ? b : a));
+        return TN_DTYPE_AUTO;
+    }
+    if (a >= TN_U16 || b >= TN_U16) {
         tn_fail(TN_ERR_TYPE,
                 "dtypes %s and %s: no common type; %s is for storage only: cast it to a dtype with "
                 "arithmetic",
-                tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(known(a) && a < TN_U16 ? b : a));
+                tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(a < TN_U16 ? b : a));
         return TN_DTYPE_AUTO;
     }
     if (a > b) {

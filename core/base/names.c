@@ -95,7 +95,8 @@ static tn_status name_refused(const char *name, const char *extra, const char *w
     else if (at >= TN__NAME_LONGEST)
         tn_snprint(wrong, sizeof wrong, "it has more than %d bytes", TN__NAME_LONGEST);
     else if (name[at] > ' ' && name[at] < 0x7f)
-        tn_snprint(wrong, sizeof wrong, "\"%c\" at byte %d is not accepted", name[at], (int)at + 1);
+        tn_snprint(wrong, sizeof wrong, "\"%c\" at byte %d is not accepted%s", name[at],
+                   (int)at + 1, strchr(extra, name[at]) && !name[at + 1] ? " at the end" : "");
     else
         tn_snprint(wrong, sizeof wrong, "0x%02x at byte %d is not accepted",
                    (unsigned)(unsigned char)name[at], (int)at + 1);
@@ -115,9 +116,9 @@ tn_status tn__name_check(const char *name, const char *extra, const char *format
         length++;
     /* The index of the first byte that is not accepted. The first byte must be a letter or `_`, and
      * a byte of `extra` may not be the last. */
-    size_t bad = name && !tn__spec_starts_word(name[0])      ? 0
-                 : length && strchr(extra, name[length - 1]) ? length - 1
-                                                             : length;
+    size_t bad = name && !tn__spec_starts_word(name[0])                       ? 0
+                 : length && !name[length] && strchr(extra, name[length - 1]) ? length - 1
+                                                                              : length;
     if (length && bad == length && !name[length])
         return TN_OK;
     va_start(args, format);

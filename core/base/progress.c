@@ -21,8 +21,10 @@ tn_status tn_progress_report(const char *what, uint64_t done, uint64_t total)
     if (!progress.callback || progress.callback(progress.user, what, done, total))
         return TN_OK;
     if (total)
-        return tn_fail(TN_ERR_CANCELLED, "cancelled by the program at %llu of %llu %s",
-                       (unsigned long long)done, (unsigned long long)total, what);
-    return tn_fail(TN_ERR_CANCELLED, "cancelled by the program at %llu %s",
-                   (unsigned long long)done, what);
+        return tn_fail(TN_ERR_CANCELLED,
+                       "%s: cancelled by the progress callback of the program, at %llu of %llu",
+                       what, (unsigned long long)done, (unsigned long long)total);
+    return tn_fail(TN_ERR_CANCELLED,
+                   "%s: cancelled by the progress callback of the program, at %llu", what,
+                   (unsigned long long)done);
 }

@@ -132,14 +132,19 @@ tn_status tn__plugins_check(const tn_state *state, const char *path)
 
     if (list.kind != TN_VALUE_DICT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: not a checkpoint: entry \"" TN__CHECKPOINT_PLUGINS "\" is missing",
+                       "%s: not a checkpoint: entry \"" TN__CHECKPOINT_PLUGINS
+                       "\" is missing or not a dict; expected a file that tn_checkpoint_save wrote",
                        path);
     for (uint32_t i = 0; i + 1 < list.count; i += 2) {
         const tn_value id = list.as.list[i], version = list.as.list[i + 1];
         tn_plugin_report report;
 
         if (id.kind != TN_VALUE_STRING || version.kind != TN_VALUE_STRING) {
-            status = tn_fail(TN_ERR_FORMAT, "%s: " TN__CHECKPOINT_PLUGINS ": expected texts", path);
+            status = tn_fail(
+                TN_ERR_FORMAT,
+                "%s: " TN__CHECKPOINT_PLUGINS ": plugin %u: wrong kind, got %s and %s; "
+                "expected its id and its version, two texts",
+                path, i / 2, tn__value_kind_name(id.kind), tn__value_kind_name(version.kind));
             break;
         }
         if (!find_report(id.as.s, &report)) {

@@ -92,7 +92,11 @@ static tn_status check_part(const tn__part *part, const tn_state *state)
                        "checkpoint: \"%s\": another type, got %s; expected %s, as in the file",
                        part->name, type, saved->as.s);
     if (part->kind == TN__PART_SCHEDULER && entry(state, part->name).kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "checkpoint: \"%s\": its state is missing", part->name);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "checkpoint: \"%s\": its state: missing or of a wrong kind, got %s; expected "
+            "a text",
+            part->name, tn__value_kind_name(entry(state, part->name).kind));
     return TN_OK;
 }
 

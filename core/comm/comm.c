@@ -36,13 +36,18 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
             "tn_comm_new: args: not a tn_comm_args, got a struct of kind %u; initialize it "
             "with TN_HEAD(tn_comm_args)",
             head->kind);
-    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
-        head->reserved != 0 || head->destroy != NULL)
+    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to)
         return tn_fail(TN_ERR_VERSION,
                        "tn_comm_new: args: unsupported by Tenon %s, got size %u of ABI %u.%u; "
-                       "expected at most %zu of %u.%u, and zeros in the other members of its head",
+                       "expected at most %zu of %u.%u",
                        tn_version(), head->size, head->abi_major, head->abi_minor, sizeof *to,
                        TN_ABI_MAJOR, TN_ABI_MINOR);
+    if (head->flags != 0 || head->reserved != 0 || head->destroy != NULL)
+        return tn_fail(
+            TN_ERR_VERSION,
+            "tn_comm_new: args: flags, reserved or destroy of its head: not 0, got 0x%x, "
+            "%u and %p; expected 0, 0 and NULL, as TN_HEAD(tn_comm_args) sets them",
+            (unsigned)head->flags, (unsigned)head->reserved, (void *)(uintptr_t)head->destroy);
     memset(to, 0, sizeof *to);
     memcpy(to, from, size);
     to->head = (tn_head){
@@ -240,8 +245,9 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
     if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
         return tn_fail(TN_ERR_VALUE,
                        "%s: wrong sizes, got %lld elements for all and %lld for each of %d "
-                       "processes; expected the product for all",
-                       who, (long long)many->numel, (long long)one->numel, (int)comm->size);
+                       "processes; expected %lld times %d for all",
+                       who, (long long)many->numel, (long long)one->numel, (int)comm->size,
+                       (long long)one->numel, (int)comm->size);
     if (tn__tensor_overlap(many, one))
         return tn_fail(TN_ERR_VALUE, "%s: out and in share memory; expected two tensors", who);
     return TN_OK;
@@ -250,7 +256,10 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
 static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
                                  tn_reduction reduction, const char *who)
 {
+    static const char *const names[] = { "SUM", "PRODUCT", "MIN", "MAX", "AVERAGE" };
     uint64_t mask = comm->def->dtypes;
+    tn__text text = { 0 };
+    tn_status status;
 
     if (reduction >= TN_REDUCTION_COUNT)
         return tn_fail(TN_ERR_VALUE, "%s: unknown reduction, got %u; expected one of tn_reduction",
@@ -261,8 +270,17 @@ static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
         mask &= ~TN_MASK_COMPLEX;
     if (mask & TN_BIT(tensor->dtype))
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: communicator %s cannot do this reduction for %s", who,
-                   comm->def->name, tn_dtype_name(tensor->dtype));
+    tn__text_add(&text, mask != 0 ? "one of" : "another reduction");
+    for (int d = 0; d < TN_DTYPE_COUNT; d++)
+        if (mask & TN_BIT(d))
+            tn__text_add(&text, " %s", tn_dtype_name(d));
+    tn__text_put(&text, "", 1);
+    status = tn_fail(TN_ERR_TYPE,
+                     "%s: communicator %s cannot do TN_REDUCTION_%s for %s; expected %s", who,
+                     comm->def->name, names[reduction], tn_dtype_name(tensor->dtype),
+                     text.failed ? "another dtype" : text.at);
+    tn__text_free(&text);
+    return status;
 }
 
 static tn_status check_peer(const tn_comm *comm, int32_t peer, const char *who)

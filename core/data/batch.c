@@ -288,7 +288,7 @@ static tn_status put_tensor(const tn__batch *batch, const tn__column *column, tn
     const void *data;
 
     if (!tn__tensor_ok(tensor))
-        return misfit(place, index, TN_ERR_TYPE, "no tensor, got %s",
+        return misfit(place, index, TN_ERR_TYPE, "no tensor, got %s; expected a tensor",
                       tensor == NULL ? "NULL" : "TN_NONE");
     if (tensor->dtype != all->dtype)
         return misfit(
@@ -317,7 +317,8 @@ static tn_status put_text(const tn__batch *batch, tn__column *column, const tn_v
     char *copy;
 
     if (value->as.s == NULL && (string || value->count > 0))
-        return misfit(place, index, TN_ERR_VALUE, "a string that is NULL");
+        return misfit(place, index, TN_ERR_VALUE, "%s: it is NULL; expected a text",
+                      tn__value_kind_name(value->kind));
     length = string ? strlen(value->as.s) : value->count;
     copy = tn_malloc(length + 1);
     if (copy == NULL)

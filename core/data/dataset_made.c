@@ -52,7 +52,7 @@ static void of_tensors_close(tn_dataset *dataset)
 static tn_status check_tensor(const tn_tensor *tensor, int64_t place, const tn_tensor *first)
 {
     if (!tn__tensor_ok(tensor))
-        return tn__tensor_bad(tensor, "tn_dataset_of_tensors: tensors");
+        return tn__tensor_bad_at(tensor, "tn_dataset_of_tensors: tensors", place);
     if ((tensor->device->flags & TN_BACKEND_HOST_MEMORY) == 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_dataset_of_tensors: tensor %lld: wrong device, got %s; expected a "

@@ -105,8 +105,8 @@ static tn_status check_weights(const tn_loader *loader, const double *weights, i
     }
     if (draws < 1 || (size_t)draws > SIZE_MAX / sizeof(int64_t))
         return tn_fail(TN_ERR_VALUE,
-                       "tn_loader_set_weights: draws: wrong, got %lld; expected at least 1",
-                       (long long)draws);
+                       "tn_loader_set_weights: draws: wrong, got %lld; expected 1 to %lld",
+                       (long long)draws, (long long)(SIZE_MAX / sizeof(int64_t)));
     if (!(sum > 0) || isinf(sum))
         return tn_fail(TN_ERR_VALUE,
                        "tn_loader_set_weights: weights: wrong sum, got %g; expected a positive "

@@ -95,7 +95,7 @@ static tn_status check_state(const tn_loader *loader, const struct state *state)
              state->position > atomic_load(&loader->batches))
         status = tn_fail(TN_ERR_VALUE,
                          "tn_loader_set_state: out of range, got epoch %lld and position %lld; "
-                         "expected an epoch from 0 on, and 0 to %lld",
+                         "expected an epoch of 0 to 2^63 - 2, and a position of 0 to %lld",
                          (long long)state->epoch, (long long)state->position,
                          (long long)atomic_load(&loader->batches));
     tn__text_free(&text);

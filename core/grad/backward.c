@@ -70,9 +70,9 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         tn_status status;
 
         if (!tn__tensor_ok(roots[i]))
-            return tn__tensor_bad(roots[i], "backward");
+            return tn__tensor_bad_at(roots[i], "backward: tensors", i);
         if (cotangents != NULL && cotangents[i] == NULL)
-            return tn__error_null_input("backward: cotangent");
+            return tn__tensor_bad_at(NULL, "backward: cotangents", i);
         if (!tn__requires_grad(roots[i]))
             return tn_fail(
                 TN_ERR_RUNTIME,
@@ -108,7 +108,7 @@ static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradien
         tn_status status;
 
         if (!tn__tensor_ok(inputs[i]))
-            return tn__tensor_bad(inputs[i], "tn_grad");
+            return tn__tensor_bad_at(inputs[i], "tn_grad: inputs", i);
         if (was_leaf(inputs[i])) {
             w->wanted[i] = (tn__edge){ inputs[i]->autograd->leaf, 0 };
             continue;

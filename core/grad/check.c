@@ -63,7 +63,7 @@ static tn_status forward(check *c)
     status = tn__error_status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(c->out[i]))
-            return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
+            return tn__tensor_bad_at(c->out[i], "tn_gradcheck: the code: out", i);
         if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
@@ -169,12 +169,12 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
             status = tn_fail(
                 TN_ERR_ASSERT,
                 "tn_gradcheck: input %lld, element %lld%s: wrong derivative, got %g; expected %g "
-                "(central differences)",
+                "within %g (central differences)",
                 (long long)i, (long long)(k / each),
                 each == 1    ? ""
                 : k % 2 == 0 ? ", real part"
                              : ", imaginary part",
-                found, numeric);
+                found, numeric, tolerance * (1 + fabs(numeric)));
     }
     if (status == TN_OK)
         status = tn_tensor_copy_in(leaf, x, bytes);
@@ -185,8 +185,11 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
 
 static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
 {
+    char what[64];
+
+    tn_snprint(what, sizeof what, "%s: in", who);
     if (!tn__tensor_ok(input))
-        return tn__tensor_bad(input, who);
+        return tn__tensor_bad_at(input, what, i);
     return is_precise(input)
                ? TN_OK
                : tn_fail(TN_ERR_TYPE,
@@ -221,8 +224,10 @@ static tn_status run_check(check c, double step, double tolerance)
     tn_status status;
 
     if (n_in < 1 || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: no inputs or no outputs; expected at least one "
-                                     "of each");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_gradcheck: no inputs or no outputs, got %lld and %lld; expected at "
+                       "least one of each",
+                       (long long)n_in, (long long)n_out);
     c.leaves = tn_calloc((size_t)(2 * n_in + n_out), sizeof *c.leaves);
     if (c.leaves == NULL)
         return TN_ERR_MEMORY;
@@ -302,7 +307,9 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
         return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_gradgradcheck: no inputs or no outputs; expected at least one of each");
+                       "tn_gradgradcheck: no inputs or no outputs, got %lld and %lld; expected at "
+                       "least one of each",
+                       (long long)n_in, (long long)n_out);
     for (int64_t i = 0; i < n_in; i++) {
         status = check_input(in[i], i, "tn_gradgradcheck");
         if (status != TN_OK)
@@ -319,7 +326,7 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(s.out[i])) {
-            status = tn__tensor_bad(s.out[i], "tn_gradgradcheck: an output");
+            status = tn__tensor_bad_at(s.out[i], "tn_gradgradcheck: the code: out", i);
             break;
         }
         /* Cotangents of 0.75: neither 0 nor 1, so that each term of a derivative affects the

@@ -85,7 +85,9 @@ static tn__grad_hook_row *new_row(int32_t index)
  * gets a gradient; therefore no hook can be added to it. */
 static tn_status lost(void)
 {
-    return tn_fail(TN_ERR_RUNTIME, "tensor: its history was lost when memory ran out");
+    return tn_fail(TN_ERR_RUNTIME,
+                   "tensor: its history was lost when memory ran out, so no hook can be added to "
+                   "it; compute the tensor again");
 }
 
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot)

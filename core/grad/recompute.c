@@ -350,7 +350,7 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
         out[i] = NULL;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         if (in[i] == NULL)
-            status = tn__error_null_input("tn_checkpoint_call: input");
+            status = tn__tensor_bad_at(NULL, "tn_checkpoint_call: in", i);
     if (status == TN_OK && (flags & ~(uint32_t)TN_CHECKPOINT_NEW_RANDOM) != 0)
         status = tn_fail(TN_ERR_VALUE,
                          "tn_checkpoint_call: flags: unknown, got 0x%x; expected "

@@ -28,10 +28,15 @@ static tn_status check_node(const tn_node *node)
 {
     if (node->kind == TN_NODE_SLOT || node->kind == TN_NODE_CONSTANT ||
         node->kind == TN_NODE_CALL || node->kind == TN_NODE_REGION)
-        return tn_fail(TN_ERR_VALUE,
-                       "node %s: wrong kind for a block; expected inputs and operators: slots, "
-                       "constants and results of modules are inputs of the block",
-                       node->name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "node %s: wrong kind for a block, got %s; expected inputs and operators: pass "
+            "what else the block needs as an input of it",
+            node->name,
+            node->kind == TN_NODE_SLOT       ? "a slot"
+            : node->kind == TN_NODE_CONSTANT ? "a constant"
+            : node->kind == TN_NODE_CALL     ? "a call of a module"
+                                             : "a compiled region");
     for (int64_t i = 0; i < node->n_in; i++)
         if ((node->writes >> (i < 63 ? i : 63) & 1) != 0 && !tn__graph_is_none(node->in[i]) &&
             memory_of(node->in[i])->kind == TN_NODE_INPUT)
@@ -83,6 +88,26 @@ static tn_status check_counts(const tn_node *node, int block)
     return TN_OK;
 }
 
+static tn_status wrong_type(const tn_node *in, const tn_meta *got)
+{
+    const tn_meta *declared = &in->meta[0];
+    tn__text a = { 0 }, b = { 0 };
+    tn_status status;
+
+    tn__tensor_text_ints(&a, (tn_ints){ got->shape, got->ndim });
+    tn__text_put(&a, "", 1);
+    tn__tensor_text_ints(&b, (tn_ints){ declared->shape, declared->ndim });
+    tn__text_put(&b, "", 1);
+    status = tn_fail(TN_ERR_VALUE,
+                     "input %s: wrong dtype or shape, got %s%s; expected the declared ones, %s%s, "
+                     "on which %s relied",
+                     in->name, tn_dtype_name(got->dtype), a.failed ? "" : a.at,
+                     tn_dtype_name(declared->dtype), b.failed ? "" : b.at, in->graph->fixed);
+    tn__text_free(&a);
+    tn__text_free(&b);
+    return status;
+}
+
 /* Gives an input of a block the type of the value that it gets. If a pass relied on the declared
  * type, the input keeps it when the type of the value is unknown; any other type is an error. */
 static tn_status take_input(tn_node *in, const tn_meta *meta)
@@ -96,10 +121,7 @@ static tn_status take_input(tn_node *in, const tn_meta *meta)
     if (graph->fixed != NULL && before->ndim >= 0 && meta->ndim < 0)
         return TN_OK; /* a run checks it */
     if (graph->fixed != NULL && before->ndim >= 0 && !same)
-        return tn_fail(TN_ERR_VALUE,
-                       "input %s: wrong dtype or shape; expected the declared ones, "
-                       "on which %s relied",
-                       in->name, graph->fixed);
+        return wrong_type(in, meta);
     in->meta[0] = *meta;
     return TN_OK;
 }

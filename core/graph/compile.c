@@ -65,8 +65,11 @@ static tn_status check_numbers(struct offer *offer, const int64_t *nodes, int64_
 {
     int64_t most = offer->flat.region.n_nodes;
 
-    if (count < 1 || nodes == NULL)
+    if (count < 1)
         return tn_fail(TN_ERR_VALUE, "claim: no nodes, got %lld; expected at least one",
+                       (long long)count);
+    if (nodes == NULL)
+        return tn_fail(TN_ERR_VALUE, "claim: nodes: it is NULL; expected %lld numbers of nodes",
                        (long long)count);
     for (int64_t i = 0; i < count; i++) {
         if (nodes[i] < 0 || nodes[i] >= most)

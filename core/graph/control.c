@@ -319,10 +319,11 @@ static tn_status run(const tn__control *c)
     if (!tn__given(c->in != NULL || c->n_in <= 0, what))
         return TN_ERR_VALUE;
     if (c->n_out < 1 || c->n_in < 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: wrong count, got %lld inputs and %lld results; expected at least one "
-                       "result",
-                       name, (long long)c->n_in, (long long)c->n_out);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: wrong count, got %lld inputs and %lld results; expected 0 inputs or more, "
+            "and at least one result",
+            name, (long long)c->n_in, (long long)c->n_out);
     for (int64_t i = 0; i < c->n_in; i++)
         if (!tn__tensor_ok(c->in[i]))
             return tn__tensor_bad(c->in[i], what);

@@ -22,6 +22,33 @@ static tn_status check_operands(const tn_node *node, int64_t n_in)
     return TN_OK;
 }
 
+static void put_meta(tn__text *text, const tn_meta *meta)
+{
+    tn__text_add(text, "%s", tn_dtype_name(meta->dtype));
+    if (meta->ndim < 0)
+        tn__text_add(text, " of a shape that only a run knows");
+    else
+        tn__tensor_text_ints(text, (tn_ints){ meta->shape, meta->ndim });
+    tn__text_put(text, "", 1);
+}
+
+static tn_status wrong_shape(const tn_node *node, const tn_meta *into, const tn_meta *out)
+{
+    tn__text got = { 0 }, expected = { 0 };
+    tn_status status;
+
+    put_meta(&got, into);
+    put_meta(&expected, out);
+    status = tn_fail(TN_ERR_RUNTIME,
+                     "%s: written-to tensor: wrong shape, got %s of node %s; expected the shape of "
+                     "the result, %s",
+                     node->op->def.name, got.failed ? "?" : got.at, node->in[node->n_in - 1]->name,
+                     expected.failed ? "?" : expected.at);
+    tn__text_free(&got);
+    tn__text_free(&expected);
+    return status;
+}
+
 /* Checks the result of an INPLACE node, and makes it the value that is written. */
 static tn_status infer_written(const tn_node *node, tn_meta *out)
 {
@@ -36,10 +63,7 @@ static tn_status infer_written(const tn_node *node, tn_meta *out)
                        "expected an operator with one",
                        node->op->def.name, (int)node->op->def.n_outputs);
     if (!same && (node->op->def.flags & TN_OP_INTO) == 0 && out->ndim >= 0 && into->ndim >= 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "%s: written-to tensor: wrong shape, got that of node %s; expected that of "
-                       "the result",
-                       node->op->def.name, node->in[node->n_in - 1]->name);
+        return wrong_shape(node, into, out);
     *out = *into;
     return TN_OK;
 }
@@ -127,6 +151,24 @@ static tn_status lint_node(tn_node *node, const bool *seen)
     return TN_OK;
 }
 
+static tn_status other_type(const tn_node *region, int64_t i, const tn_meta *now,
+                            const tn_meta *then)
+{
+    tn__text got = { 0 }, expected = { 0 };
+    tn_status status;
+
+    put_meta(&got, now);
+    put_meta(&expected, then);
+    status = tn_fail(TN_ERR_VALUE,
+                     "node %s: input %lld: wrong dtype or shape, got %s of node %s; expected %s, "
+                     "for which compiler %s compiled the region",
+                     region->name, (long long)i, got.failed ? "?" : got.at, region->in[i]->name,
+                     expected.failed ? "?" : expected.at, region->region->def->name);
+    tn__text_free(&got);
+    tn__text_free(&expected);
+    return status;
+}
+
 /* Checks that the inputs of a region still have the dtypes and shapes for which it was compiled. */
 static tn_status lint_region(const tn_node *node)
 {
@@ -137,10 +179,7 @@ static tn_status lint_region(const tn_node *node)
         for (int32_t d = 0; same && d < now->ndim; d++)
             same = now->shape[d] == then->shape[d];
         if (!same)
-            return tn_fail(TN_ERR_VALUE,
-                           "node %s: compiler %s compiled it for another dtype or "
-                           "shape of input %lld than node %s makes now",
-                           node->name, node->region->def->name, (long long)i, node->in[i]->name);
+            return other_type(node, i, now, then);
     }
     return TN_OK;
 }

@@ -147,8 +147,13 @@ static tn_status take_inputs(const char *type, const tn_graph *graph, const tn_p
             return add_signature(graph, "");
     } else if (count != graph->n_inputs || tn_pack_positional(input) != count ||
                tn_pack_count(input) != count) {
-        tn_fail(TN_ERR_TYPE, "%s: wrong arguments, got %lld; expected %lld tensors by position",
-                type, (long long)tn_pack_count(input), (long long)graph->n_inputs);
+        int64_t positional = tn_pack_positional(input);
+
+        tn_fail(TN_ERR_TYPE,
+                "%s: wrong arguments, got %lld positional and %lld named, with %lld tensors in "
+                "them; expected %lld tensors by position",
+                type, (long long)positional, (long long)(tn_pack_count(input) - positional),
+                (long long)count, (long long)graph->n_inputs);
         return add_signature(graph, "");
     }
     tn__values_list(input, in);

@@ -176,7 +176,9 @@ static tn_status check_ends(const tn_graph *before, const tn_graph *after)
         while (b->kind != TN_NODE_INPUT)
             b = b->next;
         if (strcmp(a->name, b->name) != 0 || memcmp(a->meta, b->meta, sizeof *a->meta) != 0)
-            return tn_fail(TN_ERR_REFUSED, "it changed input %s", a->name);
+            return tn_fail(TN_ERR_REFUSED,
+                           "it changed input %s; expected the same name, dtype and shape as before",
+                           a->name);
     }
     return TN_OK;
 }

@@ -245,18 +245,22 @@ static tn_status wrong_count(const char *what, int64_t got, int64_t expected)
 /* Fails if a gradient would be recorded. */
 static tn_status check_grad(const tn_graph *graph, tn_tensor *const *in)
 {
-    bool wanted = false;
+    const tn_node *wanted = NULL;
+    int64_t i = 0;
 
-    for (int64_t i = 0; i < graph->n_inputs; i++)
-        wanted |= tn__requires_grad(in[i]);
     for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
-         node = node->next)
-        wanted |= node->held.tensor != NULL && tn__requires_grad(node->held.tensor);
-    if (!wanted)
+         node = node->next) {
+        tn_tensor *tensor = node->kind == TN_NODE_INPUT ? in[i++] : node->held.tensor;
+
+        if (tensor != NULL && tn__requires_grad(tensor))
+            wanted = node;
+    }
+    if (wanted == NULL)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
-                   "tn_plan_run: an input or slot requires grad, and a plan records no gradient; "
-                   "run it in inference mode, or between tn_grad_begin(false) and tn_grad_end()");
+                   "tn_plan_run: %s %s requires grad, and a plan records no gradient; "
+                   "run it in inference mode, or between tn_grad_begin(false) and tn_grad_end()",
+                   wanted->kind == TN_NODE_INPUT ? "input" : "node", wanted->name);
 }
 
 static tn_status check_run(const tn_plan *plan, tn_tensor *const *in, int64_t n_in, int64_t n_out)
@@ -273,7 +277,7 @@ static tn_status check_run(const tn_plan *plan, tn_tensor *const *in, int64_t n_
         return wrong_count("out", n_out, graph->output->n_in);
     for (int64_t i = 0; i < n_in; i++) {
         if (tn__unlikely(!tn__tensor_ok(in[i])))
-            return tn__tensor_bad(in[i], "tn_plan_run: in");
+            return tn__tensor_bad_at(in[i], "tn_plan_run: in", i);
         if (tn__unlikely(in[i]->storage->flags & TN__STORAGE_TRACED) &&
             tn__trace_need(in[i], "tn_plan_run") != TN_OK)
             return tn_error_last_code();

@@ -62,6 +62,24 @@ static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *s
     return status;
 }
 
+static tn_status other_result(int64_t i, const tn_tensor *got, const tn_tensor *planned)
+{
+    tn__text a = { 0 }, b = { 0 };
+    tn_status status;
+
+    tn__tensor_text(&a, got);
+    tn__text_put(&a, "", 1);
+    tn__tensor_text(&b, planned);
+    tn__text_put(&b, "", 1);
+    status = tn_fail(TN_ERR_VALUE,
+                     "result %lld: wrong dtype or shape, got %s; expected %s, as when the plan was "
+                     "made",
+                     (long long)i, a.failed ? "?" : a.at, b.failed ? "?" : b.at);
+    tn__text_free(&a);
+    tn__text_free(&b);
+    return status;
+}
+
 static tn_status copy_results(const tn__plan_step *step, tn_tensor *const *results,
                               tn_tensor *const *to)
 {
@@ -72,10 +90,7 @@ static tn_status copy_results(const tn__plan_step *step, tn_tensor *const *resul
 
         for (int32_t d = 0; same && d < to[i]->view.ndim; d++)
             same = results[i]->view.shape[d] == to[i]->view.shape[d];
-        status = same ? tn__copy(to[i], results[i])
-                      : tn_fail(TN_ERR_VALUE,
-                                "result %lld: another dtype or shape than when the plan was made",
-                                (long long)i);
+        status = same ? tn__copy(to[i], results[i]) : other_result(i, results[i], to[i]);
     }
     return status;
 }

@@ -497,8 +497,13 @@ static tn_status record_control(tn__tracer *tracer, const tn__control *control)
     const tn__blocks *blocks = tn__blocks_of(control);
     tn_status status;
 
-    if (blocks == NULL)
-        return refuse(tracer, NULL, tn__control_name(control->kind));
+    if (blocks == NULL) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "%s: its functions are code of the program, which a plan cannot repeat; expected a "
+                "graph (tn_module_trace), in which they are blocks",
+                tn__control_name(control->kind));
+        return keep_failure(r);
+    }
     tracer->kernel = NULL;
     status = tn__control_shapes(control);
     tracer->kernel = record_kernel;

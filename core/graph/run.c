@@ -163,10 +163,12 @@ static tn_status take_results(const tn_node *node, const tn_pack *pack, tn_tenso
 
     if (node->callee->out != NULL)
         status = tn__values_match(node->callee->out, pack, "results");
-    else if (tn_pack_count(pack) != 1 || tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
-        status = tn_fail(TN_ERR_TYPE,
-                         "results: wrong number or kind, got %lld values; expected one tensor",
+    else if (tn_pack_count(pack) != 1)
+        status = tn_fail(TN_ERR_TYPE, "results: wrong number, got %lld values; expected one tensor",
                          (long long)tn_pack_count(pack));
+    else if (tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
+        status = tn_fail(TN_ERR_TYPE, "result: wrong kind, got %s; expected a tensor",
+                         tn__value_kind_name(tn_pack_at(pack, 0).kind));
     if (status == TN_OK)
         tn__values_list(pack, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
@@ -263,7 +265,7 @@ static tn_status run_handled(const tn__run *run, tn_node *node)
     handled = outer;
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
         if (!tn__tensor_ok(run->results[i]))
-            status = tn__tensor_bad(run->results[i], "handler: result");
+            status = tn__tensor_bad_at(run->results[i], "handler: out", i);
     return status;
 }
 
@@ -299,7 +301,7 @@ tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tens
         return wrong_node_count(node, "out", n_out, node->n_out);
     for (int64_t i = 0; i < n_in; i++)
         if (in[i] == NULL)
-            return tn__tensor_bad(in[i], "tn_node_run: in");
+            return tn__tensor_bad_at(in[i], "tn_node_run: in", i);
     if (handled != NULL && handled->graph == node->graph) {
         run.self = handled->self;
         run.bound = handled->bound;
@@ -527,7 +529,7 @@ tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
         return wrong_count("out", n_out, graph->output->n_in);
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
-            return tn__tensor_bad(in[i], "tn_graph_run: in");
+            return tn__tensor_bad_at(in[i], "tn_graph_run: in", i);
     return tn__run_graph(graph, NULL, handler, user, in, out);
 }
 

@@ -408,9 +408,13 @@ tn_module *tn_script_new(tn_module *module, tn_graph *const *graphs, int64_t cou
             return NULL;
         mode = mode_of(graphs[i]);
         if (mode >= 0 ? all[mode] != NULL : count > 1) {
-            tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: two for one mode; expected one for "
-                                  "evaluation, one for training and one for parts in different "
-                                  "modes, or one for all");
+            tn_fail(TN_ERR_VALUE,
+                    mode >= 0 ? "tn_script_new: graphs: two for one mode; expected one for "
+                                "evaluation, one for training and one for parts in different "
+                                "modes, or one for all"
+                              : "tn_script_new: graphs: number %lld of %lld is for all modes; "
+                                "expected it as the only graph, or one for each mode",
+                    (long long)i, (long long)count);
             return NULL;
         }
         for (int k = 0; k < 3; k++)

@@ -401,7 +401,7 @@ static tn_status read_dim(const char *text, const char **at, const tn_tensor *te
         return wrong(text, *at, "a name, and a size of the input that is a multiple of its factor");
     out->symbol = symbol_of(graph, *at, length);
     if (out->symbol < 0)
-        return wrong(text, *at, "at most 8 short names");
+        return wrong(text, *at, "at most 8 names of 23 letters or less");
     if (graph->symbols[out->symbol].value == 0)
         graph->symbols[out->symbol].value = size / number;
     if (graph->symbols[out->symbol].value != size / number)

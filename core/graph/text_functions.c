@@ -468,9 +468,15 @@ static tn_status add_function(tn__functions *all, const char *key, const char *t
     all->count++;
     if (graph->output->n_in < 1 || graph->inference != NULL || graph->training >= 0 ||
         graph->n_guards > 0)
-        return tn_fail(TN_ERR_FORMAT,
-                       "decomposition %q: wrong form; expected results, and a graph for all modes",
-                       key);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "decomposition %q: wrong form, got a graph %s; expected results, and a graph "
+            "for all modes",
+            key,
+            graph->output->n_in < 1    ? "without results"
+            : graph->inference != NULL ? "for inference only"
+            : graph->training >= 0     ? "for one mode only"
+                                       : "that depends on values of slots");
     return TN_OK;
 }
 

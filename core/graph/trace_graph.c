@@ -187,7 +187,7 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
                        (long long)n_in, (long long)graph->n_inputs);
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
-            return tn__tensor_bad(in[i], "tn_graph_shapes: in");
+            return tn__tensor_bad_at(in[i], "tn_graph_shapes: in", i);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_graph_shapes: not allowed while this thread traces a module; expected "
@@ -331,8 +331,9 @@ tn_status tn_node_expand(tn_node *node)
         return status;
     if (node->kind != TN_NODE_OP)
         return tn_fail(TN_ERR_TYPE,
-                       "tn_node_expand: node %s is not a call of an operator; "
-                       "expected a node of kind TN_NODE_OP or TN_NODE_INPLACE",
+                       "tn_node_expand: node %s is not a call of an operator that returns new "
+                       "tensors; "
+                       "expected a node of kind TN_NODE_OP",
                        node->name);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,

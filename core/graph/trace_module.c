@@ -390,7 +390,8 @@ static tn_status check(tn_module *module, const tn_tracing_options *options)
         (options->flags & 3u) == 3u)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_trace: options: wrong size or flags, got %u and 0x%x; initialize "
-                       "them with TN_TRACING_OPTIONS, and set TN_TRACE_THROUGH or TN_TRACE_LEAVES",
+                       "them with TN_TRACING_OPTIONS, and set at most one of TN_TRACE_THROUGH and "
+                       "TN_TRACE_LEAVES",
                        options->size, options->flags);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,

@@ -25,9 +25,15 @@ static int64_t list(const tn_value *value, tn_tensor **out, int depth, const cha
             *out = value->as.tensor;
         return 1;
     }
-    if (value->kind == TN_VALUE_MODULE || value->kind == TN_VALUE_OPAQUE || depth > DEEPEST) {
-        tn_fail(TN_ERR_TYPE, "%s: wrong value, got %s; expected tensors, numbers, texts and lists",
-                what, depth > DEEPEST ? "too many levels" : tn__value_kind_name(value->kind));
+    if (depth > DEEPEST) {
+        tn_fail(TN_ERR_TYPE, "%s: lists nested too deep; expected at most %d levels", what,
+                (int)DEEPEST);
+        return -1;
+    }
+    if (value->kind == TN_VALUE_MODULE || value->kind == TN_VALUE_OPAQUE) {
+        tn_fail(TN_ERR_TYPE,
+                "%s: wrong value, got %s; expected tensors, numbers, texts, and lists of them",
+                what, tn__value_kind_name(value->kind));
         return -1;
     }
     for (uint32_t i = 0; is_row(value) && i < value->count; i++) {

@@ -340,8 +340,8 @@ tn_state *tn_state_load_as(const char *path, uint32_t flags)
     }
     if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
         tn_fail(TN_ERR_VALUE,
-                "%s: flags: wrong, got 0x%x; expected TN_FILE_MAP (1), with or without "
-                "TN_FILE_READ_ONLY (2)",
+                "%s: flags: wrong, got 0x%x; expected 0, TN_FILE_MAP (1), or TN_FILE_MAP with "
+                "TN_FILE_READ_ONLY (3)",
                 path, flags);
         return NULL;
     }

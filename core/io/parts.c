@@ -227,11 +227,14 @@ static tn_status find_formats(struct saving *s)
 {
     tn__scheme scheme;
     s->index = tn__file_format(s->path);
-    if (!is_index(s->index) ||
-        !tn__file_set_scheme(s->path + tn__target_folder_length(s->path), &scheme))
+    if (!tn__file_set_scheme(s->path + tn__target_folder_length(s->path), &scheme))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: not the name of an index; expected .EXTENSION.index.json at the end, "
-                       "and a format that can write it",
+                       "%s: not the name of an index; expected .EXTENSION.index.json at the end",
+                       s->path);
+    if (!is_index(s->index))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: no loaded plugin has a format for an index of this name; `tenon "
+                       "plugins` prints which plugins were loaded, and why others were not",
                        s->path);
     char *name = tn__file_set_name(&scheme, 1, 1, 1);
     if (name == NULL)

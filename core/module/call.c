@@ -154,10 +154,14 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
     int64_t count = tn_pack_count(in), positional = tn_pack_positional(in);
     const char *name = count > 0 ? tn_pack_name(in, 0) : NULL;
     if (count != 1 || (positional != 1 && (name == NULL || strcmp(name, "input") != 0)))
-        return tn_fail(TN_ERR_TYPE,
-                       "forward: wrong arguments, got %lld positional and %lld named; expected one "
-                       "tensor (\"input\")",
-                       (long long)positional, (long long)(count - positional));
+        return count == 1 ? tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong argument, got one named %q; expected one "
+                                    "tensor by position, or named \"input\"",
+                                    name)
+                          : tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong arguments, got %lld positional and %lld "
+                                    "named; expected one tensor (\"input\")",
+                                    (long long)positional, (long long)(count - positional));
     tn_tensor *input = tn_pack_tensor(in, 0);
     if (input == NULL)
         return tn_error_last_code();
@@ -173,10 +177,12 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
 /* PyTorch's wording, followed by advice. */
 static tn_status no_forward(const tn_module *module)
 {
-    const char *advice = module->layer == NULL
-                             ? "; load a plugin that provides this layer, or set the forward with "
-                               "tn_module_set_forward"
-                             : "; call its children, or set the forward with tn_module_set_forward";
+    const char *advice =
+        module->layer == NULL
+            ? "; load a plugin that provides this layer, or set the forward with "
+              "tn_module_set_forward"
+            : "; it is a container: call its children, or put them into a module of the "
+              "program (tn_module_plain), whose forward tn_module_set_forward sets";
 
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "Module [%s] is missing the required \"forward\" function%s", module->type,

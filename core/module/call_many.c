@@ -85,7 +85,7 @@ tn_status tn_pack_add_tensors(tn_pack *pack, tn_tensor *const *tensors, int64_t 
 
     for (int64_t i = 0; status == TN_OK && i < n; i++)
         if (tensors[i] == NULL)
-            status = tn__error_null_input("tn_pack_add_tensors: tensor");
+            status = tn__tensor_bad_at(NULL, "tn_pack_add_tensors: tensors", i);
     if (status == TN_OK && n > 0 && tn_pack_positional(pack) < tn_pack_count(pack))
         status = tn_fail(TN_ERR_VALUE, "tn_pack_add_tensors: pack: has named values; expected only "
                                        "positional ones, which come first");
@@ -139,7 +139,7 @@ tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs, int64
         status = TN_ERR_MEMORY;
     for (int64_t i = 0; status == TN_OK && i < n_inputs; i++) {
         if (inputs[i] == NULL)
-            status = tn__error_null_input("tn_module_call_many: input");
+            status = tn__tensor_bad_at(NULL, "tn_module_call_many: inputs", i);
         else
             status = tn_pack_add(
                 in, NULL, tn__is_none(inputs[i]) ? tn_value_none() : tn_value_tensor(inputs[i]));

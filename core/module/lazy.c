@@ -86,11 +86,16 @@ static tn_status become(tn_module *module)
     if (entry == NULL)
         return tn_error_prefix("layer %s: change to %s: ", lazy->name, lazy->becomes);
     const tn_layer_def *plain = (const tn_layer_def *)entry->contribution;
-    if (entry->plugin != module->plugin || plain->data_size != lazy->data_size)
+    if (entry->plugin != module->plugin)
         return tn_fail(TN_ERR_RUNTIME,
-                       "layer %s: cannot change to %s; expected a layer of the same plugin with "
-                       "the same data_size",
-                       lazy->name, lazy->becomes);
+                       "layer %s: cannot change to %s, which plugin %q provides; expected a layer "
+                       "of the same plugin",
+                       lazy->name, lazy->becomes, entry->plugin != NULL ? entry->plugin->id : "");
+    if (plain->data_size != lazy->data_size)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "layer %s: cannot change to %s: data_size differs, got %llu; expected %llu",
+                       lazy->name, lazy->becomes, (unsigned long long)plain->data_size,
+                       (unsigned long long)lazy->data_size);
     module->layer = plain;
     module->type = entry->name;
     return TN_OK;

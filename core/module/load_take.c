@@ -127,7 +127,8 @@ static tn_status copy_values(const char *key, tn_tensor *to, tn_tensor *from)
     }
     if (!tn_device_has_memory(here))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "the tensor to copy from is on %s, which has no values",
+                       "the tensor to copy from is on %s, which has no values; expected a state of "
+                       "a device with memory",
                        tn_device_name(here));
     return tn__copy(to, from);
 }

@@ -77,9 +77,11 @@ static tn_status no_option(const tn_module *module, const char *name)
             if ((row->flags & TN_OPTION_MANY) == 0)
                 tn__text_add(&text, "%s%s", text.length > 0 ? ", " : "; accepted: ", row->name);
     status = tn_fail(TN_ERR_KEY, "%s: no option %q%s%s", module->type, name,
-                     module->layer == NULL ? ": no plugin provides layer "
-                     : text.at == NULL     ? "; it has none"
-                                           : text.at,
+                     module->layer == NULL
+                         ? ": it has no layer, and so no options: the program made it "
+                           "(tn_module_plain), or no plugin provides layer "
+                     : text.at == NULL ? "; it has none"
+                                       : text.at,
                      module->layer == NULL ? module->type : "");
     tn__text_free(&text);
     return status;

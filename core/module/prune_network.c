@@ -6,7 +6,7 @@
 
 /* Returns the name of the only method for networks. Returns NULL and sets the error if there are
  * none or several. */
-static const char *only_method(void)
+static const char *only_method(bool may_name)
 {
     int64_t count = tn_registry_count(TN_KIND_tn_prune_def);
     tn__text names = { 0 };
@@ -24,11 +24,15 @@ static const char *only_method(void)
     }
     if (found > 1)
         tn_fail(TN_ERR_VALUE,
-                "how: not given, and there are %lld pruning methods for networks; expected one of "
-                "them: %s",
+                may_name ? "how: not given, and there are %lld pruning methods for networks; "
+                           "expected one of them: %s"
+                         : "there are %lld pruning methods for networks, %s; expected one: exclude "
+                           "the plugins of the others (TENON_PLUGINS)",
                 (long long)found, names.at != NULL ? names.at : "");
     else if (found == 0 && count >= 0)
-        tn_fail(TN_ERR_KEY, "how: no plugin provides a pruning method for networks");
+        tn_fail(TN_ERR_KEY,
+                "no plugin provides a pruning method for networks; `tenon plugins` prints "
+                "which plugins were loaded, and why others were not");
     tn__text_free(&names);
     return found == 1 ? only : NULL;
 }
@@ -65,10 +69,10 @@ static tn_status on_network(tn_module *net, tn_tensor *const *inputs, int64_t n_
                        (long long)n_inputs);
     for (int64_t i = 0; i < n_inputs; i++)
         if (inputs[i] == NULL)
-            return tn__error_null_input("input");
+            return tn__tensor_bad_at(NULL, "inputs", i);
     *args.report = unwanted;
     if (how == NULL)
-        how = only_method();
+        how = only_method(method == NULL);
     status = how != NULL ? tn__prune_steps_read(&steps, NULL, how) : tn_error_last_code();
     if (status == TN_OK)
         status = with_steps(&steps, &args);

@@ -163,9 +163,9 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
     c.modules = &c.own;
     if (options != NULL && options->size < sizeof *options)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_walk_options: size: wrong, got %u; expected "
+                       "tn_walk_options: size: too small, got %u; expected at least %u, "
                        "sizeof(tn_walk_options)",
-                       options->size);
+                       options->size, (unsigned)sizeof *options);
     if (options != NULL) {
         if ((options->flags & ~known) != 0)
             return tn_fail(TN_ERR_VALUE,

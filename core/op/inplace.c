@@ -45,6 +45,11 @@ static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints sha
     tn__text text = { 0 };
     tn_status status;
 
+    if (shape.count < 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: the shape of its result depends on values, so it cannot be written "
+                       "into a tensor; call the form that returns a new tensor",
+                       op->def.name);
     tn__text_add(&text, "written-to tensor: wrong shape, got ");
     tn__tensor_text_ints(&text, tn__shape(into));
     tn__text_add(&text, "; expected ");
@@ -101,7 +106,7 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
     for (int32_t d = 0; same && d < meta->ndim; d++)
         same = meta->shape[d] == into->view.shape[d];
     if (!same)
-        return wrong_shape(op, into, (tn_ints){ meta->shape, meta->ndim < 0 ? 0 : meta->ndim });
+        return wrong_shape(op, into, (tn_ints){ meta->shape, meta->ndim });
     if (!tn__promote_can_cast(meta->dtype, (tn_dtype)into->dtype))
         return tn_fail(
             TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s",

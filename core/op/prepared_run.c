@@ -63,7 +63,7 @@ static inline bool fits(const tn__prepared_input *seen, const tn_tensor *tensor)
 /* Checks the inputs and fills in work->views. */
 static tn_status check_inputs(const tn_prepared *p, tn__work *work)
 {
-    bool grad = false;
+    int64_t grad = -1; /* an input whose gradient would be recorded */
 
     for (int64_t i = 0; i < p->n_in; i++) {
         const tn__prepared_input *seen = &p->in[i];
@@ -80,15 +80,15 @@ static tn_status check_inputs(const tn_prepared *p, tn__work *work)
                                                    tensor->view.byte_offset != seen->byte_offset)))
             return other_constant(p, i);
         work->views[i] = &tensor->view;
-        grad |= (tn__operand(p->op, i)->flags & TN_OPERAND_NO_GRAD) == 0 &&
-                tn__requires_grad(tensor);
+        if (tn__unlikely(tn__requires_grad(tensor)) &&
+            (tn__operand(p->op, i)->flags & TN_OPERAND_NO_GRAD) == 0)
+            grad = i;
     }
-    if (tn__unlikely(grad && tn__grad_on()))
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "tn_prepared_run: %s: an input requires grad, and a prepared call records no "
-            "gradient; run it between tn_grad_begin(false) and tn_grad_end()",
-            p->op->def.name);
+    if (tn__unlikely(grad >= 0 && tn__grad_on()))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_prepared_run: %s: %s requires grad, and a prepared call records no "
+                       "gradient; run it between tn_grad_begin(false) and tn_grad_end()",
+                       p->op->def.name, tn__operand(p->op, grad)->name);
     return TN_OK;
 }
 

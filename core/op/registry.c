@@ -116,9 +116,9 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
             status = tn_fail(TN_ERR_VALUE,
-                             "operator %q: inputs: a list before the last one; "
+                             "operator %q: inputs: %s is a list before the last input; "
                              "expected a list only as the last input",
-                             op->def.name);
+                             op->def.name, op->def.inputs[i].name);
             goto fail;
         }
     }
@@ -233,15 +233,22 @@ static tn_status add_entry(tn__kernel_entry *entry)
 tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
 {
     size_t size = kernel->head.size < sizeof *kernel ? kernel->head.size : sizeof *kernel;
+    const char *missing = kernel->op == NULL       ? "op"
+                          : kernel->device == NULL ? "device"
+                          : kernel->dtypes == 0    ? "dtypes"
+                          : kernel->run == NULL && (kernel->flags & TN_KERNEL_DECOMPOSE) == 0
+                              ? "run"
+                              : NULL;
     tn__kernel_entry *entry;
     tn_status status;
 
-    if (kernel->op == NULL || kernel->device == NULL || kernel->dtypes == 0 ||
-        (kernel->run == NULL && (kernel->flags & TN_KERNEL_DECOMPOSE) == 0))
-        return tn_fail(TN_ERR_VALUE,
-                       "kernel %s (%s): op, device, dtypes or run: missing; "
-                       "expected all",
-                       kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
+    if (missing != NULL)
+        return tn_fail(TN_ERR_VALUE, "kernel %s (%s): %s: missing; expected op, device, dtypes%s",
+                       kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin),
+                       missing,
+                       kernel->flags & TN_KERNEL_DECOMPOSE
+                           ? ""
+                           : " and run (only a kernel with TN_KERNEL_DECOMPOSE has no run)");
     if ((kernel->flags & TN__KERNEL_ORDERS) == TN__KERNEL_ORDERS)
         return tn_fail(
             TN_ERR_VALUE, "kernel %s (%s): flags: both orders of channels, got 0x%x; expected one",

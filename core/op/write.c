@@ -160,10 +160,10 @@ tn_status tn__write_check(const tn__work *work)
 
     if (work->wants_grad && (work->op->flags & TN__OP_WRITES) != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "%s: the operator writes into its inputs and has no derivative, but an "
-                       "input requires grad; call the operator between tn_grad_begin(false) and "
+                       "%s: the operator writes into its inputs and has no derivative, but %s "
+                       "requires grad; call the operator between tn_grad_begin(false) and "
                        "tn_grad_end()",
-                       work->op->def.name);
+                       work->op->def.name, tn__call_grad_input(work));
     status = check_writable(work);
     for (int64_t i = 0; i < work->n_in && !any; i++)
         any = tn__write_into(work, i);

@@ -128,7 +128,10 @@ static tn__plugin *giver_for(const tn_plugin *self, const char *id)
         return NULL;
     }
     if (!giver) {
-        tn_fail(TN_ERR_KEY, "interface %q: no plugin provides it", id);
+        tn_fail(TN_ERR_KEY,
+                "interface %q: no plugin provides it; `tenon plugins` prints which plugins were "
+                "loaded, and why others were not",
+                id);
         return NULL;
     }
     if (asker && !requires_it(asker->plugin, giver->id)) {

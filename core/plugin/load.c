@@ -211,13 +211,18 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
                              "tn_plugin") != TN_OK ||
         tn__reserved_check(&own->head, "tn_plugin") != TN_OK)
         return refused_by(plugin, mark);
-    if (!id_acceptable(own->id) || !own->version || !isdigit((unsigned char)own->version[0]) ||
-        strlen(own->version) > 31) {
-        tn__plugin_outcome(
-            plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-            "id or version: wrong, got %q and %q; expected \"org.example.name\" (63 bytes at most) "
-            "and \"1.0.0\"",
-            own->id ? own->id : "", own->version ? own->version : "");
+    if (!id_acceptable(own->id)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
+                           "id: wrong, got %q; expected 1 to 63 letters, digits, `.`, `_` and `-`, "
+                           "with a letter or digit at the end, such as \"org.example.name\"",
+                           own->id ? own->id : "");
+        return false;
+    }
+    if (!own->version || !isdigit((unsigned char)own->version[0]) || strlen(own->version) > 31) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
+                           "version: wrong, got %q; expected at most 31 bytes that begin with a "
+                           "digit, such as \"1.0.0\"",
+                           own->version ? own->version : "");
         return false;
     }
     if (!row_acceptable(plugin, "contributions", own->contributions, own->n_contributions,

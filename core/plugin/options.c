@@ -52,9 +52,12 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
             return tn_error_prefix("%s=%s: ", variable, text);
         given->specs[i] = spec;
         given->count++;
-        if (spec->count != 1 || spec->names[0])
-            return tn_fail(TN_ERR_VALUE, "%s=%s: wrong number of values; expected one", variable,
-                           text);
+        if (spec->count != 1)
+            return tn_fail(TN_ERR_VALUE, "%s=%s: wrong number of values, got %lld; expected one",
+                           variable, text, (long long)spec->count);
+        if (spec->names[0])
+            return tn_fail(TN_ERR_VALUE, "%s=%s: it has a name, got %q; expected only a value",
+                           variable, text, spec->names[0]);
         given->values[i] = spec->values[0];
         given->names[i] = row->name;
         return TN_OK;

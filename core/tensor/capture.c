@@ -196,9 +196,12 @@ static tn_status can_begin(tn_stream *stream)
     device = stream->device;
     if (tn__backend(device)->capture_begin == NULL || stream->handle == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_stream_capture_begin: device %s cannot record work "
-                       "(its backend has no capture_begin); run the work directly",
-                       device->name);
+                       "tn_stream_capture_begin: device %s cannot record work (%s); run the work "
+                       "directly",
+                       device->name,
+                       tn__backend(device)->capture_begin == NULL
+                           ? "its backend has no capture_begin"
+                           : "this stream does its work at once");
     if (stream == device->stream)
         return tn_fail(TN_ERR_VALUE,
                        "tn_stream_capture_begin: the default stream of %s cannot record, because "

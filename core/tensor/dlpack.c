@@ -92,7 +92,14 @@ static struct exported *export(tn_tensor *tensor, void *stream)
     }
     if (tn__trace_need(tensor, "tn_tensor_to_dlpack") != TN_OK)
         return NULL;
-    if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
+    if (!tn_device_has_memory(tensor->device)) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "DLPack: tensor: it is on %s, whose tensors have no values; expected a tensor of a "
+                "device with memory",
+                tensor->device->name);
+        return NULL;
+    }
+    if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST) {
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
             "DLPack: device type %q: it has no number in DLPack; copy the tensor to a device of "
@@ -181,7 +188,10 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
                        "DLPack tensor: unknown type, got code %d, %d bits, %d lanes; expected "
                        "the code and bits of a tn_dtype, and 1 lane",
                        (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
-    if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
+    if (view->ndim > 0 && view->ndim <= TN_MAX_DIMS && view->shape == NULL)
+        return tn_fail(TN_ERR_VALUE, "DLPack tensor: shape: it is NULL; expected %d sizes",
+                       (int)view->ndim);
+    if (view->ndim < 0 || view->ndim > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE,
                        "DLPack tensor: wrong number of dimensions, got %d; expected "
                        "0 to %d",

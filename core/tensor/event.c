@@ -26,8 +26,9 @@ static tn_status check_flags(const tn_device *device, bool queued, uint32_t flag
         return tn_fail(TN_ERR_VALUE, "%s: flags: unknown, got 0x%x; expected bits of 0x%x",
                        function, flags, TN_EVENT_TIMING);
     if (flags & TN_EVENT_TIMING && queued && tn__backend(device)->event_elapsed == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: device %s does not time its events", function,
-                       device->name);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: device %s does not time its events; expected no TN_EVENT_TIMING",
+                       function, device->name);
     return TN_OK;
 }
 

@@ -109,6 +109,14 @@ tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
                    "%s: tensor: it is NULL, and no earlier failure of this thread says why", what);
 }
 
+tn_status tn__tensor_bad_at(const tn_tensor *tensor, const char *what, int64_t i)
+{
+    char element[128];
+
+    tn_snprint(element, sizeof element, "%s[%lld]", what, (long long)i);
+    return tn__tensor_bad(tensor, element);
+}
+
 /* ---- shapes ---- */
 
 static tn_status check_dims(tn_ints shape)
@@ -434,7 +442,9 @@ static bool shares_elements(const tn_meta *meta)
 
 static tn_status add_strides(tn_meta *meta, tn_ints strides)
 {
-    if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
+    if (strides.count == meta->ndim && strides.count > 0 && strides.at == NULL)
+        return tn_fail(TN_ERR_VALUE, "strides: it is NULL; expected %d strides", (int)meta->ndim);
+    if (strides.count != meta->ndim)
         return tn_fail(TN_ERR_VALUE,
                        "strides: wrong number, got %lld; expected %d, one for each dimension",
                        (long long)strides.count, (int)meta->ndim);

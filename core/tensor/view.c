@@ -28,13 +28,17 @@ tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints stride
         tn__tensor_bad(tensor, "tn_tensor_as_strided");
         return NULL;
     }
-    if (shape.count < 0 || shape.count > TN_MAX_DIMS || strides.count != shape.count ||
-        (shape.count > 0 && (shape.at == NULL || strides.at == NULL))) {
-        tn_fail(
-            TN_ERR_VALUE,
-            "tn_tensor_as_strided: wrong counts, got %lld sizes and %lld strides; expected one of "
-            "each per dimension, at most %d",
-            (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
+    if (shape.count > 0 && strides.count == shape.count &&
+        (shape.at == NULL || strides.at == NULL)) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_as_strided: %s: it is NULL; expected %lld numbers",
+                shape.at == NULL ? "shape" : "strides", (long long)shape.count);
+        return NULL;
+    }
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS || strides.count != shape.count) {
+        tn_fail(TN_ERR_VALUE,
+                "tn_tensor_as_strided: wrong counts, got %lld sizes and %lld strides; expected as "
+                "many strides as sizes, 0 to %d of each",
+                (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
         return NULL;
     }
     meta.dtype = (tn_dtype)tensor->dtype;
@@ -59,7 +63,12 @@ tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape, cons
         tn__tensor_bad(tensor, "tn_tensor_over");
         return NULL;
     }
-    if (shape.count < 0 || shape.count > TN_MAX_DIMS || (shape.count > 0 && shape.at == NULL)) {
+    if (shape.count > 0 && shape.count <= TN_MAX_DIMS && shape.at == NULL) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_over: shape: it is NULL; expected %lld sizes",
+                (long long)shape.count);
+        return NULL;
+    }
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS) {
         tn_fail(TN_ERR_VALUE,
                 "tn_tensor_over: wrong number of dimensions, got %lld; expected 0 to %d",
                 (long long)shape.count, TN_MAX_DIMS);
@@ -229,7 +238,8 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
     if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
         return TN_OK;
     return tn_fail(TN_ERR_REFUSED,
-                   "tensor: its memory was imported as read-only (DLPack); copy it first");
+                   "tensor: its memory is read-only: mapped from a file with TN_FILE_READ_ONLY, or "
+                   "imported so through DLPack; write to a copy of it (tn_clone)");
 }
 
 /* ---- exchange ---- */

@@ -62,8 +62,12 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
     char *own = NULL;
     int is_new;
 
-    if (tensor == NULL)
-        return tn__error_null_input("optimizer: parameter");
+    if (tensor == NULL) {
+        char what[128];
+
+        tn_snprint(what, sizeof what, "optimizer %s: parameter %lld", name, (long long)place);
+        return tn__error_null_input(what);
+    }
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE,
                        "optimizer %s: parameter %lld: it is TN_NONE; expected a tensor", name,

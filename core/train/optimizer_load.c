@@ -160,8 +160,8 @@ static tn_status read_steps(tn__param *param, const char *name, double steps)
 {
     if (!(steps >= 0 && steps < 9e15 && steps == floor(steps)))
         return tn_fail(TN_ERR_VALUE,
-                       "state entry \"%s\": wrong value, got %g; expected a whole number of steps, "
-                       "0 or more",
+                       "state entry \"%s\": wrong value, got %g; expected a whole number of steps "
+                       "from 0 to 9e15",
                        name, steps);
     param->steps = (int64_t)steps;
     return TN_OK;
@@ -218,7 +218,8 @@ static tn_status read_state(struct loader *loader, int64_t entry)
     if (place < 0)
         return tn_fail(TN_ERR_VALUE,
                        "state entry \"%s\": no parameter group contains %lld; expected a number "
-                       "of \"param_groups.0.params\"",
+                       "in the list \"params\" of one of the groups, such as "
+                       "\"param_groups.0.params\"",
                        name, (long long)parts.index);
     parameter = loader->optimizer->params[place].tensor;
     switch (value.kind) {

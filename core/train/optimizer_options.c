@@ -353,13 +353,20 @@ static tn_status number_find(const tn_optimizer *optimizer, const char *name, st
     }
     if (out->option == NULL)
         return no_number(optimizer, name);
-    if (!is_numeric(out->option) ||
-        (out->option->kind == TN_OPTION_KIND_FLOATS) != (bracket != NULL))
-        return tn_fail(TN_ERR_TYPE, "option %q of optimizer %s: not a number%s", name,
-                       optimizer->def->name,
-                       out->option->kind == TN_OPTION_KIND_FLOATS ? "; expected one of its "
-                                                                    "elements, as in [0]"
-                                                                  : "");
+    if (!is_numeric(out->option))
+        return tn_fail(TN_ERR_TYPE,
+                       "option %q of optimizer %s: not a number; expected a numeric option "
+                       "(tn_optimizer_set_options sets options of any kind)",
+                       name, optimizer->def->name);
+    if (out->option->kind == TN_OPTION_KIND_FLOATS && bracket == NULL)
+        return tn_fail(TN_ERR_TYPE,
+                       "option %q of optimizer %s: a list, not a number; expected one of its "
+                       "elements, as in %s[0]",
+                       name, optimizer->def->name, base);
+    if (out->option->kind != TN_OPTION_KIND_FLOATS && bracket != NULL)
+        return tn_fail(TN_ERR_TYPE,
+                       "option %q of optimizer %s: %s is one number, not a list; expected %q", name,
+                       optimizer->def->name, base, base);
     return TN_OK;
 }
 
@@ -477,7 +484,8 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, int64_t group, const char *o
         return status;
     if (number.option->kind == TN_OPTION_KIND_INT && !(fabs(value) < 9e15 && value == floor(value)))
         return tn_fail(TN_ERR_VALUE,
-                       "option %q of optimizer %s: wrong value, got %g; expected an integer",
+                       "option %q of optimizer %s: wrong value, got %g; expected an integer "
+                       "between -9e15 and 9e15",
                        option, optimizer->def->name, value);
     if (number.option->kind == TN_OPTION_KIND_BOOL && value != 0.0 && value != 1.0)
         return tn_fail(TN_ERR_VALUE,

@@ -303,10 +303,11 @@ tn_status tn__step_takes_gradients(const tn_optimizer *optimizer)
                        "after backward",
                        optimizer->def->name);
     if (tn__step_hooks_any(optimizer, TN__STEP_PRE))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "optimizer %s: hooks run before its step, and gradients are not in .grad; "
-                       "expected none",
-                       optimizer->def->name);
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "optimizer %s: hooks run before its step, and a plan of whole steps leaves no "
+            "gradients in .grad for them; expected no such hooks",
+            optimizer->def->name);
     return TN_OK;
 }
 

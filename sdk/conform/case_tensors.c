@@ -160,3 +160,14 @@ double conform_tolerance(tn_dtype dtype)
     default: return (TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype) ? 0 : 1e-5;
     }
 }
+
+void conform_shape_text(const int64_t *sizes, int64_t count, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "[");
+
+    for (int64_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", i > 0 ? ", " : "",
+                                 (long long)sizes[i]);
+    if (used < size)
+        snprintf(out + used, size - used, "]");
+}

@@ -222,8 +222,9 @@ static bool read_input(reader *r, const char *text)
     memory = read_values(r, text + used, &held);
     if (memory != NULL && t->dtype == TN_I64)
         whole = read_whole(r, text + used, memory, held);
-    if (memory == NULL || (t->dtype == TN_I64 && whole == NULL) ||
-        !spread(r, t, memory, whole, held))
+    if (memory == NULL)
+        return wrong(r, "%s", "the values are not numbers");
+    if ((t->dtype == TN_I64 && whole == NULL) || !spread(r, t, memory, whole, held))
         return wrong(r, "%s", "the values do not fill shape and strides");
     r->one.n_in++;
     return true;
@@ -246,6 +247,16 @@ static bool read_scalar(const char *text, tn_scalar *out)
     else
         return false;
     return true;
+}
+
+/* Reports that an option of a case has a wrong value; returns false. */
+static bool wrong_value(reader *r, const char *option, const char *value, const char *expected)
+{
+    char own[200];
+
+    snprintf(own, sizeof own, "option %.40s: wrong value, got \"%.60s\"; expected %s", option,
+             value, expected);
+    return wrong(r, "%s", own);
 }
 
 static bool set_option(reader *r, char *text)
@@ -274,17 +285,17 @@ static bool set_option(reader *r, char *text)
     case TN_OPTION_KIND_BOOL:
         *(bool *)options = strcmp(value, "True") == 0;
         return *(bool *)options || strcmp(value, "False") == 0 ||
-               wrong(r, "%s is not True or False", value);
+               wrong_value(r, text, value, "True or False");
     case TN_OPTION_KIND_INT:
         /* None: the option keeps its default. */
         return strcmp(value, "None") == 0 || tn_read_int(value, (int64_t *)(void *)options) ||
-               wrong(r, "%s is not an integer", value);
+               wrong_value(r, text, value, "an integer, or None for the default");
     case TN_OPTION_KIND_FLOAT:
         return strcmp(value, "None") == 0 || tn_read_float(value, (double *)(void *)options) ||
-               wrong(r, "%s is not a number", value);
+               wrong_value(r, text, value, "a number, or None for the default");
     case TN_OPTION_KIND_SCALAR:
         return read_scalar(value, (tn_scalar *)(void *)options) ||
-               wrong(r, "%s is not a number, True, False or None", value);
+               wrong_value(r, text, value, "a number, True, False or None");
     case TN_OPTION_KIND_STRING: {
         char *copy = keep(r, strlen(value));
 
@@ -295,21 +306,25 @@ static bool set_option(reader *r, char *text)
     }
     case TN_OPTION_KIND_INTS:
         ints = keep(r, TN_MAX_DIMS * sizeof *ints);
-        if (ints == NULL || !read_row(value, ints, &count))
-            return wrong(r, "%s is not a list of numbers", value);
+        if (ints == NULL)
+            return wrong(r, "%s", "out of memory");
+        if (!read_row(value, ints, &count))
+            return wrong_value(r, text, value, "integers with commas between, or - for none");
         *(tn_ints *)(void *)options = (tn_ints){ ints, count };
         return true;
     case TN_OPTION_KIND_FLOATS: {
         double *floats = keep(r, TN_MAX_DIMS * sizeof *floats);
 
-        if (floats == NULL || !read_floats(value, floats, &count))
-            return wrong(r, "%s is not a list of numbers", value);
+        if (floats == NULL)
+            return wrong(r, "%s", "out of memory");
+        if (!read_floats(value, floats, &count))
+            return wrong_value(r, text, value, "numbers with commas between, or - for none");
         *(tn_floats *)(void *)options = (tn_floats){ floats, count };
         return true;
     }
     case TN_OPTION_KIND_DTYPE:
         return tn_dtype_parse(value, (tn_dtype *)(void *)options) == TN_OK ||
-               wrong(r, "%s is not a dtype", value);
+               wrong_value(r, text, value, "the name of a dtype");
     default: return wrong(r, "option %s has a kind that cases cannot set", text);
     }
 }

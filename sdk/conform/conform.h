@@ -211,6 +211,8 @@ tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const
 /* Returns the elements of a tensor on any device as doubles (two for each complex element), in
  * row-major order; the caller frees them. Returns NULL on failure. */
 double *conform_values(tn_tensor *tensor, int64_t *count);
+/* Writes a shape such as "[2, 3]", cut off if there is no room. */
+void conform_shape_text(const int64_t *sizes, int64_t count, char *out, size_t size);
 /* Returns the bytes of all elements in row-major order; the caller frees them. Returns NULL on
  * failure. */
 void *conform_bytes(tn_tensor *tensor, size_t *size);

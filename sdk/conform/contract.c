@@ -217,7 +217,8 @@ static void exports_one_name(conform *c)
     if (file >= 0)
         close(file);
     if (base == MAP_FAILED) {
-        conform_fail(c, "file: cannot be read");
+        conform_fail(c, "file %s: cannot be read, or is too short for an ELF file",
+                     c->plugin->options->file);
         return;
     }
     {

@@ -73,7 +73,9 @@ static void describes_itself(conform *c)
     if ((info.dtypes & TN_BIT(TN_F32)) == 0)
         conform_fail(c, "info: dtypes: float32 is missing; expected at least float32");
     if (info.memory_total < 0 || info.memory_free < -1)
-        conform_fail(c, "info: wrong memory, got memory_total %lld, memory_free %lld",
+        conform_fail(c,
+                     "info: wrong memory, got memory_total %lld, memory_free %lld; expected 0 or "
+                     "more, and -1 (unknown) or more",
                      (long long)info.memory_total, (long long)info.memory_free);
     if (info.memory_total > 0 && info.memory_free > info.memory_total)
         conform_fail(c, "info: memory_free: wrong, got %lld; expected at most memory_total, %lld",
@@ -227,7 +229,7 @@ static void opens_again_and_again(conform *c)
     }
     if (backend->enumerate(backend, &first) != TN_OK ||
         backend->enumerate(backend, &second) != TN_OK)
-        conform_fail(c, "enumerate: second call: %s", tn_error_text());
+        conform_fail(c, "enumerate, called twice: %s", tn_error_text());
     else if (first != second || first < 1)
         conform_fail(
             c,

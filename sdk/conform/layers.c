@@ -23,8 +23,8 @@ static tn_status visit_tensor(void *user, const char *path, tn_tensor *tensor)
         conform_layer_say(s, "`%s`: not a leaf, got the result of operator %s; expected a leaf",
                           path, tn_tensor_grad_op(tensor));
     if (tn_tensor_device(tensor) != s->device)
-        conform_layer_say(s, "`%s` is on %s after the module was moved to the device", path,
-                          tn_device_name(tn_tensor_device(tensor)));
+        conform_layer_say(s, "`%s` is on %s after the module was moved to %s", path,
+                          tn_device_name(tn_tensor_device(tensor)), tn_device_name(s->device));
     return TN_OK;
 }
 

@@ -45,8 +45,19 @@ static bool compare_tensor(const conform_subject *s, const char *path, tn_tensor
                                  path);
     if (tn_tensor_dtype(copied) != tn_tensor_dtype(from) ||
         tn_tensor_device(copied) != tn_tensor_device(from) || a.count != b.count ||
-        memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) != 0)
-        return conform_layer_say(s, "`%s` of a deep copy: another dtype, shape or device", path);
+        memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) != 0) {
+        char was[128], is[128];
+
+        conform_shape_text(a.at, a.count, was, sizeof was);
+        conform_shape_text(b.at, b.count, is, sizeof is);
+        return conform_layer_say(s,
+                                 "`%s` of a deep copy: wrong tensor, got %s%s on %s; expected %s%s "
+                                 "on %s",
+                                 path, tn_dtype_name(tn_tensor_dtype(copied)), is,
+                                 tn_device_name(tn_tensor_device(copied)),
+                                 tn_dtype_name(tn_tensor_dtype(from)), was,
+                                 tn_device_name(tn_tensor_device(from)));
+    }
     if (tn_tensor_is_parameter(copied) != tn_tensor_is_parameter(from) ||
         tn_tensor_requires_grad(copied) != tn_tensor_requires_grad(from))
         return conform_layer_say(s,

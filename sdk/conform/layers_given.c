@@ -66,8 +66,13 @@ static bool results_are(const conform_subject *s, const conform_results *got)
         same = shape.count == s->one->out[i].ndim;
         for (int64_t d = 0; same && d < shape.count; d++)
             same = shape.at[d] == s->one->out[i].shape[d];
-        if (!same)
-            return conform_layer_say(s, "%s: wrong shape", what);
+        if (!same) {
+            char a[128], b[128];
+
+            conform_shape_text(shape.at, shape.count, a, sizeof a);
+            conform_shape_text(s->one->out[i].shape, s->one->out[i].ndim, b, sizeof b);
+            return conform_layer_say(s, "%s: wrong shape, got %s; expected %s", what, a, b);
+        }
         if (tn_tensor_dtype(got->at[i]) != tn_tensor_dtype(expected))
             return conform_layer_say(s, "%s: wrong dtype, got %s; expected %s", what,
                                      tn_dtype_name(tn_tensor_dtype(got->at[i])),

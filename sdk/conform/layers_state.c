@@ -36,7 +36,9 @@ static bool same_entry(const conform_subject *s, const tn_state *got, const tn_s
 
     if (a.kind == TN_VALUE_TENSOR && b.kind == TN_VALUE_TENSOR) {
         if (tn_tensor_numel(a.as.tensor) != tn_tensor_numel(b.as.tensor))
-            return conform_layer_say(s, "%s: another size", words);
+            return conform_layer_say(s, "%s: wrong size, got %lld elements; expected %lld", words,
+                                     (long long)tn_tensor_numel(a.as.tensor),
+                                     (long long)tn_tensor_numel(b.as.tensor));
         return !values || conform_layer_near(s, a.as.tensor, b.as.tensor, 0, words);
     }
     if (a.kind != b.kind)

@@ -148,8 +148,16 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
 
     for (int32_t d = 0; same && d < tn_tensor_ndim(got); d++)
         same = tn_tensor_size(got, d) == tn_tensor_size(expected, d);
-    if (!same)
-        return conform_differ(s, w, "wrong shape; expected the shape of the reference");
+    if (!same) {
+        char one[80], other[80];
+
+        conform_shape_text(tn_tensor_shape(got).at, tn_tensor_ndim(got), one, sizeof one);
+        conform_shape_text(tn_tensor_shape(expected).at, tn_tensor_ndim(expected), other,
+                           sizeof other);
+        snprintf(words, sizeof words, "wrong shape, got %s; expected %s, that of the reference",
+                 one, other);
+        return conform_differ(s, w, words);
+    }
     a = conform_values(got, &count_a);
     b = a == NULL ? NULL : conform_values(expected, &count_b);
     if (b == NULL || count_a != count_b) {

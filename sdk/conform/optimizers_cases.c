@@ -124,14 +124,14 @@ static int64_t cases_of_file(conform *c, const char *path)
             one.n_gradient = read_numbers(line + 9, one.gradient);
         } else if (one.spec[0] != '\0' && strncmp(line, "after ", 6) == 0) {
             count = read_numbers(line + 6, after);
-            well =
-                count > 0 && one.n_parameter > 0 && one.n_gradient > 0
-                    ? case_after(&r, &one, after, count)
-                    : conform_fail(
-                          c, "%s:%lld: %s", path, (long long)number,
-                          count > 0
-                              ? "`after` before `parameter` or `gradient`; expected it after both"
-                              : "wrong numbers; expected 1 to 16");
+            well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
+                       ? case_after(&r, &one, after, count)
+                       : conform_fail(
+                             c, "%s:%lld: %s", path, (long long)number,
+                             count <= 0
+                                 ? "wrong numbers; expected 1 to 16 after the word `after`"
+                                 : "no numbers of `parameter` or `gradient`; expected both lines "
+                                   "before `after`, each with 1 to 16 numbers");
         } else if (conform_line_of_other(line, "optimizer")) {
             end_case(&one);
         } else if (!conform_line_begins(

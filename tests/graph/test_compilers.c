@@ -270,7 +270,7 @@ START_TEST(wrong_claims_fail_with_the_name_of_the_compiler)
           TN_ERR_VALUE,
           "claim: not convex: node exp, which was not claimed, "
           "depends on a claimed node, and claimed node mul uses it" },
-        { { -1 }, { 0 }, { 0 }, TN_ERR_VALUE, "claim: no nodes, got 2" },
+        { { -1 }, { 0 }, { 0 }, TN_ERR_VALUE, "claim: nodes: it is NULL; expected 2" },
     };
     TN_SCOPE;
     tn_tensor *c = numbers(-3), *x = numbers(1);

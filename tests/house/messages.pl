@@ -86,8 +86,6 @@ unknown conversion # the format comes before it
 result %lld: wrong dtype or shape, got %s # the argument has what is expected
 %s: wrong shape, got %s # the argument has what is expected
 wrong dtype or shape, got %s, which %s relied on # the argument has what is expected
-wrong dtype or shape; expected the declared ones # the graph has both
-wrong kind for a block # the node has its kind
 unknown kind of value # an argument of the function has the parts
 unknown tensor # an argument of the function has the parts
 unknown or complex dtype # the line of the file comes before it

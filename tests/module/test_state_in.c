@@ -202,7 +202,7 @@ START_TEST(a_copy_that_fails_is_one_of_the_errors)
         "While copying the parameter named \"weight\", whose dimensions in the model are "
         "torch.Size([2, 2]) and whose dimensions in the checkpoint are torch.Size([2, 2]), "
         "an exception occurred : (the tensor to copy from is on meta:0, which has no "
-        "values).");
+        "values; expected a state of a device with memory).");
     ck_assert_double_eq(first_of(m, "bias"), 3);
     TN_PROVES("LSD-012");
     tn_state_drop(state);
