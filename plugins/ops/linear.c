@@ -21,7 +21,7 @@ static tn_status shapes_infer(tn_infer *infer, bool row)
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_w, tn__common_shape(w)), row ? " or [in]" : "");
     if (b != NULL) {
-        status = tn__matmul_same_dtype(x, b);
+        status = tn__common_same_dtype(x, "x", b, "bias");
         if (status != TN_OK)
             return status;
         if (b->ndim != w->ndim - 1 || (b->ndim == 1 && b->shape[0] != w->shape[0]))

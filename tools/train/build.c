@@ -293,8 +293,9 @@ static tn_status build_plans(run *r)
         return TN_OK;
     if (setting_on(r->set, SET_AMP))
         return tn_fail(TN_ERR_VALUE,
-                       "--compile: calls in mixed precision have no plans, got --amp; "
-                       "expected one of them");
+                       "--%s: calls in mixed precision have no plans, got --amp; "
+                       "expected one of them",
+                       step ? "compile-step" : "compile");
     return step ? step_compile(r) : tn_module_compile(r->model, "plan(train=True)");
 }
 

@@ -92,7 +92,9 @@ const tn_device *work_device(const char *name)
     if (device == NULL && name != NULL)
         list_devices(name);
     if (device != NULL && !tn_device_has_memory(device)) {
-        tn_fail(TN_ERR_VALUE, "--device: %s has no memory, so nothing can be computed on it",
+        tn_fail(TN_ERR_VALUE,
+                "--device: %s has no memory, so nothing can be computed on it; expected a device "
+                "such as cpu",
                 tn_device_name(device));
         return NULL;
     }
