@@ -36,7 +36,7 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         TN_ERR_NOT_IMPLEMENTED,
         "mode: unknown, got %q; expected nearest, nearest-exact, linear, bilinear, bicubic, "
         "trilinear or area",
-        name != NULL ? name : "");
+        name);
 }
 
 /* Returns the scale factor along dimension d, or NAN if the ratio of the sizes is used instead. */

@@ -121,11 +121,11 @@ static tn_status grid_sample_infer(tn_infer *infer)
         return tn_error_last_code();
     if (!is(o->mode, "bilinear") && !is(o->mode, "nearest") && !is(o->mode, "bicubic"))
         return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected bilinear, nearest or bicubic",
-                       o->mode != NULL ? o->mode : "");
+                       o->mode);
     if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
         return tn_fail(TN_ERR_VALUE,
                        "padding_mode: unknown, got %q; expected zeros, border or reflection",
-                       o->padding_mode != NULL ? o->padding_mode : "");
+                       o->padding_mode);
     return tn__common_open(infer);
 }
 

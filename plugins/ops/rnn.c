@@ -319,7 +319,7 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
     if (o->nonlinearity == NULL ||
         (strcmp(o->nonlinearity, "tanh") != 0 && strcmp(o->nonlinearity, "relu") != 0))
         return tn_fail(TN_ERR_VALUE, "nonlinearity: unknown, got %q; expected tanh or relu",
-                       o->nonlinearity != NULL ? o->nonlinearity : "");
+                       o->nonlinearity);
     return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
 }
 
