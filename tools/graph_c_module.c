@@ -325,8 +325,9 @@ static const char expect_mode_text[] =
     "{\n"
     "    if (tn_module_is_training(self) == training)\n"
     "        return true;\n"
-    "    tn_fail(TN_ERR_VALUE, \"this code is for %s mode\", training ? \"training\" : "
-    "\"evaluation\");\n"
+    "    tn_fail(TN_ERR_VALUE, \"this code is for %s mode; expected tn_module_train(self, %s) \"\n"
+    "            \"before the call\", training ? \"training\" : \"evaluation\",\n"
+    "            training ? \"true\" : \"false\");\n"
     "    return false;\n"
     "}\n\n";
 
@@ -335,8 +336,8 @@ static const char expect_inference_text[] =
     "{\n"
     "    if (result == NULL || !tn_tensor_requires_grad(result))\n"
     "        return true;\n"
-    "    tn_fail(TN_ERR_RUNTIME, \"this code is for inference, and a gradient would be recorded\");"
-    "\n"
+    "    tn_fail(TN_ERR_RUNTIME, \"this code is for inference, and a gradient would be \"\n"
+    "            \"recorded; expected tn_grad_begin(false) before the call\");\n"
     "    return false;\n"
     "}\n\n";
 

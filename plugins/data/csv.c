@@ -48,8 +48,10 @@ struct table {
 
 static tn_status bad(const struct table *t, int64_t column, const char *what, const char *got)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number",
-                   t->path, (long long)t->line, (long long)column, what, got);
+    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number%s",
+                   t->path, (long long)t->line, (long long)column, what, got,
+                   t->line == 1 && !t->options->header ? ", or header=True if line 1 has names"
+                                                       : "");
 }
 
 /* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
