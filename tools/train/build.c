@@ -180,7 +180,10 @@ static tn_status resumed_model(run *r)
              path = head >= 0 ? tn_state_value(r->resumed, head) : tn_value_none();
 
     if (spec.kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "checkpoint: the spec of the model is missing");
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "checkpoint: the spec of the model is missing; expected a checkpoint of tenon "
+            "train or tenon finetune");
     r->model = tn_module_parse(spec.as.s);
     r->spec = tn_strdup(spec.as.s);
     if (path.kind == TN_VALUE_STRING)
