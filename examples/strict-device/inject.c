@@ -25,7 +25,7 @@ static tn_status bad(const char *part)
     return tn_fail(
         TN_ERR_VALUE,
         "option fail: unknown, got %q; expected alloc:N, memory:BYTES, lost:N, slow:MICROS or "
-        "kernel:OP:N",
+        "kernel:OP:N, with numbers above 0 (alloc and kernel also with N+)",
         part);
 }
 
@@ -66,7 +66,8 @@ tn_status strict_inject(const char *text)
 {
     char copy[256], part[256];
     if (strlen(text) >= sizeof copy)
-        return bad(text);
+        return tn_fail(TN_ERR_VALUE, "option fail: too long, got %zu bytes; expected at most %zu",
+                       strlen(text), sizeof copy - 1);
     tn_status status = TN_OK;
     pthread_mutex_lock(&lock);
     memset(&plan, 0, sizeof plan);

@@ -235,7 +235,7 @@ tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn
         result = first_tensor(&value);
     }
     if (status == TN_OK && result == NULL)
-        tn_fail(TN_ERR_TYPE, "model: returned no tensor");
+        tn_fail(TN_ERR_TYPE, "model: returned no tensor; expected one among its results");
     if (result != NULL)
         result = tn_tensor_to_scope(tn_tensor_keep(result));
     tn_pack_drop(in);
