@@ -415,7 +415,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
             return tn_fail(
                 TN_ERR_VALUE,
                 "kernel, stride or output_size: too large, got a result with size %lld in "
-                "dimension %d; expected less than 2^63 elements in all",
+                "image dimension %d; expected less than 2^63 elements in all",
                 (long long)shape[2 + i], (int)i);
     }
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
