@@ -121,8 +121,10 @@ static tn_status linspace_infer(tn_infer *infer)
                        /* PyTorch's wording */ "number of steps must be non-negative, not %lld",
                        (long long)o->steps);
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_TYPE, "dtype: wrong kind, got %s; expected a float dtype",
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_TYPE, "%s: wrong dtype, got %s; expected a float dtype",
+            o->dtype == TN_DTYPE_AUTO && infer->n_in > 0 && infer->in[0] != NULL ? "like" : "dtype",
+            tn_dtype_name(dtype));
     infer->out[0].dtype = dtype;
     infer->out[0].ndim = 1;
     infer->out[0].shape[0] = o->steps;
