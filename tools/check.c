@@ -86,8 +86,9 @@ static int out_of_range(const char *option, int64_t got, int64_t most)
 }
 
 /* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
- * Returns the number of arguments used, 0 if the option is unknown, -1 if its value is missing or
- * wrong. */
+ * Returns the number of arguments used, 0 if the option is unknown, or what is wrong with its
+ * value. */
+enum { MISSING = -1, UNWANTED = -2, WRONG = -3 };
 static int take(int count, char **given)
 {
     for (int i = 0; i < WORDS; i++) {
@@ -104,20 +105,20 @@ static int take(int count, char **given)
             continue;
         if (w->value == NULL) {
             if (value != NULL)
-                return -1;
+                return UNWANTED;
             *w->yes = true;
             return 1;
         }
         if (value == NULL) {
             if (count < 2)
-                return -1;
+                return MISSING;
             value = given[1];
             used = 2;
         }
         if (w->text != NULL)
             *w->text = value;
         else if (!tn_read_int(value, w->number))
-            return -1;
+            return WRONG;
         return used;
     }
     return 0;
@@ -144,7 +145,10 @@ static int run(int count, char **given, bool only_help)
         if (used == 0)
             return usage("unknown option ", given[i]);
         if (used < 0)
-            return usage("a value is missing or wrong after ", given[i]);
+            return usage(used == MISSING    ? "a value is missing after "
+                         : used == UNWANTED ? "an option takes no value, got "
+                                            : "expected a whole number as the value of ",
+                         given[i]);
         i += used;
     }
     if (chosen.file == NULL)

@@ -311,13 +311,20 @@ static const char expect_text[] =
     "static bool expect(const char *name, tn_tensor *input, const int64_t *shape, int64_t ndim)\n"
     "{\n"
     "    tn_ints given = input != NULL ? tn_tensor_shape(input) : (tn_ints){ NULL, -1 };\n"
-    "    bool same = given.count == ndim;\n"
+    "    int64_t same = 0;\n"
     "\n"
-    "    for (int64_t i = 0; same && i < ndim; i++)\n"
-    "        same = given.at[i] == shape[i];\n"
-    "    if (!same && input != NULL)\n"
-    "        tn_fail(TN_ERR_VALUE, \"%s: wrong shape; expected that of the trace\", name);\n"
-    "    return same;\n"
+    "    while (given.count == ndim && same < ndim && given.at[same] == shape[same])\n"
+    "        same++;\n"
+    "    if (given.count == ndim && same == ndim)\n"
+    "        return true;\n"
+    "    if (input != NULL && given.count != ndim)\n"
+    "        tn_fail(TN_ERR_VALUE, \"%s: wrong number of dimensions, got %lld; expected %lld, \"\n"
+    "                \"as in the trace\", name, (long long)given.count, (long long)ndim);\n"
+    "    else if (input != NULL)\n"
+    "        tn_fail(TN_ERR_VALUE, \"%s: wrong size of dimension %lld, got %lld; expected \"\n"
+    "                \"%lld, as in the trace\", name, (long long)same,\n"
+    "                (long long)given.at[same], (long long)shape[same]);\n"
+    "    return false;\n"
     "}\n\n";
 
 static const char expect_mode_text[] =
@@ -325,8 +332,9 @@ static const char expect_mode_text[] =
     "{\n"
     "    if (tn_module_is_training(self) == training)\n"
     "        return true;\n"
-    "    tn_fail(TN_ERR_VALUE, \"this code is for %s mode\", training ? \"training\" : "
-    "\"evaluation\");\n"
+    "    tn_fail(TN_ERR_VALUE, \"this code is for %s mode; expected tn_module_train(self, %s) \"\n"
+    "            \"before the call\", training ? \"training\" : \"evaluation\",\n"
+    "            training ? \"true\" : \"false\");\n"
     "    return false;\n"
     "}\n\n";
 
@@ -335,8 +343,8 @@ static const char expect_inference_text[] =
     "{\n"
     "    if (result == NULL || !tn_tensor_requires_grad(result))\n"
     "        return true;\n"
-    "    tn_fail(TN_ERR_RUNTIME, \"this code is for inference, and a gradient would be recorded\");"
-    "\n"
+    "    tn_fail(TN_ERR_RUNTIME, \"this code is for inference, and a gradient would be \"\n"
+    "            \"recorded; expected tn_grad_begin(false) before the call\");\n"
     "    return false;\n"
     "}\n\n";
 

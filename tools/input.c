@@ -20,10 +20,11 @@ bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *coun
         if (end == at || size < 0 || errno == ERANGE || *count == TN_MAX_DIMS ||
             !strchr(",x:", *end) ||
             ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
-            tn_fail(TN_ERR_VALUE,
-                    "--input: not a shape, got \"%s\"; expected sizes such as 1,3,224,224 or, with "
-                    "a dtype, 8,20:int64",
-                    text);
+            tn_fail(
+                TN_ERR_VALUE,
+                "--input: not a shape, got \"%s\"; expected at most %d sizes such as 1,3,224,224 "
+                "or, with a dtype, 8,20:int64",
+                text, TN_MAX_DIMS);
             return false;
         }
         sizes[(*count)++] = size;

@@ -337,7 +337,9 @@ static int run_inspect(int count, char **arguments, bool json)
     if (state == NULL)
         return tool_fail(NULL);
     if (!any_wanted(state))
-        tn_fail(TN_ERR_KEY, "%s: no entry has a name like %s", arguments[0], wanted_values);
+        tn_fail(TN_ERR_KEY,
+                "%s: no entry has a name like %s; without --values, all names are listed",
+                arguments[0], wanted_values);
     bool good = any_wanted(state) &&
                 (json ? inspect_json(arguments[0], state) : inspect_text(arguments[0], state));
     tn_state_drop(state);

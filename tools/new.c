@@ -276,9 +276,10 @@ static int run(int count, char **given, bool only_help)
             json = tool_json = true;
         else if (strcmp(given[i], "--templates") == 0 && i + 1 < count)
             templates = given[++i];
+        else if (strcmp(given[i], "--templates") == 0)
+            return usage("--templates: its value is missing", NULL, "--templates DIR");
         else if (given[i][0] == '-')
-            return usage("unknown option, or one without its value", given[i],
-                         "--templates DIR or --json");
+            return usage("unknown option", given[i], "--templates DIR or --json");
         else if (found == 3)
             return usage("too many arguments", given[i], "KIND NAME [DIR]");
         else

@@ -50,10 +50,10 @@ static int read_options(int count, char **given, struct wishes *wishes)
             wishes->page = "-";
         else if (!take_value(count, given, &at, "--page", &wishes->page) &&
                  !take_value(count, given, &at, "--trace", &wishes->trace)) {
-            fprintf(stderr,
-                    "tenon profile: unknown option or missing value %s; `tenon profile --help` "
-                    "lists its arguments\n",
-                    given[at]);
+            bool known = !strcmp(given[at], "--page") || !strcmp(given[at], "--trace");
+
+            fprintf(stderr, "tenon profile: %s %s; `tenon profile --help` lists its arguments\n",
+                    known ? "a value is missing after" : "unknown option", given[at]);
             return -1;
         }
     }
@@ -63,15 +63,17 @@ static int read_options(int count, char **given, struct wishes *wishes)
 static bool check_names(const struct wishes *wishes)
 {
     if (strcmp(wishes->page, "-") != 0 && !ends_in(wishes->page, ".html"))
-        fprintf(stderr,
-                "tenon profile: --page: got %s; expected a name without ':' that ends in "
-                ".html\n",
-                wishes->page);
+        fprintf(
+            stderr,
+            "tenon profile: --page: wrong name, got %s; expected a name without ':' that ends in "
+            ".html\n",
+            wishes->page);
     else if (wishes->trace != NULL && !ends_in(wishes->trace, ".json"))
-        fprintf(stderr,
-                "tenon profile: --trace: got %s; expected a name without ':' that ends in "
-                ".json\n",
-                wishes->trace);
+        fprintf(
+            stderr,
+            "tenon profile: --trace: wrong name, got %s; expected a name without ':' that ends in "
+            ".json\n",
+            wishes->trace);
     else
         return true;
     return false;

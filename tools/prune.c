@@ -118,7 +118,7 @@ static tn_status prune_tensors(tn_module *net, const request *wanted, outcome *o
         status = tn_fail(TN_ERR_KEY,
                          "--tensors: no parameter to prune, got %q; expected dotted paths with * "
                          "and ?; the default is all parameters with two dimensions or more",
-                         wanted->tensors != NULL ? wanted->tensors : "");
+                         wanted->tensors);
     if (status == TN_OK && wanted->global)
         status = prune_together(net, &s, wanted->method);
     for (int64_t i = 0; i < s.count && status == TN_OK && !wanted->global; i++)

@@ -18,7 +18,7 @@ static tn_status read_reduction(const tn_call *call, const char *text, int64_t *
         }
     }
     return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown, got %q; expected none, mean or sum",
-                   call->op, text ? text : "");
+                   call->op, text);
 }
 
 /* Reads target n. Returns false if the target is to be ignored, or is out of range; the latter also

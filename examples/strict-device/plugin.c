@@ -59,7 +59,8 @@ static tn_status device_alloc(void *device, tn_memory *memory)
     if (memory->kind == TN_MEMORY_PINNED)
         return alloc_pinned(memory);
     if (memory->kind != TN_MEMORY_DEVICE)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: memory: kind %u is not supported",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "strict: memory: unsupported kind, got %u; expected device or pinned memory",
                        memory->kind);
     tn_status status = strict_alloc((size_t)memory->bytes, &handle);
     memory->handle = (void *)(uintptr_t)handle;

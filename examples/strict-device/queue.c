@@ -485,8 +485,12 @@ static tn_status check_view(const tn_call *call, const char *what, int64_t index
                        call->op, what, (long long)index, view->data);
     uint64_t item = tn_dtype_size(out->dtype);
     if (out->offset > size || ((uint64_t)last + 1) * item > size - out->offset)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld: exceeds its memory of %llu bytes",
-                       call->op, what, (long long)index, (unsigned long long)size);
+        return tn_fail(
+            TN_ERR_DEVICE,
+            "strict: %s: %s %lld: exceeds its memory, got %llu bytes from byte %llu; expected "
+            "within %llu",
+            call->op, what, (long long)index, (unsigned long long)(((uint64_t)last + 1) * item),
+            (unsigned long long)out->offset, (unsigned long long)size);
     return TN_OK;
 }
 
@@ -494,8 +498,9 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *))
 {
     if (call->n_in + call->n_out > STRICT_MAX_VIEWS)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: too many operands; expected at most %d",
-                       call->op, STRICT_MAX_VIEWS);
+        return tn_fail(TN_ERR_DEVICE,
+                       "strict: %s: too many operands, got %lld; expected at most %d", call->op,
+                       (long long)(call->n_in + call->n_out), STRICT_MAX_VIEWS);
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
         return TN_ERR_MEMORY;

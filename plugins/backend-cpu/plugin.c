@@ -112,8 +112,8 @@ static tn_status choose_variant(const char *wanted)
     if (!choose_loops(choices[i].loops) || !tn__bfloat16_allow(choices[i].products))
         return tn_fail(
             TN_ERR_UNAVAILABLE,
-            "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another "
-            "instruction set",
+            "TENON_CPU_ISA: not supported by this processor or this build, got %s; expected auto "
+            "or another instruction set",
             wanted);
     /* Not AVX512-BF16: products in float32, with converted copies, are faster on the processors
      * that were measured (bench/results.md). */

@@ -32,9 +32,14 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
                        "CUDA: driver: too old, got CUDA %d.%d; expected 11.2 or newer",
                        version / 1000, version % 1000 / 10);
     error = cu.cuDeviceGetCount(&n);
-    if (error != CUDA_SUCCESS || n == 0)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "CUDA: the driver found no GPU that this process may use");
+    if (error != CUDA_SUCCESS)
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "CUDA: counting the GPUs failed: %s (%d)",
+                              cu_api_error_name(error), (int)error);
+    if (n == 0)
+        return tn_fail(
+            TN_ERR_UNAVAILABLE,
+            "CUDA: the driver found no GPU that this process may use (CUDA_VISIBLE_DEVICES "
+            "limits them)");
     device_count = n;
     *count = n;
     return TN_OK;

@@ -246,7 +246,7 @@ static tn_status read_tokens(struct reader *r)
                 status = add_token(r, id);
         } while (status == TN_OK && take(r, ','));
     if (status == TN_OK && r->at > 0 && r->text[r->at - 1] != '}' && !take(r, '}'))
-        status = wrong(r, "no comma after the number");
+        status = wrong(r, "no comma after the number; expected a comma or }");
     skip_space(r);
     return status == TN_OK && r->at < r->size ? wrong(r, "text after the end of the object")
                                               : status;
@@ -271,15 +271,19 @@ static tn_status read_merge(struct reader *r, uint32_t rank)
     uint64_t length = r->length;
     struct bpe_merge *place;
 
-    if (left < 0 || r->at >= r->size || r->text[r->at] != ' ')
+    if (r->at >= r->size || r->text[r->at] != ' ')
         return wrong(r, "no merge; expected two tokens of the vocabulary with a space between");
+    if (left < 0)
+        return wrong(r, "the first token of a merge is not in the vocabulary");
     r->at++;
     memmove(r->word + r->size, r->word, length);
     right = read_part(r, '\n');
     memcpy(r->word + r->size + length, r->word, r->length);
     joined = bpe_find(r->bpe, r->word + r->size, length + r->length);
-    if (right < 0 || joined < 0)
-        return wrong(r, "the second token, or the two together, are not in the vocabulary");
+    if (right < 0)
+        return wrong(r, "the second token of a merge is not in the vocabulary");
+    if (joined < 0)
+        return wrong(r, "the two tokens of a merge together are not in the vocabulary");
     place = merge_place(r->bpe, (uint32_t)left, (uint32_t)right);
     if (place->rank == UINT32_MAX)
         *place = (struct bpe_merge){ (uint32_t)left, (uint32_t)right, (uint32_t)joined, rank };

@@ -48,7 +48,8 @@ static tn_status normalize_check(const tn_transform_def *self, const void *optio
 
     (void)self;
     if (o->mean.count < 1 || o->std.count < 1)
-        return tn_fail(TN_ERR_VALUE, "Normalize: mean or std: empty; expected numbers");
+        return tn_fail(TN_ERR_VALUE, "Normalize: %s: empty; expected numbers",
+                       o->mean.count < 1 ? "mean" : "std");
     for (int64_t i = 0; i < o->std.count; i++)
         if (o->std.at[i] == 0)
             return tn_fail(

@@ -310,7 +310,7 @@ static tn_status random_crop_window(const struct random_crop *o, tn_random_key *
     if (height < w.height || width < w.width)
         return tn_fail(TN_ERR_VALUE,
                        "RandomCrop: size: larger than the image with its border, got %lld x %lld; "
-                       "the image has %lld x %lld",
+                       "expected at most %lld x %lld, or pad_if_needed=True",
                        (long long)w.height, (long long)w.width, (long long)height,
                        (long long)width);
     w.top = tn_random_below(key, height - w.height + 1) - sides[1];

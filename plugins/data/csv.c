@@ -48,8 +48,10 @@ struct table {
 
 static tn_status bad(const struct table *t, int64_t column, const char *what, const char *got)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number",
-                   t->path, (long long)t->line, (long long)column, what, got);
+    return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number%s",
+                   t->path, (long long)t->line, (long long)column, what, got,
+                   t->line == 1 && !t->options->header ? ", or header=True if line 1 has names"
+                                                       : "");
 }
 
 /* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
@@ -328,6 +330,7 @@ static tn_status set_shape(struct table *t)
     struct data_memory *m = t->memory;
     tn_ints shape = t->options->shape;
     int64_t columns = t->columns - (t->options->label != INT64_MIN);
+    char text[DATA_NUMBERS];
 
     m->dtype = TN_F32;
     m->ndim = 1;
@@ -337,10 +340,9 @@ static tn_status set_shape(struct table *t)
     if (shape.count > TN_MAX_DIMS || data_elements(shape.at, (int32_t)shape.count) != columns)
         return tn_fail(
             TN_ERR_VALUE,
-            "shape: wrong number of elements or dimensions, got %lld dimensions; expected "
-            "at most %d dimensions with %lld elements, the number of columns without the "
-            "label",
-            (long long)shape.count, TN_MAX_DIMS, (long long)columns);
+            "shape: wrong number of elements or dimensions, got %s; expected at most %d dimensions "
+            "with %lld elements, the number of columns without the label",
+            data_numbers_ints(text, shape), TN_MAX_DIMS, (long long)columns);
     m->ndim = (int32_t)shape.count;
     memcpy(m->shape, shape.at, (size_t)shape.count * sizeof *shape.at);
     return TN_OK;
@@ -379,9 +381,11 @@ static tn_status check_options(const struct csv_options *o)
         return tn_fail(TN_ERR_VALUE, "target: unknown, got %q; expected 'class' or 'number'",
                        o->target);
     if (strlen(o->separator) != 1 || strchr("\"\r\n", o->separator[0]) != NULL)
-        return tn_fail(TN_ERR_VALUE,
-                       "separator: wrong, got %q; expected one character that is no quote",
-                       o->separator);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "separator: wrong, got %q; expected one character that is no quote and no end of "
+            "line",
+            o->separator);
     return TN_OK;
 }
 

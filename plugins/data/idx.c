@@ -52,8 +52,8 @@ static tn_status read_header(struct data_file *file, struct idx *idx)
         type++;
     if (magic[0] != 0 || magic[1] != 0 || type == TYPES)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: no IDX file, it begins with %d %d %d %d; expected 0 0, a type from 8 "
-                       "to 14 and a number of dimensions",
+                       "%s: no IDX file, it begins with %d %d %d %d; expected 0 0, a type "
+                       "(8, 9 or 11 to 14) and a number of dimensions",
                        path, magic[0], magic[1], magic[2], magic[3]);
     if (magic[3] < 1 || magic[3] > TN_MAX_DIMS)
         return tn_fail(TN_ERR_FORMAT,

@@ -98,13 +98,17 @@ static tn_status labels_get(const tn_transform_args *args, struct labels *labels
     const tn_value value = tn_pack_count(args->in) > 1 ? tn_pack_at(args->in, 1) : tn_value_none();
     tn_tensor *x = value.kind == TN_VALUE_TENSOR ? value.as.tensor : NULL;
     bool numbers;
+    char words[96];
 
     *labels = (struct labels){ 0 };
     if (x == NULL)
         return wrong_labels(who, "no tensor");
     numbers = tn_tensor_dtype(x) == TN_I64 && tn_tensor_ndim(x) == 1;
-    if (!numbers && (tn_tensor_dtype(x) != TN_F32 || tn_tensor_ndim(x) != 2))
-        return wrong_labels(who, tn_dtype_name(tn_tensor_dtype(x)));
+    if (!numbers && (tn_tensor_dtype(x) != TN_F32 || tn_tensor_ndim(x) != 2)) {
+        tn_snprint(words, sizeof words, "wrong dtype or shape, got %s with %d dimensions",
+                   tn_dtype_name(tn_tensor_dtype(x)), (int)tn_tensor_ndim(x));
+        return wrong_labels(who, words);
+    }
     x = tn_tensor_is_contiguous(x) ? x : tn_copy(x);
     if (x == NULL)
         return tn_error_last_code();

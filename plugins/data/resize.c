@@ -55,13 +55,16 @@ static tn_status resize_check(const tn_transform_def *self, const void *options)
 
     if (status == TN_OK && resample_filter_of(self->name, o->interpolation) < 0)
         return tn_error_last_code();
-    if (status == TN_OK && o->max_size != INT64_MIN &&
-        (o->size.count != 1 || o->max_size <= o->size.at[0]))
+    if (status == TN_OK && o->max_size != INT64_MIN && o->size.count != 1)
         status = tn_fail(
             TN_ERR_VALUE,
-            "Resize: max_size: too small, got %lld; expected more than the size, which must be "
-            "one number",
+            "Resize: max_size: not possible with two sizes, got %lld; expected None, or one "
+            "number as the size",
             (long long)o->max_size);
+    else if (status == TN_OK && o->max_size != INT64_MIN && o->max_size <= o->size.at[0])
+        status = tn_fail(TN_ERR_VALUE,
+                         "Resize: max_size: too small, got %lld; expected more than the size, %lld",
+                         (long long)o->max_size, (long long)o->size.at[0]);
     return status;
 }
 
@@ -153,8 +156,8 @@ static tn_status random_resized_crop_check(const tn_transform_def *self, const v
         return tn_error_last_code();
     if (status == TN_OK && !is_range(o->scale, 1e-9, 1))
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: scale: no range, got %s; expected two numbers above 0, at most "
-                         "1, the smaller first",
+                         "%s: scale: no range, got %s; expected two numbers from 1e-09 to 1, "
+                         "the smaller first",
                          self->name, data_numbers_floats(text, o->scale));
     if (status == TN_OK && !is_range(o->ratio, 1e-6, 1e6))
         status = tn_fail(TN_ERR_VALUE,

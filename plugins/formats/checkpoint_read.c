@@ -223,9 +223,10 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
         return status;
     if (dtype >= TN_DTYPE_COUNT)
         return bad_number(r, "dtype", dtype, TN_DTYPE_COUNT - 1);
-    if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
-        return bad(r, "tensor: too many dimensions or a wrong offset; expected at most 16, and "
-                      "less than 2^63");
+    if (ndim > TN_MAX_DIMS)
+        return bad(r, "tensor: too many dimensions; expected at most 16");
+    if (offset > INT64_MAX)
+        return bad(r, "tensor: offset: too large; expected less than 2^63");
     memcpy(dims, r->at, (size_t)ndim * 16);
     r->at += ndim * 16;
     status = open_storage(r, storage, &bytes);

@@ -249,9 +249,12 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
         header->data = 12;
     }
     if (*length > source->size - header->data)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy: truncated, got %llu bytes; expected a header of %zu bytes",
-                       source->path, (unsigned long long)source->size, *length);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: npy: truncated, got %llu bytes after the first %d; expected a header of %zu "
+            "bytes",
+            source->path, (unsigned long long)(source->size - header->data), (int)header->data,
+            *length);
     if (*length > HEADER_MAX)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: npy header: too large, got %zu bytes; expected at most %d",

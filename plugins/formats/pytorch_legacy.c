@@ -129,16 +129,33 @@ static tn_status place_storage(struct pytorch_file *file, const struct pickle_va
         struct pytorch_storage *storage = pytorch_storage_find(file, key, (tn_dtype)dtype);
         if (storage == NULL)
             continue;
-        if ((uint64_t)storage->size != size || storage->place != 0 || bytes != UINT64_MAX)
-            return tn_fail(TN_ERR_FORMAT,
-                           "%s: storage %.*s: inconsistent size or type, or occurs twice",
+        if (storage->place != 0)
+            return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: occurs twice; expected once",
                            file->source->path, (int)key->as.text.size, key->as.text.at);
+        if (bytes != UINT64_MAX)
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: storage %.*s: inconsistent type, its tensors have several; expected one",
+                file->source->path, (int)key->as.text.size, key->as.text.at);
+        if ((uint64_t)storage->size != size)
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: storage %.*s: inconsistent size, got %llu elements; expected %lld for its "
+                "tensors",
+                file->source->path, (int)key->as.text.size, key->as.text.at,
+                (unsigned long long)size, (long long)storage->size);
         bytes = size * tn_dtype_size((tn_dtype)dtype);
         storage->place = *at + sizeof count;
     }
-    if (bytes > file->source->size - *at - sizeof count)
-        return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: unused, or too large for the file",
+    if (bytes == UINT64_MAX)
+        return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: unused; expected a tensor with it",
                        file->source->path, (int)key->as.text.size, key->as.text.at);
+    if (bytes > file->source->size - *at - sizeof count)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: storage %.*s: truncated, got %llu bytes in the file; expected %llu",
+                       file->source->path, (int)key->as.text.size, key->as.text.at,
+                       (unsigned long long)(file->source->size - *at - sizeof count),
+                       (unsigned long long)bytes);
     *at += sizeof count + bytes;
     return TN_OK;
 }

@@ -23,8 +23,10 @@ static tn_status enter(struct pytorch_file *file, struct path *path, const char 
         return tn_fail(TN_ERR_FORMAT, "%s: key below %q: contains a NUL", file->source->path,
                        path->at != NULL ? path->at : "");
     if (path->size + size > NAME_MAX_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: name: too long; expected at most %d bytes",
-                       file->source->path, NAME_MAX_SIZE);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: key below %q: too long, got a name of %zu bytes; expected at most %d",
+                       file->source->path, path->at != NULL ? path->at : "", path->size + size,
+                       NAME_MAX_SIZE);
     if (path->size + size + 2 > path->room) {
         size_t room = (path->size + size + 2) * 2;
         char *grown = tn_realloc(path->at, room);

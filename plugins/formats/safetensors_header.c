@@ -114,7 +114,7 @@ static tn_status read_offsets(const tn_source *source, const json_t *offsets,
         return tn_fail(
             TN_ERR_FORMAT,
             "%s: safetensors header, tensor %q: data_offsets: out of range, got [%llu, %llu]; "
-            "expected within the %llu bytes of data",
+            "expected [begin, end] with begin <= end, within the %llu bytes of data",
             source->path, tensor->name, (unsigned long long)tensor->begin,
             (unsigned long long)tensor->end, (unsigned long long)data_size);
     if (tensor->end - tensor->begin != bytes)
@@ -254,8 +254,10 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
     if (status == TN_OK && *length > source->size - LENGTH_SIZE)
         status = tn_fail(
             TN_ERR_FORMAT,
-            "%s: safetensors: truncated, got %llu bytes; expected a header of %llu bytes",
-            source->path, (unsigned long long)source->size, (unsigned long long)*length);
+            "%s: safetensors: truncated, got %llu bytes after the first %d; expected a header of "
+            "%llu bytes",
+            source->path, (unsigned long long)(source->size - LENGTH_SIZE), LENGTH_SIZE,
+            (unsigned long long)*length);
     return status;
 }
 

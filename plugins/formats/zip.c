@@ -105,7 +105,7 @@ static tn_status find_end64(const tn_source *source, uint64_t end_at, struct pla
     uint64_t at = get8(locator + 8);
     if (at != end_at - LOCATOR_SIZE - END64_SIZE || get4(locator + 4) != 0 ||
         get4(locator + 16) > 1)
-        return bad(source, "zip64 end record: wrong offset");
+        return bad(source, "zip64 end record: wrong offset, or several volumes");
     status = source->read(source->user, at, end, sizeof end);
     if (status != TN_OK)
         return status;
@@ -135,7 +135,7 @@ static tn_status find_directory(const tn_source *source, struct place *place)
     }
     if (place->offset > place->end || place->size != place->end - place->offset ||
         place->count > place->size / ENTRY_SIZE)
-        return bad(source, "directory: wrong offset");
+        return bad(source, "directory: wrong offset, size or number of entries");
     if (place->size > DIRECTORY_MAX)
         return bad(source, "directory: too large; expected at most 256 MiB");
     return TN_OK;

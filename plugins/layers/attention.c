@@ -113,8 +113,8 @@ static tn_status build(tn_module *self)
         return tn_fail(TN_ERR_VALUE,
                        /* PyTorch's wording */
                        "MultiheadAttention: embed_dim must be divisible by num_heads, and sizes "
-                       "positive; got embed_dim %lld, num_heads %lld",
-                       (long long)e, (long long)s->num_heads);
+                       "positive; got embed_dim %lld, num_heads %lld, kdim %lld, vdim %lld",
+                       (long long)e, (long long)s->num_heads, (long long)kdim, (long long)vdim);
     if (!(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(
             TN_ERR_VALUE,

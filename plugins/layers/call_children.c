@@ -57,6 +57,19 @@ int64_t layers_no_words(tn_module *self, char *out, size_t size)
 
 /* ---- calling ---- */
 
+static tn_status unknown_name(const char *type, const char *name, const char *const *names,
+                              int64_t count)
+{
+    char known[256] = "";
+    int64_t used = 0;
+
+    for (int64_t i = 0; i < count && used < (int64_t)sizeof known; i++)
+        used += tn_snprint(known + used, sizeof known - (size_t)used, "%s%s", i > 0 ? ", " : "",
+                           names[i]);
+    return tn_fail(TN_ERR_TYPE, "%s: argument %q: unknown name; expected one of %s", type, name,
+                   known);
+}
+
 /* Arguments that are absent get kind TN_VALUE_NONE. */
 tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *names,
                       int64_t count, tn_value *values)
@@ -75,9 +88,7 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
             for (at = 0; at < count && strcmp(names[at], tn_pack_name(input, i)) != 0;)
                 at++;
         if (at == count)
-            return tn_fail(TN_ERR_TYPE,
-                           "%s: argument %q: unknown name; expected the name of an input", type,
-                           tn_pack_name(input, i));
+            return unknown_name(type, tn_pack_name(input, i), names, count);
         if (i >= positional && at < positional)
             return tn_fail(TN_ERR_TYPE, "%s: argument %q: given twice; expected once", type,
                            names[at]);

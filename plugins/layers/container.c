@@ -312,9 +312,9 @@ static tn_tensor *zeros_of(const tn_value *value)
     }
     if (!good) {
         tn_fail(TN_ERR_TYPE,
-                "wrong type, got %s; expected a tensor, or its shape, as in (2, 3) or "
-                "(2, 3, float64)",
-                tn_value_kind_name(value->kind));
+                "no tensor and no shape, got %s; expected a tensor, or its shape, at most %d sizes "
+                "of 0 or more, as in (2, 3) or (2, 3, float64)",
+                tn_value_kind_name(value->kind), TN_MAX_DIMS);
         return NULL;
     }
     return tn_tensor_full((tn_ints){ sizes, count }, 0, dtype, NULL);

@@ -145,7 +145,8 @@ static tn_status gain_of(const char *nonlinearity, double a, double *gain)
         return tn_fail(
             TN_ERR_VALUE,
             /* PyTorch's wording */
-            "Unsupported nonlinearity %s; expected linear, sigmoid, tanh, relu, leaky_relu or selu",
+            "Unsupported nonlinearity %s; expected linear, conv1d to conv3d, conv_transpose1d to "
+            "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu",
             nonlinearity);
     return TN_OK;
 }

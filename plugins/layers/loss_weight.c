@@ -68,8 +68,8 @@ static tn_tensor *tensor_of(tn_module *self, const char *name, const tn_value *v
     }
     if (!good)
         tn_fail(TN_ERR_TYPE,
-                "%s: %s: wrong type, got %s; expected a tensor, or a list of numbers with rows of "
-                "equal length",
+                "%s: %s: no tensor and no numbers, got %s; expected a tensor, or a list of numbers "
+                "with rows of equal length",
                 tn_module_type(self), name, tn_value_kind_name(value->kind));
     else if (tn_device_has_memory(tn_default_device()))
         tensor = tn_cast(tn_tensor_from(n.at, TN_F64, (tn_ints){ n.shape, n.ndim }),

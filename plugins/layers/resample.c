@@ -59,15 +59,17 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
     int64_t sizes[MOST], dims = x == NULL ? 0 : tn_tensor_ndim(x) - 2;
     bool scaled = s->scale_factor.count > 0;
     int64_t given = scaled ? s->scale_factor.count : s->size.count;
+    const char *words = scaled ? "scale_factor" : "size";
 
     if (x == NULL)
         return NULL;
     if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
         tn_fail(
             TN_ERR_VALUE,
-            "%s: input: wrong number of dimensions, got %d; expected [N, C] and one to three more "
-            "dimensions, with one %s in all or one for each of these dimensions",
-            tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
+            "%s: input or %s: wrong number of dimensions, got %d with %lld numbers in %s; expected "
+            "[N, C] and one to three more dimensions, with one %s in all or one for each of these "
+            "dimensions",
+            tn_module_type(self), words, (int)tn_tensor_ndim(x), (long long)given, words, words);
         return NULL;
     }
     for (int64_t d = 0; d < dims && !scaled; d++)

@@ -79,14 +79,17 @@ static tn_status check(tn_module *self, bool whole)
     const struct recurrent *s = tn_module_data(self);
     const char *type = tn_module_type(self);
 
-    if (s->input_size < (whole ? 1 : 0) || s->hidden_size < (whole ? 1 : 0) ||
-        (whole && s->num_layers < 1))
+    if (!whole && (s->input_size < 0 || s->hidden_size < 0))
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: input_size or hidden_size: out of range, got %lld and %lld; expected 0 or more",
+            type, (long long)s->input_size, (long long)s->hidden_size);
+    if (whole && (s->input_size < 1 || s->hidden_size < 1 || s->num_layers < 1))
         return tn_fail(
             TN_ERR_VALUE,
             "%s: input_size, hidden_size or num_layers: out of range, got %lld, %lld and %lld; "
-            "expected %s",
-            type, (long long)s->input_size, (long long)s->hidden_size, (long long)s->num_layers,
-            whole ? "positive" : "0 or more");
+            "expected 1 or more",
+            type, (long long)s->input_size, (long long)s->hidden_size, (long long)s->num_layers);
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE,
                        "%s: dropout: out of range, got %g; expected a probability from 0 to 1",

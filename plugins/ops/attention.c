@@ -140,11 +140,11 @@ static tn_status attend_grad_infer(tn_infer *infer)
         if (!fits)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "%s: wrong shape or dtype, got %s and %s; expected what attend returns for q %s "
-                "(%s)",
+                "%s: wrong shape or dtype, got %s and %s; expected [%lld, %lld, %lld, %lld] and "
+                "%s, as attend returns for q and v",
                 i == 0 ? "gy" : "y", tn__common_text(text, tn__common_shape(part)),
-                tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
-                tn_dtype_name(tn_view_dtype(q)));
+                tn_dtype_name(tn_view_dtype(part)), (long long)q->shape[0], (long long)q->shape[1],
+                (long long)q->shape[2], (long long)v->shape[3], tn_dtype_name(tn_view_dtype(q)));
     }
     for (int i = 6; i < 8; i++) {
         const tn_view *part = infer->in[i];
@@ -153,13 +153,11 @@ static tn_status attend_grad_infer(tn_infer *infer)
         for (int d = 0; d < 3; d++)
             fits = fits && (part == NULL || part->shape[d] == q->shape[d]);
         if (!fits)
-            return tn_fail(
-                TN_ERR_RUNTIME,
-                "%s: wrong shape or dtype, got %s and %s; expected what attend returns for q %s "
-                "(%s)",
-                i == 6 ? "logsumexp" : "glogsumexp", tn__common_text(text, tn__common_shape(part)),
-                tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
-                tn_dtype_name(tn_view_dtype(q)));
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s: wrong shape, got %s; expected the first three dimensions of q %s",
+                           i == 6 ? "logsumexp" : "glogsumexp",
+                           tn__common_text(text, tn__common_shape(part)),
+                           tn__common_text(text_q, tn__common_shape(q)));
     }
     in_order(&infer->out[0], q, q->shape);
     in_order(&infer->out[1], k, k->shape);
@@ -419,12 +417,14 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
         (q->ndim < 3 || k->ndim != q->ndim || v->ndim != q->ndim ||
          k->shape[k->ndim - 3] != v->shape[v->ndim - 3] || k->shape[k->ndim - 3] < 1 ||
          q->shape[q->ndim - 3] % k->shape[k->ndim - 3] != 0))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "enable_gqa: wrong number of heads, got k %s, v %s, q %s; expected as many "
-                       "in v as in k, and a multiple in q",
-                       tn__common_text(text_k, tn__common_shape(k)),
-                       tn__common_text(text_v, tn__common_shape(v)),
-                       tn__common_text(text, tn__common_shape(q)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "enable_gqa: wrong number of heads or dimensions, got k %s, v %s, q %s; expected "
+            "[..., heads, length, features] in each with the same number of dimensions, as many "
+            "heads in v as in k, and a multiple of them in q",
+            tn__common_text(text_k, tn__common_shape(k)),
+            tn__common_text(text_v, tn__common_shape(v)),
+            tn__common_text(text, tn__common_shape(q)));
     return tn__common_open(infer);
 }
 

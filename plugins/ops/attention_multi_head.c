@@ -59,12 +59,15 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
                        "dropout_p: out of range, got %g; expected a probability from 0 to 1",
                        heads.dropout_p);
     if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
-        return tn_fail(TN_ERR_VALUE,
-                       "weights: wrong set; expected either w_in or all of w_q, w_k and w_v");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "w_in, w_q, w_k or w_v: wrong set, got %s; expected either w_in alone, or all "
+            "of w_q, w_k and w_v",
+            one ? "w_in with others" : "no w_in and not all others");
     if (one && (k->shape[2] != e || v->shape[2] != e))
         return tn_fail(TN_ERR_RUNTIME,
                        "w_in: q, k and v have different features, got %s, %s, %s; "
-                       "expected the same",
+                       "expected the same last size, or w_q, w_k and w_v instead of w_in",
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));

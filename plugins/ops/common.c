@@ -362,7 +362,8 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
     char text[TN__TEXT];
 
     if (wanted.count < 0 || wanted.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "shape: too many dimensions, got %lld; expected at most %d",
+        return tn_fail(TN_ERR_VALUE,
+                       "shape: wrong number of dimensions, got %lld; expected 0 to %d",
                        (long long)wanted.count, TN_MAX_DIMS);
     for (int64_t d = 0; d < wanted.count; d++) {
         shape[d] = wanted.at[d];
@@ -402,9 +403,10 @@ tn_status tn__common_real(const tn_derive *d)
 {
     for (int64_t i = 0; i < d->n_in; i++)
         if (d->in_meta[i].ndim >= 0 && (TN_MASK_COMPLEX & TN_BIT(d->in_meta[i].dtype)))
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "gradient: wrong dtype, got %s; expected a real dtype",
-                           tn_dtype_name(d->in_meta[i].dtype));
+            return tn_fail(
+                TN_ERR_NOT_IMPLEMENTED,
+                "input %lld: no derivative for complex numbers, got %s; expected a real dtype",
+                (long long)i, tn_dtype_name(d->in_meta[i].dtype));
     return TN_OK;
 }
 

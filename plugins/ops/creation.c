@@ -69,11 +69,14 @@ static tn_status arange_infer(tn_infer *infer)
 
     for (int i = 0; i < 3 && status == TN_OK; i++) {
         status = tn__scalar_check(*numbers[i], names[i]);
-        if (status == TN_OK &&
-            (tn__scalar_imaginary(*numbers[i]) || numbers[i]->kind == TN_SCALAR_UINT))
-            status = tn_fail(TN_ERR_RUNTIME,
-                             "%s: out of range, got %s; expected a double or an int64", names[i],
-                             tn__scalar_text(text, *numbers[i]));
+        if (status == TN_OK && tn__scalar_imaginary(*numbers[i]))
+            status = tn_fail(TN_ERR_RUNTIME, "%s: not real, got %s; expected a real number",
+                             names[i], tn__scalar_text(text, *numbers[i]));
+        else if (status == TN_OK && numbers[i]->kind == TN_SCALAR_UINT)
+            status = tn_fail(
+                TN_ERR_RUNTIME,
+                "%s: out of range, got the integer %s; expected at most 2^63 - 1, or a float",
+                names[i], tn__scalar_text(text, *numbers[i]));
         whole = whole && tn__scalar_whole(*numbers[i]);
     }
     if (status == TN_OK)
@@ -118,8 +121,10 @@ static tn_status linspace_infer(tn_infer *infer)
                        /* PyTorch's wording */ "number of steps must be non-negative, not %lld",
                        (long long)o->steps);
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_TYPE, "dtype: wrong kind, got %s; expected a float dtype",
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_TYPE, "%s: wrong dtype, got %s; expected a float dtype",
+            o->dtype == TN_DTYPE_AUTO && infer->n_in > 0 && infer->in[0] != NULL ? "like" : "dtype",
+            tn_dtype_name(dtype));
     infer->out[0].dtype = dtype;
     infer->out[0].ndim = 1;
     infer->out[0].shape[0] = o->steps;

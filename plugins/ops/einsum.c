@@ -143,7 +143,11 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
             continue;
         }
         if (letter_of(*at) < 0)
-            return malformed(text, "unknown character; expected letters, commas, ... and ->");
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "equation %q: unknown character, got %q; expected letters, commas, ... and "
+                "->",
+                text, (char[]){ *at, '\0' });
         if (e->count[i] == TN_MAX_DIMS)
             return malformed(text, "too many dimensions in an operand; expected at most 16");
         e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
@@ -320,9 +324,9 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
     if (batch.count + left.count + right.count > TN_MAX_DIMS)
         return tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
-            "einsum: intermediate product: too many dimensions; expected at most %d; another "
-            "order of the operands may help",
-            TN_MAX_DIMS);
+            "einsum: intermediate product: too many dimensions, got %d; expected at most %d; "
+            "another order of the operands may help",
+            (int)(batch.count + left.count + right.count), TN_MAX_DIMS);
     y = tn_bmm(grouped(a, (named[]){ batch, left, summed }, size),
                grouped(b, (named[]){ batch, summed, right }, size));
     a->count = 0;

@@ -107,8 +107,7 @@ static tn_status embedding_bag_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE,
                        "offsets: empty with include_last_offset; expected at least one element");
     if (!is(o->mode, "sum") && !is(o->mode, "mean") && !is(o->mode, "max"))
-        return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected sum, mean or max",
-                       o->mode != NULL ? o->mode : "");
+        return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected sum, mean or max", o->mode);
     if (factors != NULL && !is(o->mode, "sum"))
         return tn_fail(
             TN_ERR_NOT_IMPLEMENTED,

@@ -95,7 +95,7 @@ static tn_status stft_infer(tn_infer *infer)
             TN_ERR_RUNTIME,
             "align_to_window: not possible with center, got True; expected False, or center=False");
     if (s.n < 1 || s.n > INT64_MAX / 4)
-        return tn_fail(TN_ERR_RUNTIME, "n_fft: out of range, got %lld; expected at least 1",
+        return tn_fail(TN_ERR_RUNTIME, "n_fft: out of range, got %lld; expected 1 to 2^61 - 1",
                        (long long)s.n);
     status = check_window(s, infer->in[1]);
     if (status != TN_OK)
@@ -204,11 +204,12 @@ static tn_status istft_shape(const tn_istft_options *o, const tn_view *x, struct
     frequencies = x->shape[x->ndim - 2];
     expected = truth(o->onesided, frequencies != s.n) ? s.n / 2 + 1 : s.n;
     if (frequencies != expected)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x: wrong size of dimension %d, got %lld; expected %lld frequencies for "
-                       "n_fft = %lld",
-                       (int)x->ndim - 2, (long long)frequencies, (long long)expected,
-                       (long long)s.n);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong size of dimension %d, got %lld; expected %lld frequencies for "
+            "n_fft = %lld%s",
+            (int)x->ndim - 2, (long long)frequencies, (long long)expected, (long long)s.n,
+            tn__scalar_given(o->onesided) ? " and this onesided" : ", or n_fft frequencies");
     return TN_OK;
 }
 
@@ -225,7 +226,7 @@ static tn_status istft_infer(tn_infer *infer)
     tn_status status = check_onesided(o->onesided);
 
     if (status == TN_OK && (s.n < 1 || s.n > INT64_MAX / 16))
-        status = tn_fail(TN_ERR_RUNTIME, "n_fft: out of range, got %lld; expected at least 1",
+        status = tn_fail(TN_ERR_RUNTIME, "n_fft: out of range, got %lld; expected 1 to 2^59 - 1",
                          (long long)s.n);
     if (status == TN_OK)
         status = check_window(s, window);
@@ -247,10 +248,14 @@ static tn_status istft_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "x: too many windows, got %lld; expected at most %lld",
                        (long long)windows, (long long)(INT64_MAX / 4 / s.n));
     result_of(o, s, windows, &start, &length);
+    if (o->length != INT64_MIN && length < 1)
+        return tn_fail(TN_ERR_RUNTIME, "length: out of range, got %lld; expected at least 1",
+                       (long long)length);
     if (length < 1 || start >= whole_length(s, windows))
         return tn_fail(TN_ERR_RUNTIME,
-                       "length: out of range, got a result of %lld elements; expected at least 1",
-                       (long long)length);
+                       "x: too few windows for center, got %lld; expected windows that cover more "
+                       "than n_fft = %lld elements, as the first and last n_fft / 2 are cut off",
+                       (long long)windows, (long long)s.n);
     out->dtype = o->return_complex ? dtype : tn__common_part(dtype);
     out->ndim = x->ndim - 1;
     out->shape[0] = x->shape[0];

@@ -42,9 +42,10 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
         if (room < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "kernel: too large, got %lld with dilation %lld; expected at most size + 2 "
-                "padding, %lld",
+                "kernel: too large, got %lld with dilation %lld, which spans %lld elements; "
+                "expected at most %lld, the size with its padding",
                 (long long)w->kernel[i], (long long)w->dilation[i],
+                (long long)(w->dilation[i] * (w->kernel[i] - 1) + 1),
                 (long long)(size[i] + 2 * w->padding[i]));
         w->count[i] = room / w->stride[i] + 1;
     }

@@ -267,7 +267,8 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
     tn_status status;
 
     if (n < 1 || n > x->ndim)
-        return tn_fail(TN_ERR_INDEX, "indices: wrong number, got %lld; expected 1 to %d",
+        return tn_fail(TN_ERR_INDEX,
+                       "indices: wrong number, got %lld; expected 1 to %d, the dimensions of x",
                        (long long)n, (int)x->ndim);
     status = tn__common_broadcast(&all);
     for (int32_t d = 0; d < n && status == TN_OK; d++)

@@ -6,8 +6,7 @@
 
 static tn_status wrong_reduce(const char *reduce, const char *expected)
 {
-    return tn_fail(TN_ERR_RUNTIME, "reduce: unknown, got %q; expected %s",
-                   reduce != NULL ? reduce : "", expected);
+    return tn_fail(TN_ERR_RUNTIME, "reduce: unknown, got %q; expected %s", reduce, expected);
 }
 
 static bool is_extreme(const char *reduce)

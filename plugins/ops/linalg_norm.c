@@ -9,9 +9,11 @@ static tn_status norm_dtype(tn_infer *infer, tn_dtype asked)
     tn_dtype dtype = tn__common_part(tn__common_asked(infer, asked));
 
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "dtype: wrong kind, got %s; expected a float or complex dtype",
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or dtype: wrong dtype, got %s; expected a float or complex dtype, in x or in the "
+            "option dtype",
+            tn_dtype_name(dtype));
     infer->out[0].dtype = dtype;
     return TN_OK;
 }

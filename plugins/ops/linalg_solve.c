@@ -59,8 +59,9 @@ static tn_status solution(const tn_view *a, const tn_view *b, int32_t inner, boo
 
     if (b->shape[joined] != a->shape[a->ndim - 1])
         return not_matching(a, b,
-                            left ? "a [..., n, n] and b [..., n, k], or a vector of length n"
-                                 : "a [..., n, n] and b [..., k, n]");
+                            inner == 1 ? "a [..., n, n] and b [..., n]"
+                            : left     ? "a [..., n, n] and b [..., n, k]"
+                                       : "a [..., n, n] and b [..., k, n]");
     meta->dtype = tn_view_dtype(a);
     meta->ndim = batch + inner;
     for (int32_t d = 0; d < batch; d++) {

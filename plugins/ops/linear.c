@@ -21,7 +21,7 @@ static tn_status shapes_infer(tn_infer *infer, bool row)
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_w, tn__common_shape(w)), row ? " or [in]" : "");
     if (b != NULL) {
-        status = tn__matmul_same_dtype(x, b);
+        status = tn__common_same_dtype(x, "x", b, "bias");
         if (status != TN_OK)
             return status;
         if (b->ndim != w->ndim - 1 || (b->ndim == 1 && b->shape[0] != w->shape[0]))
@@ -215,16 +215,26 @@ static tn_status bilinear_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *b = infer->in[1], *w = infer->in[2], *bias = infer->in[3];
     tn_meta *meta = &infer->out[0];
     bool fits = a->ndim == b->ndim && a->ndim > 0;
+    char text[TN__TEXT];
 
     for (int32_t d = 0; fits && d + 1 < a->ndim; d++)
         fits = a->shape[d] == b->shape[d];
     if (!fits)
-        return tn__matmul_shapes(a, b, "a and b of the same shape except the last dimension");
+        return tn__matmul_shapes(
+            a, b,
+            "a and b of the same shape except the last dimension, with at least "
+            "one dimension");
     if (w->ndim != 3 || w->shape[1] != a->shape[a->ndim - 1] ||
         w->shape[2] != b->shape[b->ndim - 1])
-        return tn__matmul_shapes(a, w, "weight [out, last of a, last of b]");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "weight: wrong shape, got %s; expected [out, %lld, %lld], the last sizes of a and b",
+            tn__common_text(text, tn__common_shape(w)), (long long)a->shape[a->ndim - 1],
+            (long long)b->shape[b->ndim - 1]);
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return tn__matmul_shapes(w, bias, "bias [out]");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "bias: wrong shape, got %s; expected [%lld], the first size of weight",
+                       tn__common_text(text, tn__common_shape(bias)), (long long)w->shape[0]);
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[a->ndim - 1] = w->shape[0];
     return tn__matmul_all_same_dtype(infer);

@@ -48,22 +48,26 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
 {
     const tn_nll_loss_grad_options *o = infer->options;
     const tn_view *gy = infer->in[0], *target = infer->in[1], *total = infer->in[2];
-    char text[TN__TEXT], text_t[TN__TEXT];
+    char text[TN__TEXT], text_t[TN__TEXT], text_l[TN__TEXT];
     tn_status status = check_reduction(o->reduction);
     bool none;
 
     if (status != TN_OK)
         return status;
     none = strcmp(o->reduction, "none") == 0;
-    if (target->ndim != 1 || o->classes < 0 || gy->ndim != (none ? 1 : 0) ||
+    if (o->classes < 0)
+        return tn_fail(TN_ERR_RUNTIME, "classes: out of range, got %lld; expected 0 or more",
+                       (long long)o->classes);
+    if (target->ndim != 1 || gy->ndim != (none ? 1 : 0) ||
         (none && gy->shape[0] != target->shape[0]) || total->ndim != 0 ||
         tn_view_dtype(total) != tn_view_dtype(gy))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy, target or total: wrong shape or dtype, got %s (%s), %s and %s; with reduction %s "
-            "expected %s, [N] and [] of gy's dtype",
+            "gy, target or total: wrong shape or dtype, got %s (%s), %s and %s (%s); with "
+            "reduction %s expected %s, [N] and [] of gy's dtype",
             tn__common_text(text, tn__common_shape(gy)), tn_dtype_name(tn_view_dtype(gy)),
-            tn__common_text(text_t, tn__common_shape(target)), tn_dtype_name(tn_view_dtype(total)),
+            tn__common_text(text_t, tn__common_shape(target)),
+            tn__common_text(text_l, tn__common_shape(total)), tn_dtype_name(tn_view_dtype(total)),
             o->reduction, none ? "[N]" : "[]");
     infer->out[0].dtype = tn_view_dtype(gy);
     infer->out[0].ndim = 2;

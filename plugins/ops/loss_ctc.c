@@ -81,7 +81,7 @@ static tn_status check_targets(const struct ctc *k, tn_ints targets, const int64
                 "ctc_loss: sequence %lld: wrong length, got input length %lld (expected 0 to "
                 "%lld) and target length %lld (expected 0 or more%s)",
                 (long long)n, (long long)k->input[n], (long long)k->t, (long long)length,
-                targets.count == 2 ? ", at most the row length of targets" : "");
+                targets.count == 2 ? ", at most the size of a row of targets" : "");
         for (int64_t i = 0; targets.count == 2 && i < length; i++) {
             int64_t value = label[n * targets.at[1] + i];
 
@@ -89,8 +89,8 @@ static tn_status check_targets(const struct ctc *k, tn_ints targets, const int64
                 return tn_fail(
                     TN_ERR_RUNTIME,
                     "ctc_loss: target %lld of sequence %lld: out of range, got %lld; expected a "
-                    "class below %lld other than the blank %lld",
-                    (long long)i, (long long)n, (long long)value, (long long)k->c,
+                    "class from 0 to %lld other than the blank %lld",
+                    (long long)i, (long long)n, (long long)value, (long long)k->c - 1,
                     (long long)blank);
         }
         if (length > INT64_MAX / 4 - all)
@@ -108,9 +108,9 @@ static tn_status check_targets(const struct ctc *k, tn_ints targets, const int64
         if (label[i] < 0 || label[i] >= k->c || label[i] == blank)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "ctc_loss: target %lld: out of range, got %lld; expected a class below %lld other "
-                "than the blank %lld",
-                (long long)i, (long long)label[i], (long long)k->c, (long long)blank);
+                "ctc_loss: target %lld: out of range, got %lld; expected a class from 0 to %lld "
+                "other than the blank %lld",
+                (long long)i, (long long)label[i], (long long)k->c - 1, (long long)blank);
     return TN_OK;
 }
 

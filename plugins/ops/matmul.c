@@ -201,11 +201,12 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, tn_scalar beta, tn_s
     const tn_view *x = infer->in[0], *a = infer->in[1], *b = infer->in[2];
     tn_meta *meta = &infer->out[0];
     tn_status status = tn__matmul_all_same_dtype(infer);
-    bool fits = a->ndim == ndim && b->ndim == ndim && x->ndim <= ndim;
+    bool fits = x->ndim <= ndim;
+    char text[TN__TEXT], text_y[TN__TEXT];
 
     if (status != TN_OK)
         return status;
-    if (!fits || a->shape[ndim - 1] != b->shape[ndim - 2] ||
+    if (a->ndim != ndim || b->ndim != ndim || a->shape[ndim - 1] != b->shape[ndim - 2] ||
         (ndim == 3 && a->shape[0] != b->shape[0]))
         return tn__matmul_shapes(
             a, b, ndim == 2 ? "a [M, K] and b [K, N]" : "a [B, M, K] and b [B, K, N]");
@@ -214,9 +215,13 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, tn_scalar beta, tn_s
         return tn_error_last_code();
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[ndim - 1] = b->shape[ndim - 1];
-    for (int32_t d = 0; d < x->ndim; d++)
-        fits &= x->shape[d] == 1 || x->shape[d] == meta->shape[d + ndim - x->ndim];
-    return fits ? TN_OK : tn__matmul_shapes(x, a, "x to broadcast to the product's shape");
+    for (int32_t d = 0; d < x->ndim && fits; d++)
+        fits = x->shape[d] == 1 || x->shape[d] == meta->shape[d + ndim - x->ndim];
+    return fits ? TN_OK
+                : tn_fail(TN_ERR_RUNTIME,
+                          "x: wrong shape, got %s; expected one that broadcasts to the product, %s",
+                          tn__common_text(text, tn__common_shape(x)),
+                          tn__common_text(text_y, (tn_ints){ meta->shape, meta->ndim }));
 }
 
 static tn_tensor *added(tn_tensor *x, tn_tensor *y, tn_scalar beta, tn_scalar alpha)

@@ -31,8 +31,9 @@ static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
         if (infer->in[i] != NULL && tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "inputs: different dtypes, got %s and %s; expected the same: tn_cast one of them",
-                tn_dtype_name(tn_view_dtype(infer->in[0])),
+                "inputs 0 and %lld: different dtypes, got %s and %s; expected the same: tn_cast "
+                "one of them",
+                (long long)i, tn_dtype_name(tn_view_dtype(infer->in[0])),
                 tn_dtype_name(tn_view_dtype(infer->in[i])));
     return TN_OK;
 }

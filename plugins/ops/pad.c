@@ -23,7 +23,7 @@ static tn_status pad_infer(tn_infer *infer)
     if (!constant && !reflect && !circular && !is_mode(o->mode, "replicate"))
         return tn_fail(TN_ERR_VALUE,
                        "mode: unknown, got %q; expected constant, reflect, replicate or circular",
-                       o->mode != NULL ? o->mode : "");
+                       o->mode);
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
         return tn_fail(
             TN_ERR_RUNTIME,

@@ -141,7 +141,7 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
 {
     const tn_max_pool_grad_options *o = infer->options;
     const tn_view *gy = infer->in[0], *indices = infer->in[1];
-    char text[TN__TEXT], text_i[TN__TEXT];
+    char text[TN__TEXT], text_i[TN__TEXT], text_s[TN__TEXT];
     bool same = gy->ndim == indices->ndim && gy->ndim == o->input_size.count + 2 &&
                 o->input_size.count >= 1 && o->input_size.count <= TN__WINDOW_DIMS;
 
@@ -152,10 +152,12 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
     if (!same)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy or indices: wrong shape, got %s and %s; expected the same shape, [N, C, ...] with "
-            "one more dimension for each size in input_size",
+            "gy, indices or input_size: wrong shape, got %s, %s and %s; expected the same shape "
+            "for gy and indices, [N, C, ...] with one more dimension for each size in input_size, "
+            "and sizes above 0",
             tn__common_text(text, tn__common_shape(gy)),
-            tn__common_text(text_i, tn__common_shape(indices)));
+            tn__common_text(text_i, tn__common_shape(indices)),
+            tn__common_text(text_s, o->input_size));
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                     (int32_t)o->input_size.count);
     /* The indices have the stride order that x had. */

@@ -110,8 +110,9 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
         if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size: too large, got %s: the windows of dimension %d (size %lld) have more "
-                "than %lld elements in all; expected a divisor of this size, or a smaller number",
+                "output_size: too large, got %s: the windows of image dimension %d (size %lld) "
+                "have more than %lld elements in all; expected a divisor of this size, or a "
+                "smaller number",
                 tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
         shape[2 + i] = out[i];
     }
@@ -407,14 +408,14 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         if (shape[2 + i] <= usual - s[i] || shape[2 + i] >= usual + s[i])
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size: out of range, got %s; expected %lld to %lld for dimension %d",
+                "output_size: out of range, got %s; expected %lld to %lld for image dimension %d",
                 tn__common_text(text, wanted), (long long)(usual - s[i] + 1),
                 (long long)(usual + s[i] - 1), (int)i);
         if (__builtin_mul_overflow(all, shape[2 + i], &all))
             return tn_fail(
                 TN_ERR_VALUE,
                 "kernel, stride or output_size: too large, got a result with size %lld in "
-                "dimension %d; expected less than 2^63 elements in all",
+                "image dimension %d; expected less than 2^63 elements in all",
                 (long long)shape[2 + i], (int)i);
     }
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),

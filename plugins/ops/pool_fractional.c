@@ -10,22 +10,28 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
     int32_t before = x->ndim - dims;
     char text[TN__TEXT], text_s[TN__TEXT], text_k[TN__TEXT], text_o[TN__TEXT];
     bool fits = (before == 1 || before == 2) && samples->ndim == before + 1 &&
-                samples->shape[before] == dims && kernel.count == dims && output.count == dims;
+                samples->shape[before] == dims;
 
     for (int32_t d = 0; fits && d < before; d++)
         fits = samples->shape[d] == x->shape[d];
+    if (!fits)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x or samples: wrong shape, got %s and %s; expected x with %d dimensions after "
+            "[N, C] or [C], and samples [N, C, %d] or [C, %d]",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_s, tn__common_shape(samples)), (int)dims, (int)dims, (int)dims);
+    fits = kernel.count == dims && output.count == dims;
     for (int32_t d = 0; fits && d < dims; d++)
         fits = kernel.at[d] > 0 && output.at[d] > 0 && kernel.at[d] <= x->shape[before + d] &&
                output.at[d] <= x->shape[before + d] - kernel.at[d] + 1;
     if (!fits)
         return tn_fail(
             TN_ERR_VALUE,
-            "x, samples, kernel_size or output_size: wrong, got %s, %s, %s and %s; expected x "
-            "with %d dimensions after [N, C] or [C], samples [N, C, %d] or [C, %d], output_size + "
-            "kernel_size - 1 at most x's size",
-            tn__common_text(text, tn__common_shape(x)),
-            tn__common_text(text_s, tn__common_shape(samples)), tn__common_text(text_k, kernel),
-            tn__common_text(text_o, output), (int)dims, (int)dims, (int)dims);
+            "kernel_size or output_size: wrong count or value, got %s and %s for x %s; expected %d "
+            "numbers of at least 1 in each, output_size + kernel_size - 1 at most x's size",
+            tn__common_text(text_k, kernel), tn__common_text(text_o, output),
+            tn__common_text(text, tn__common_shape(x)), (int)dims);
     tn__common_open(infer);
     infer->out[1].dtype = TN_I64;
     return TN_OK;

@@ -139,10 +139,13 @@ static tn_status multinomial_infer(tn_infer *infer)
     if (o->num_samples < 1)
         return tn_fail(TN_ERR_RUNTIME, "num_samples: out of range, got %lld; expected at least 1",
                        (long long)o->num_samples);
-    if (n == 0 || (!o->replacement && o->num_samples > n))
+    if (n == 0)
+        return tn_fail(TN_ERR_RUNTIME, "p: no categories, got %s; expected at least one",
+                       tn__common_text(text, tn__common_shape(p)));
+    if (!o->replacement && o->num_samples > n)
         return tn_fail(TN_ERR_RUNTIME,
                        "num_samples: too many, got %lld; expected at most %lld, the number of "
-                       "categories",
+                       "categories, or replacement=True",
                        (long long)o->num_samples, (long long)n);
     shape[0] = p->shape[0];
     shape[p->ndim - 1] = o->num_samples;

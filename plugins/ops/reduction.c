@@ -30,8 +30,8 @@ static tn_status mean_infer(tn_infer *infer)
     if (!((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x: wrong dtype, got %s; expected a float or complex dtype, in x or in the dtype "
-            "option",
+            "x or dtype: wrong dtype, got %s; expected a float or complex dtype, in x or in the "
+            "option dtype",
             tn_dtype_name(dtype));
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }

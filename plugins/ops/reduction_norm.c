@@ -102,9 +102,11 @@ static tn_status norm_infer(tn_infer *infer)
     tn_dtype dtype = tn__common_part(tn__common_asked(infer, o->dtype));
 
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "dtype: wrong kind, got %s; expected a float or complex dtype",
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or dtype: wrong dtype, got %s; expected a float or complex dtype, in x or in the "
+            "option dtype",
+            tn_dtype_name(dtype));
     if (isinf(o->p))
         return tn__common_extreme(infer, o->dims, o->keepdim, dtype);
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);

@@ -36,7 +36,7 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         TN_ERR_NOT_IMPLEMENTED,
         "mode: unknown, got %q; expected nearest, nearest-exact, linear, bilinear, bicubic, "
         "trilinear or area",
-        name != NULL ? name : "");
+        name);
 }
 
 /* Returns the scale factor along dimension d, or NAN if the ratio of the sizes is used instead. */
@@ -94,7 +94,8 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
                            tn__common_text(text_s, o->output_size), (long long)INT32_MAX);
         if (shape.at[2 + d] < 1 || sizes[d] < 1)
             return tn_fail(
-                TN_ERR_RUNTIME, "x or size: empty, got %s and %s; expected sizes of at least 1",
+                TN_ERR_RUNTIME,
+                "x or result: empty, got x %s and result sizes %s; expected sizes of at least 1",
                 tn__common_text(text, shape), tn__common_text(text_s, (tn_ints){ sizes, d + 1 }));
     }
     return TN_OK;

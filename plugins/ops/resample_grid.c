@@ -45,7 +45,7 @@ static tn_status affine_grid_infer(tn_infer *infer)
         return tn_fail(
             TN_ERR_VALUE,
             "theta or output_size: wrong shape, got %s and %s; expected [N, 2, 3] with [N, C, H, "
-            "W], or [N, 3, 4] with [N, C, D, H, W]",
+            "W], or [N, 3, 4] with [N, C, D, H, W], sizes from C on above 0",
             tn__common_text(text, tn__common_shape(theta)),
             tn__common_text(text_s, o->output_size));
     return tn__common_open(infer);
@@ -121,11 +121,11 @@ static tn_status grid_sample_infer(tn_infer *infer)
         return tn_error_last_code();
     if (!is(o->mode, "bilinear") && !is(o->mode, "nearest") && !is(o->mode, "bicubic"))
         return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected bilinear, nearest or bicubic",
-                       o->mode != NULL ? o->mode : "");
+                       o->mode);
     if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
         return tn_fail(TN_ERR_VALUE,
                        "padding_mode: unknown, got %q; expected zeros, border or reflection",
-                       o->padding_mode != NULL ? o->padding_mode : "");
+                       o->padding_mode);
     return tn__common_open(infer);
 }
 

@@ -146,9 +146,11 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     out = h->shape[1];
     hidden = c != NULL ? c->shape[1] : out;
     if (w_hr == NULL && hidden != out)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "h: wrong shape, got %s; expected the shape of c if w_hr is absent",
-                       tn__common_text(text_h, tn__common_shape(h)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "h: wrong shape, got %s; expected the shape of c, %s, because w_hr is absent",
+            tn__common_text(text_h, tn__common_shape(h)),
+            tn__common_text(text, tn__common_shape(c)));
     if (w_hr != NULL && (w_hr->ndim != 2 || w_hr->shape[0] != out || w_hr->shape[1] != hidden))
         return tn_fail(TN_ERR_RUNTIME, "w_hr: wrong shape, got %s; expected [%lld, %lld]",
                        tn__common_text(text, tn__common_shape(w_hr)), (long long)out,
@@ -317,7 +319,7 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
     if (o->nonlinearity == NULL ||
         (strcmp(o->nonlinearity, "tanh") != 0 && strcmp(o->nonlinearity, "relu") != 0))
         return tn_fail(TN_ERR_VALUE, "nonlinearity: unknown, got %q; expected tanh or relu",
-                       o->nonlinearity != NULL ? o->nonlinearity : "");
+                       o->nonlinearity);
     return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
 }
 

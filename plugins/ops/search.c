@@ -65,10 +65,11 @@ static tn_status searchsorted_infer(tn_infer *infer)
             tn__common_text(text_r, tn__common_shape(rows)));
     }
     if (o->out_int32 && rows->shape[rows->ndim - 1] >= INT32_MAX)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "out_int32: the size of the last dimension of sorted_sequence, %lld, does "
-                       "not fit int32",
-                       (long long)rows->shape[rows->ndim - 1]);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "out_int32: the last dimension of sorted_sequence is too large, got %lld; expected "
+            "less than %lld, or out_int32=False",
+            (long long)rows->shape[rows->ndim - 1], (long long)INT32_MAX);
     tn__common_plain(&infer->out[0], o->out_int32 ? TN_I32 : TN_I64, tn__common_shape(values));
     return TN_OK;
 }

@@ -178,7 +178,10 @@ static tn_status repeat_infer(tn_infer *infer)
             return tn_fail(TN_ERR_RUNTIME,
                            "times: out of range, got %s; expected no negative number",
                            tn__common_text(text, o->times));
-    if (o->times.count < x->ndim || o->times.count > TN_MAX_DIMS)
+    if (o->times.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_RUNTIME, "times: too many dimensions, got %lld; expected at most %d",
+                       (long long)o->times.count, TN_MAX_DIMS);
+    if (o->times.count < x->ndim)
         return tn_fail(TN_ERR_RUNTIME,
                        "Number of dimensions of repeat dims can not be smaller than number of "
                        "dimensions of tensor: %lld and %d",

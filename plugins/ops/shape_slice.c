@@ -264,9 +264,12 @@ static tn_status diagonal_infer(tn_infer *infer)
     tn_meta *meta = &infer->out[0];
     int32_t dim1 = 0, dim2 = 0, at = 0;
     int64_t rows, columns, count;
-    tn_status status = x->ndim > 0 ? tn__common_dim(o->dim1, x->ndim, &dim1) : TN_OK;
+    tn_status status;
 
-    if (status == TN_OK && x->ndim > 0)
+    if (x->ndim == 0)
+        return tn_fail(TN_ERR_RUNTIME, "x: too few dimensions, got 0; expected at least 2");
+    status = tn__common_dim(o->dim1, x->ndim, &dim1);
+    if (status == TN_OK)
         status = tn__common_dim(o->dim2, x->ndim, &dim2);
     if (status == TN_OK && dim1 == dim2)
         return tn_fail(TN_ERR_RUNTIME,

@@ -39,10 +39,11 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
         if (room < 0 || s->kernel[i] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "kernel: does not fit, got %s with dilation %lld; expected sizes from 1 to the "
-                "image size %s plus padding of %lld at both ends",
+                "kernel: does not fit, got %s with dilation %lld, which spans %lld; expected sizes "
+                "from 1 on that span at most the image size %s plus padding of %lld at both ends",
                 tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
-                tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
+                (long long)reach, tn__common_text(text, (tn_ints){ s->size, s->dims }),
+                (long long)s->padding[i]);
         s->count[i] = room / s->stride[i] + 1;
         /* The last window must begin inside the image or in the padding before the image. */
         if (up && (s->count[i] - 1) * s->stride[i] >= s->size[i] + s->padding[i])

@@ -208,10 +208,10 @@ static tn_status get_tensor(const struct memory *m, const char *name, tn_ints sh
                             memcmp(got.at, shape.at, (size_t)shape.count * sizeof *got.at) != 0))
         return tn_fail(
             TN_ERR_VALUE,
-            "state %s: wrong shape, got %lld dimensions; expected %lld dimensions, the last "
-            "of %lld elements",
-            name, (long long)got.count, (long long)shape.count,
-            (long long)shape.at[shape.count - 1]);
+            "state %s: wrong shape, got %lld dimensions, the last of %lld elements; expected %lld "
+            "dimensions, the last of %lld elements",
+            name, (long long)got.count, (long long)(got.count > 0 ? got.at[got.count - 1] : 1),
+            (long long)shape.count, (long long)shape.at[shape.count - 1]);
     if (status == TN_OK)
         *out = tn_cast(*out, tn_tensor_dtype(m->like));
     return *out != NULL ? status : tn_error_last_code();

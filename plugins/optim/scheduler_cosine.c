@@ -24,8 +24,8 @@ static tn_status cosine_check(tn_scheduler *self)
     if (s->T_max > 0 && s->T_max <= INT64_MAX / 4)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "CosineAnnealingLR: T_max: out of range, got %lld; expected 1 or more",
-                   (long long)s->T_max);
+                   "CosineAnnealingLR: T_max: out of range, got %lld; expected 1 to %lld",
+                   (long long)s->T_max, (long long)(INT64_MAX / 4));
 }
 
 /* The rule is recursive, so that other schedulers of the optimizer can change the rate too. At the

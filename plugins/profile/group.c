@@ -267,9 +267,13 @@ int64_t group_copy(tn_profile_group group, tn_profile_sort sort, tn_profile_row 
     tn_profile_row *rows;
     int64_t count;
 
-    if (room < 0 || (out == NULL && room > 0)) {
-        tn_fail(TN_ERR_VALUE,
-                "profile: room: out of range, got %lld; expected 0 or more, and an array",
+    if (room < 0) {
+        tn_fail(TN_ERR_VALUE, "profile: room: out of range, got %lld; expected 0 or more",
+                (long long)room);
+        return -1;
+    }
+    if (out == NULL && room > 0) {
+        tn_fail(TN_ERR_VALUE, "profile: out: it is NULL, got room for %lld rows; expected 0",
                 (long long)room);
         return -1;
     }

@@ -60,8 +60,8 @@ static tn_status check(const tn_profile_options *options)
                        (unsigned long long)options->size, (unsigned long long)sizeof *options);
     if (options->reserved != 0 || (options->flags & ~7u) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "profile: options: flags: unknown, got %u (reserved: %u); expected "
-                       "TN_PROFILE_NO_*",
+                       "profile: options: flags or reserved: unknown, got %u and %u; expected "
+                       "TN_PROFILE_NO_*, and 0",
                        options->flags, options->reserved);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t number = *(const int64_t *)(const void *)((const char *)options +

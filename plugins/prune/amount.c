@@ -14,9 +14,10 @@ tn_status prune_amount_check(const char *who, tn_scalar amount)
 
     if (amount.kind != TN_SCALAR_INT && amount.kind != TN_SCALAR_UINT &&
         amount.kind != TN_SCALAR_FLOAT)
-        return tn_fail(TN_ERR_TYPE,
-                       "%s: amount: wrong type, got %s; expected a number of units or a fraction",
-                       who, words[amount.kind]);
+        return tn_fail(
+            TN_ERR_TYPE, "%s: amount: wrong type, got %s; expected a number of units or a fraction",
+            who,
+            amount.kind < sizeof words / sizeof *words ? words[amount.kind] : "an unknown kind");
     if (amount.kind == TN_SCALAR_FLOAT ? number >= 0 && number <= 1 : number >= 0)
         return TN_OK;
     if (amount.kind == TN_SCALAR_FLOAT)

@@ -138,8 +138,10 @@ static tn_tensor *spoil(const network_leaf *leaf, const uint8_t *chosen, tn_tens
         axis = network_axis(tensor, leaf->channels.out_axis);
         if (axis < 0 || tn_tensor_size(tensor, axis) != leaf->out) {
             tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                    "\"%s\" (%s): its result does not have the channels that its layer describes",
-                    leaf->path, tn_module_type(leaf->module));
+                    "\"%s\" (%s): its result does not have the channels that its layer describes, "
+                    "got %lld; expected %lld",
+                    leaf->path, tn_module_type(leaf->module),
+                    (long long)(axis < 0 ? 0 : tn_tensor_size(tensor, axis)), (long long)leaf->out);
             return NULL;
         }
         count = leaf->out;

@@ -124,6 +124,14 @@ cases_of=$place/sulks.txt
     'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
 finds sulks SULKS ops/cube \
     "after refused case cube/number: case cube/f64 returns another result"
+# a line of another kind ends the case before it
+cases_of=$place/kinds.txt
+for other in 'layer Linear(2, 3)' 'optimizer SGD(lr=1)' 'dataset Digits' 'transform ToFloat()' \
+    'prune Identity()'; do
+    { sed /^end/d "$top/tests/conform/cube.txt"; printf '%s\nend\n' "$other"; } >"$cases_of"
+    check "$place/cube.so" --only ops/cube --cases "$cases_of"
+    test $code -eq 0 || { fail "a case before a line $other: $code"; cat "$place/out"; }
+done
 cases_of=$place/empty.txt
 echo end >"$cases_of"
 finds caseless CUBE ops/cube "operator: no case"

@@ -228,7 +228,7 @@ START_TEST(a_reduction_works_in_the_type_that_is_asked_for)
     ck_assert_int_eq(tn_tensor_dtype(y), TN_I32);
     HAS(y, 3);
     ck_assert_ptr_null(tn_mean(whole));
-    FAILED(TN_ERR_RUNTIME, "the dtype option");
+    FAILED(TN_ERR_RUNTIME, "the option dtype");
     HAS(tn_mean(whole, tn_no_ints(), false, TN_F32), 1.5);
     y = tn_prod(whole, tn_no_ints(), false, TN_F64);
     ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);

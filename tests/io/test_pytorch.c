@@ -287,9 +287,9 @@ START_TEST(hostile_pickles_are_refused_with_words)
     /* Elements that share memory: a kilobyte may not expand to a terabyte. */
     JUDGE_TENSOR("K\0", "\x8a\x06\0\0\0\0\0\1\x85", "K\0\x85", "TENON_FORMATS_UNPACKED_MAX");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\1\0\0\0\0\0\0\0\0\0\x80\x3f",
-          "inconsistent size or type");
+          "storage k: inconsistent size, got 1 elements; expected 2");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\2\0\0\0\0\0\0\0\0\0\x80",
-          "too large for the file");
+          "storage k: truncated, got 3 bytes in the file; expected 8");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS DATA "x", "storages: wrong size");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
                                               "]." DATA,

@@ -143,10 +143,10 @@ START_TEST(weights_of_a_wrong_form_are_refused_by_name)
     static const struct {
         const char *spec, *words;
     } rows[] = {
-        { "CrossEntropyLoss(weight='even')", "weight: wrong type" },
+        { "CrossEntropyLoss(weight='even')", "weight: no tensor and no numbers" },
         { "BCELoss(weight=[[1.0, 2.0], [3.0]])", "rows of equal length" },
         { "NLLLoss(weight=[1.0, None])", "a list of numbers" },
-        { "BCEWithLogitsLoss(pos_weight=[1.0, [2.0]])", "pos_weight: wrong type" },
+        { "BCEWithLogitsLoss(pos_weight=[1.0, [2.0]])", "pos_weight: no tensor and no numbers" },
         { "MultiMarginLoss(weight=[[1.0, 2.0]])",
           "expected weight to be None or 1D tensor, got 2D" },
         { "LinearCrossEntropyLoss(4, 3, weight=[1.0, 2.0])", "weight: wrong shape" },

@@ -159,7 +159,7 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_einsum(pair, 1, "ijk...->i"),
             "operand 0: wrong number of letters, got 3; expected 2");
     refused(tn_einsum(pair, 1, "..i->i"),
-            "unknown character; expected letters, commas, ... and ->");
+            "unknown character, got \".\"; expected letters, commas, ... and ->");
     refused(tn_einsum(pair, 1, "...i...->i"), "... occurs twice in an operand; expected it once");
     refused(tn_einsum(pair, 1, "...i->...i..."), "each once");
     refused(tn_einsum(pair, 1, "...i->.i"), "each once");

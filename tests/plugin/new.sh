@@ -90,7 +90,7 @@ refused 2 'kind: unknown, got "plugin"; expected layer, backend, kernels, op, op
 for name in 1st a-b _x '' a.b ../x example a23456789_123456789_123456789_123456789_1; do
     refused 2 "name: not valid, got \"$name\"; expected a letter" layer "$name"
 done
-refused 2 'unknown option, or one without its value, got "--fast"' layer x --fast
+refused 2 'unknown option, got "--fast"' layer x --fast
 refused 2 'too many arguments, got "z"' layer x y z
 refused 1 'My_op: exists already; expected the name of a new folder' op My_op
 refused 1 'My_op/README.md: exists already' op x My_op/README.md

@@ -48,10 +48,10 @@ ls -d tenon-profile-* 2>/dev/null && complain 'folders are left'
 
 # wrong usage
 check 2 'too few arguments' profile
-check 2 'unknown option or missing value --bad' profile --bad bench
-check 2 'unknown option or missing value --trace' profile --trace
-check 2 '--page: got page\.txt; expected a name' profile --page page.txt true
-check 2 '--trace: got a:b\.json; expected a name' profile --trace a:b.json true
+check 2 'unknown option --bad' profile --bad bench
+check 2 'a value is missing after --trace' profile --trace
+check 2 '--page: wrong name, got page\.txt; expected a name' profile --page page.txt true
+check 2 '--trace: wrong name, got a:b\.json; expected a name' profile --trace a:b.json true
 check 0 '--no-page +writes no page' profile --help
 
 # an asynchronous device: its own times in the trace and in the tables (the fake driver)

@@ -156,7 +156,7 @@ START_TEST(a_profile_is_started_and_stopped_once)
     refused(tn_profile_start(&options), TN_ERR_VALUE, "options: size: wrong size, got");
     options.size++;
     options.flags = 8;
-    refused(tn_profile_start(&options), TN_ERR_VALUE, "flags: unknown, got 8");
+    refused(tn_profile_start(&options), TN_ERR_VALUE, "flags or reserved: unknown, got 8");
     refused(tn_range_begin(NULL), TN_ERR_VALUE, "tn_range_begin");
     refused(tn_observer_set_on("no_such_observer", true), TN_ERR_KEY, "no_such_observer");
     ck_assert_int_eq(tn_profile_rows(9, 0, NULL, 0), -1);

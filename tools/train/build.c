@@ -180,7 +180,10 @@ static tn_status resumed_model(run *r)
              path = head >= 0 ? tn_state_value(r->resumed, head) : tn_value_none();
 
     if (spec.kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "checkpoint: the spec of the model is missing");
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "checkpoint: the spec of the model is missing; expected a checkpoint of tenon "
+            "train or tenon finetune");
     r->model = tn_module_parse(spec.as.s);
     r->spec = tn_strdup(spec.as.s);
     if (path.kind == TN_VALUE_STRING)
@@ -293,8 +296,9 @@ static tn_status build_plans(run *r)
         return TN_OK;
     if (setting_on(r->set, SET_AMP))
         return tn_fail(TN_ERR_VALUE,
-                       "--compile: calls in mixed precision have no plans, got --amp; "
-                       "expected one of them");
+                       "--%s: calls in mixed precision have no plans, got --amp; "
+                       "expected one of them",
+                       step ? "compile-step" : "compile");
     return step ? step_compile(r) : tn_module_compile(r->model, "plan(train=True)");
 }
 

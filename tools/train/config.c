@@ -69,7 +69,7 @@ static tn_status put_code(struct reader *r, unsigned code)
     tn_status status = TN_OK;
 
     if (code == 0 || (code >= 0xD800 && code < 0xE000))
-        return wrong(r, "a character");
+        return wrong(r, "the code of a character, other than 0 and the halves of a pair");
     if (code < 0x80)
         return put(r, (char)code);
     status = put(r, (char)bytes[code < 0x800 ? 0 : 1]);
@@ -96,8 +96,10 @@ static tn_status read_escape(struct reader *r)
     unsigned long code = strtoul(digits, &end, 16);
     if (end != digits + 4)
         return wrong(r, "four hexadecimal digits");
-    r->at += 5;
-    return put_code(r, (unsigned)code);
+    tn_status status = put_code(r, (unsigned)code);
+    if (status == TN_OK)
+        r->at += 5;
+    return status;
 }
 
 /* Reads a string in " or, in TOML, in ', ''' or """. */

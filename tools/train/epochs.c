@@ -119,7 +119,8 @@ static tn_status end_epoch(run *r)
 
     train = train_score(r);
     if (status == TN_OK && !train.known)
-        status = tn_fail(TN_ERR_VALUE, "data: no sample of epoch %lld could be read",
+        status = tn_fail(TN_ERR_VALUE,
+                         "--data: no sample of epoch %lld could be read; expected at least one",
                          (long long)epoch);
     if (status == TN_OK && r->val != NULL)
         status = validate(r, epoch, &val);

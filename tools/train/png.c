@@ -38,9 +38,11 @@ tn_status png_write(const char *path, unsigned char *pixels, int64_t width, int6
 
     if (width < 1 || height < 1 || width > BYTES_MOST / channels ||
         height > BYTES_MOST / (width * channels + 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: wrong size, got %lld x %lld pixels; expected 1 to 256 MiB in all", path,
-                       (long long)width, (long long)height);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: wrong size, got %lld x %lld pixels; expected at least 1 x 1, and at most "
+            "256 MiB in all",
+            path, (long long)width, (long long)height);
     status = report_png(&png, &(report_picture){ (int)width, (int)height, channels, pixels });
     if (status == TN_OK)
         status = write_bytes(path, &png);

@@ -150,7 +150,7 @@ static tn_status run_group(tn_module *module, tn_dtype dtype, const predict_inpu
         if (!group->has_names && tn_loader_skipped(loader) > 0)
             status = tn_fail(TN_ERR_VALUE,
                              "--skip-damaged: samples of %s have no names, so results "
-                             "could not be told apart",
+                             "could not be told apart; expected no --skip-damaged",
                              group->name);
         else
             status = add_batch(module, dtype, inputs, group, batch, &first);

@@ -396,11 +396,17 @@ static tn_status put_picture(predict_output *to, const char *input, const double
     int64_t channels = plain ? 1 : shape.count == 3 ? shape.at[0] : 0;
     tn_status status;
 
+    if (shape.count == 3 && channels != 1 && channels != 3)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "--format png: the result has 3 dimensions, the first of size %lld; expected [H, W], "
+            "[1, H, W] or [3, H, W] for each input",
+            (long long)channels);
     if (channels != 1 && channels != 3)
         return tn_fail(TN_ERR_VALUE,
-                       "--format png: the result has %d dimensions%s; expected [H, W], [1, H, W] "
-                       "or [3, H, W] for each input",
-                       (int)shape.count, shape.count == 3 ? ", the first of a wrong size" : "");
+                       "--format png: the result has %d dimensions; expected [H, W], [1, H, W] or "
+                       "[3, H, W] for each input",
+                       (int)shape.count);
     int64_t height = shape.at[!plain], width = shape.at[!plain + 1], area = height * width;
     status = name_picture(to, input, path, sizeof path);
     unsigned char *pixels = status == TN_OK ? tn_malloc((size_t)(area * channels + 1)) : NULL;

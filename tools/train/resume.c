@@ -118,7 +118,7 @@ static tn_status take_settings(run *r)
 
     if (saved.kind != TN_VALUE_DICT || kind.kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_FORMAT, "checkpoint: it has no settings, so tenon train did not "
-                                      "write it");
+                                      "write it; expected the folder of a run of tenon train");
     if (strcmp(kind.as.s, r->set->tune ? "finetune" : "train") != 0)
         return tn_fail(
             TN_ERR_VALUE,

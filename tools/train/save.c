@@ -132,8 +132,13 @@ tn_status save_begin(run *r)
     if (r->lock < 0)
         return tn_fail_native(TN_ERR_IO, errno, "--out: %s: %s", path, strerror(errno));
     if (flock(r->lock, LOCK_EX | LOCK_NB) != 0)
-        return tn_fail_native(TN_ERR_REFUSED, errno,
-                              "--out: %s: another process trains in this folder", r->folder);
+        return errno == EWOULDBLOCK
+                   ? tn_fail_native(TN_ERR_REFUSED, errno,
+                                    "--out: %s: another process trains in this folder; expected "
+                                    "another folder, or to wait for its end",
+                                    r->folder)
+                   : tn_fail_native(TN_ERR_REFUSED, errno, "--out: %s: cannot be locked: %s",
+                                    r->folder, strerror(errno));
     newest = save_newest(r, path, sizeof path);
     if (newest >= 0 && !setting_on(r->set, SET_RESUME))
         return tn_fail(TN_ERR_REFUSED,

@@ -163,8 +163,8 @@ static tn_status check(setting which, const char *text)
 
     if (row->kind == SETTING_COUNT &&
         (!tn_read_int(text, &count) || (double)count < row->least || count > INT32_MAX))
-        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected a whole number from %d on",
-                       row->name, text, (int)row->least);
+        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected a whole number from %d to %d",
+                       row->name, text, (int)row->least, INT32_MAX);
     if (row->kind == SETTING_NUMBER &&
         (!tn_read_float(text, &number) || !isfinite(number) || number < row->least))
         return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected a number from 0 on", row->name,

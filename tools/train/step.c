@@ -227,7 +227,7 @@ tn_status step_compile(run *r)
     if (setting_count(r->set, SET_ACCUMULATE) > 1)
         return tn_fail(TN_ERR_VALUE,
                        "--compile-step: a step has one batch, got --accumulate %lld; expected "
-                       "--compile, or one of them",
+                       "--accumulate 1, or --compile instead of --compile-step",
                        (long long)setting_count(r->set, SET_ACCUMULATE));
     r->loss = tn_module_plain("Loss");
     status = r->loss != NULL ? tn_module_set_call(r->loss, call_loss, r, NULL)

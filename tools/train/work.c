@@ -92,7 +92,9 @@ const tn_device *work_device(const char *name)
     if (device == NULL && name != NULL)
         list_devices(name);
     if (device != NULL && !tn_device_has_memory(device)) {
-        tn_fail(TN_ERR_VALUE, "--device: %s has no memory, so nothing can be computed on it",
+        tn_fail(TN_ERR_VALUE,
+                "--device: %s has no memory, so nothing can be computed on it; expected a device "
+                "such as cpu",
                 tn_device_name(device));
         return NULL;
     }
@@ -233,7 +235,7 @@ tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn
         result = first_tensor(&value);
     }
     if (status == TN_OK && result == NULL)
-        tn_fail(TN_ERR_TYPE, "model: returned no tensor");
+        tn_fail(TN_ERR_TYPE, "model: returned no tensor; expected one among its results");
     if (result != NULL)
         result = tn_tensor_to_scope(tn_tensor_keep(result));
     tn_pack_drop(in);

@@ -29,7 +29,8 @@ static void *block_new(size_t bytes, int32_t class)
     size_t past;
 
     if (size < bytes) {
-        tn_fail(TN_ERR_MEMORY, "cpu: temporary memory: too large, got %zu bytes", bytes);
+        tn_fail(TN_ERR_MEMORY, "cpu: temporary memory: too large, got %zu bytes; expected fewer",
+                bytes);
         return NULL;
     }
     whole = tn_malloc(size);

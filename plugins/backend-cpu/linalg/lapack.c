@@ -67,8 +67,9 @@ bool tn__lapack_supports(const tn_call *call, char *reason, size_t size)
     for (int64_t i = 0; i < call->n_in; i++)
         for (int32_t d = call->in[i]->ndim; d-- > 0 && d >= call->in[i]->ndim - 2;)
             if (call->in[i]->shape[d] > INT_MAX / 64) {
-                tn_snprint(reason, size, "a matrix is too large for LAPACK, got size %lld",
-                           (long long)call->in[i]->shape[d]);
+                tn_snprint(reason, size,
+                           "a matrix is too large for LAPACK, got size %lld; expected at most %d",
+                           (long long)call->in[i]->shape[d], INT_MAX / 64);
                 return false;
             }
     return true;

@@ -23,7 +23,7 @@ static tn_status read_reduction(const tn_call *call, const char *text, enum redu
         }
     }
     return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown, got %q; expected none, mean or sum",
-                   call->op, text ? text : "");
+                   call->op, text);
 }
 
 static double get(const tn_view *view, int64_t offset)

@@ -369,7 +369,7 @@ static bool supports_put(const tn_call *call, char *reason, size_t size)
 {
     if (!((const tn_put_options *)call->options)->accumulate && tn__span_view_dense(call->in[0]))
         return supports_flat(call, call->in[2], reason, size);
-    tn_snprint(reason, size, "accumulate is True, or x is not contiguous");
+    tn_snprint(reason, size, "expected accumulate=False and a contiguous x");
     return false;
 }
 

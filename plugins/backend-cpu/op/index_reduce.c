@@ -218,7 +218,9 @@ static bool supports_index_reduce(const tn_call *call, char *reason, size_t size
     if (strcmp(o->reduce, "mean") != 0 && call->in[0]->ndim > 0 && call->in[1]->ndim == 1 &&
         call->in[2]->ndim == call->in[0]->ndim)
         return true;
-    tn_snprint(reason, size, "expected reduce prod, amax or amin, and tensors with dimensions");
+    tn_snprint(
+        reason, size,
+        "expected reduce prod, amax or amin, x and src with dimensions, and an index with one");
     return false;
 }
 
