@@ -12,7 +12,7 @@ static tn_status is_small(void *self, tn_tensor *const *in, int64_t n_in, tn_ten
 {
     (void)self, (void)n_in, (void)n_out;
     out[0] = tn_lt(tn_mean(in[0]), tn_tensor_full(TN_SCALAR_SHAPE, 2, TN_F32, NULL));
-    return out[0] != NULL ? TN_OK : tn_error_code();
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* Runs the layer again, and counts. */
@@ -22,7 +22,7 @@ static tn_status refine(void *self, tn_tensor *const *in, int64_t n_in, tn_tenso
     (void)n_in, (void)n_out;
     out[0] = tn_add(in[0], tn_sigmoid(tn_module_call_child(self, "layer", in[0])));
     out[1] = tn_add_scalar(in[1], TN_SCALAR(1.0));
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_code();
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* Returns the values and the number of steps, side by side. */

@@ -179,7 +179,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
             "tn_inference_begin and tn_inference_end, and tn_clone makes a normal tensor of it");
         if (operand >= 0)
             tn_error_prefix("%s %d: ", is_output ? "output" : "input", (int)operand);
-        return tn_error_code();
+        return tn_error_last_code();
     }
     /* A tensor that can still be changed in place may later get this node as its history. If the
      * node kept the tensor, both would then keep each other alive forever. Therefore only leaves

@@ -136,15 +136,15 @@ static bool abi_fits(tn__plugin *plugin, const tn_head *head, const char *what)
     return false;
 }
 
-/* Returns whether an id such as "org.example.swish" is acceptable: letters, digits, `.`, `_`, `-`;
- * short enough for an error record. */
+/* Returns whether an id such as "org.example.swish" is acceptable: letters, digits, `.`, `_`, `-`,
+ * with a letter or digit at both ends; short enough for an error record. */
 static bool id_acceptable(const char *id)
 {
     size_t length = 0;
     for (; id && id[length]; length++)
         if (length >= 63 || (!isalnum((unsigned char)id[length]) && !strchr("._-", id[length])))
             return false;
-    return length > 0 && isalnum((unsigned char)id[length - 1]);
+    return length > 0 && isalnum((unsigned char)id[0]) && isalnum((unsigned char)id[length - 1]);
 }
 
 enum { MOST_CONTRIBUTIONS = 65536 };

@@ -46,7 +46,7 @@ static tn_status ctc_loss_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "blank: out of range, got %lld; expected 0 to %lld, a class",
                        (long long)o->blank, (long long)x->shape[x->ndim - 1] - 1);
     if (check_reduction(o->reduction) != TN_OK)
-        return tn_error_code();
+        return tn_error_last_code();
     return tn__common_open(infer);
 }
 

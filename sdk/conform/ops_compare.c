@@ -72,9 +72,9 @@ tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype,
             a->in[i] = tn_copy_(tn_tensor_empty(tn_tensor_shape(a->in[i]), TN_C128, device),
                                 a->in[i]);
         if (a->in[i] == NULL)
-            return tn_error_code();
+            return tn_error_last_code();
         if (grad && t->grad && tn_tensor_set_requires_grad(a->in[i], true) != TN_OK)
-            return tn_error_code();
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -106,7 +106,7 @@ tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_ten
     for (int64_t i = 0; i < one->n_in; i++) {
         copies[i] = i < first ? in[i] : tn_clone(in[i]);
         if (copies[i] == NULL)
-            return tn_error_code();
+            return tn_error_last_code();
         if (i >= first)
             out[i - first] = copies[i];
     }

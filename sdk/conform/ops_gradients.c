@@ -57,14 +57,14 @@ static tn_status backward(const conform_case *one, attempt *a, int32_t which)
 
     for (int64_t i = 0; i < one->n_in; i++)
         if (one->in[i].there && one->in[i].grad && tn_tensor_set_grad(a->in[i], TN_NONE) != TN_OK)
-            return tn_error_code();
+            return tn_error_last_code();
     for (int32_t i = 0; i < conform_results(one); i++) {
         if ((which != ALL && which != i) || !tn_tensor_requires_grad(a->out[i]))
             continue;
         roots[count] = a->out[i];
         cotangents[count] = conform_cotangent(one, a->out[i], i);
         if (cotangents[count++] == NULL)
-            return tn_error_code();
+            return tn_error_last_code();
     }
     return count == 0 ? TN_OK : tn_backward_from(roots, cotangents, count, &options);
 }
@@ -223,7 +223,7 @@ static tn_status make_doubles(const conform_case *one, const tn_device *device, 
         a->in[i] = conform_tensor_make(t, is_float(t->dtype) ? TN_F64 : t->dtype, device,
                                        CONFORM_PLAIN, NULL);
         if (a->in[i] == NULL || (t->grad && tn_tensor_set_requires_grad(a->in[i], true) != TN_OK))
-            return tn_error_code();
+            return tn_error_last_code();
     }
     return TN_OK;
 }

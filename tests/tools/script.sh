@@ -25,6 +25,11 @@ check 1 'the network cannot be called' summary net.script --input 2,4,8,8
 echo hello >notes.txt
 check 0 written script Linear\(3,2\) --input 1,3 --dynamic '[N, 3]' --out small.script \
     --file notes.txt --file data=notes.txt
+# the names of the classes are a file of the script that tenon predict reads
+echo '["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9"]' >ten.json
+check 0 written script "$files/digits.safetensors" --input 1,64 --dynamic '[N, 64]' \
+    --out classes.script --file tenon.classes=ten.json
+check 0 '"name": "k4"' predict classes.script "$files/digits.npy" --json --top 3
 TENON_PLUGINS='backend-cpu,backend-meta,ops,formats'
 export TENON_PLUGINS
 check 1 'no plugin provides' graph 'Linear(3, 2)' --input 1,3
