@@ -141,7 +141,7 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
     int64_t count_a = 0, count_b = 0;
     tally *row = &s->row[w->dtype < DTYPES ? w->dtype : TN_F32];
     double slack = allowance(row, w->dtype, s->gradients);
-    char words[200];
+    char words[256];
     int digits = tn_dtype_size(dtype) >= 8 && dtype != TN_C64 ? 17 : 9;
     bool same = tn_tensor_ndim(got) == tn_tensor_ndim(expected);
     bool exact = is_exact(w, dtype) && tn_tensor_dtype(expected) == dtype;
