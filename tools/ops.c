@@ -221,9 +221,8 @@ const command ops_command = {
     "Prints every operator and how it runs with float32 on each device type: kernel, decomposition "
     "(into other operators on the same device), view (no kernel needed), missing (an error; with "
     "TENON_FALLBACK it runs on another device). With a name: inputs, outputs and derivative of "
-    "that operator, and how it runs with every dtype; \"shapes\" where only a device without memory "
-    "has it.\n\nExit status 1 if no operators were found, "
-    "or none of that name.",
+    "that operator, and how it runs with every dtype; \"shapes\" where only a device without "
+    "memory has it.\n\nExit status 1 if no operators were found, or none of that name.",
     0,
     1,
     run,

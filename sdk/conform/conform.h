@@ -78,7 +78,8 @@ FILE *conform_open(const char *path, const char **why);
 /* Returns true if a line begins with one of `words` (separated by spaces) or is blank, a comment or
  * `end`. Otherwise returns false and writes to `why` what is wrong. */
 bool conform_line_begins(const char *line, const char *words, char *why, size_t size);
-/* Returns whether a line begins a case, or is a whole one, of another kind than `kind` ("layer"). */
+/* Returns whether a line begins a case, or is a whole one, of another kind than `kind`
+ * ("layer"). */
 bool conform_line_of_other(const char *line, const char *kind);
 
 /* ---- tests ---- */

@@ -268,7 +268,7 @@ START_TEST(walks_refuse_what_they_do_not_know_and_end_with_a_failing_visit)
     tn_walk_options options = { 4, 0, NULL, NULL };
     int visits = 0;
     ck_assert_int_eq(tn_module_walk(m, TN_SLOT_CHILD, &options, note, &names), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "size: wrong, got 4");
+    expect_failure(TN_ERR_VALUE, "size: too small, got 4");
     options = (tn_walk_options){ sizeof options, 64, NULL, NULL };
     ck_assert_int_eq(tn_module_walk(m, TN_SLOT_CHILD, &options, note, &names), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "flags: unknown, got 0x40");

@@ -27,7 +27,7 @@ check 0 written script Linear\(3,2\) --input 1,3 --dynamic '[N, 3]' --out small.
     --file notes.txt --file data=notes.txt
 # the names of the classes are a file of the script that tenon predict reads
 echo '["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9"]' >ten.json
-check 0 written script "$files/digits.safetensors" --input 1,64 --dynamic '[N, 64]' \
+check 0 written script "$files/digits.safetensors" --input 1,1,8,8 --dynamic '[N, 1, 8, 8]' \
     --out classes.script --file tenon.classes=ten.json
 check 0 '"name": "k4"' predict classes.script "$files/digits.npy" --json --top 3
 TENON_PLUGINS='backend-cpu,backend-meta,ops,formats'
