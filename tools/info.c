@@ -286,7 +286,8 @@ const command info_command = {
     "Without a name, lists all contributions by kind: device types, layers, optimizers, "
     "schedulers, inits, formats, observers, passes, compilers, communicators, datasets, transforms "
     "and pruning methods. With one, describes the contribution, operator or plugin of that name: "
-    "who provides it, and its options with type, default and help.\n\nExit status 1 if nothing has that name.",
+    "who provides it, and its options with type, default and help.\n\n"
+    "Exit status 1 if nothing has that name.",
     0,
     1,
     run,
