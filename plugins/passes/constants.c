@@ -44,7 +44,6 @@ static tn_status fold(tn_graph *graph, tn_node *node)
     tn_tensor *in[TN_MAX_OPERANDS], *out[TN_MAX_OPERANDS];
     uint64_t scope = tn_scope_begin();
     tn_status status = tn_grad_begin(false);
-    char name[128];
 
     for (int64_t i = 0; i < n_in; i++)
         in[i] = tn_node_input(node, i) == TN_NODE_NONE ? TN_NONE
@@ -55,8 +54,7 @@ static tn_status fold(tn_graph *graph, tn_node *node)
         tn_node *item = tn_node_item(node, i), *constant;
         tn_tensor *own = tn_copy(out[i]); /* a view of another constant gets its own memory */
 
-        tn_snprint(name, sizeof name, "%s_value", tn_node_name(item));
-        constant = own ? tn_graph_constant(graph, name, own) : NULL;
+        constant = own ? passes_constant(graph, tn_node_name(item), "value", own) : NULL;
         if (!constant || tn_node_replace_uses(item, constant) < 0)
             status = tn_error_last_code();
     }

@@ -123,14 +123,11 @@ static tn_status build(tn_graph *graph, tn_node *layer, tn_node *norm, const tn_
 {
     tn_node *in[3] = { tn_node_input(layer, 0) }, *fused;
     tn_tensor *weight, *bias;
-    char name[128];
 
     if (tn_fold_batch_norm(f, &weight, &bias) != TN_OK)
         return tn_error_last_code();
-    tn_snprint(name, sizeof name, "%.80s_weight", tn_node_name(layer));
-    in[1] = tn_graph_constant(graph, name, weight);
-    tn_snprint(name, sizeof name, "%.80s_bias", tn_node_name(layer));
-    in[2] = in[1] ? tn_graph_constant(graph, name, bias) : NULL;
+    in[1] = passes_constant(graph, tn_node_name(layer), "weight", weight);
+    in[2] = in[1] ? passes_constant(graph, tn_node_name(layer), "bias", bias) : NULL;
     fused = in[2] ? tn_graph_add_call(graph, norm, tn_node_op(layer), tn_node_options(layer), in, 3)
                   : NULL;
     if (!fused || tn_node_replace_uses(norm, fused) < 0 || tn_node_erase(norm) != TN_OK)

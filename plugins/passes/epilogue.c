@@ -214,7 +214,8 @@ static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
          node = tn_node_next(node)) {
         tn_node *made = NULL;
 
-        if (tn_node_kind_of(node) != TN_NODE_OP || passes_writes_from(node))
+        if (tn_node_kind_of(node) != TN_NODE_OP || tn_node_is_no_grad(node) ||
+            passes_writes_from(node))
             continue;
         if (passes_is_op(node, "linear"))
             status = follow_linear(args->graph, node, &made);

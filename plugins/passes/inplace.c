@@ -35,25 +35,43 @@ static bool is_new(const tn_node *value)
     return false;
 }
 
-/* Autocast treats the two forms of these operators differently. */
-static const uint64_t autocast = TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_F32 | TN_OP_AUTOCAST_WIDEST |
-                                 TN_OP_AUTOCAST_REFUSED | TN_OP_AUTOCAST_HOST_LOW |
-                                 TN_OP_AUTOCAST_HOST_F32 | TN_OP_AUTOCAST_HOST_WIDEST |
-                                 TN_OP_AUTOCAST_HOST_REFUSED;
+/* Autocast treats the two forms of these operators differently, and the ordinary form of
+ * TN_OP_PROMOTE_FLOAT can have another dtype. */
+static const uint64_t refused_flags = TN_OP_RANDOM | TN_OP_ORDERED | TN_OP_PROMOTE_FLOAT |
+                                      TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_F32 |
+                                      TN_OP_AUTOCAST_WIDEST | TN_OP_AUTOCAST_REFUSED |
+                                      TN_OP_AUTOCAST_HOST_LOW | TN_OP_AUTOCAST_HOST_F32 |
+                                      TN_OP_AUTOCAST_HOST_WIDEST | TN_OP_AUTOCAST_HOST_REFUSED;
 
-/* Returns whether the ordinary form of a node in place may replace it. */
+/* Operators whose derivative in place, from the result, has the bits of that from the input. Those
+ * of elu, selu and celu differ by rounding. */
+static const char *const same_derivatives[] = { "relu6", "hardtanh", "leaky_relu" };
+
+static bool has_same_derivative(const tn_op_def *def)
+{
+    if (def->result_suffices == NULL)
+        return true;
+    for (size_t i = 0; i < sizeof same_derivatives / sizeof *same_derivatives; i++)
+        if (strcmp(def->name, same_derivatives[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Returns whether the ordinary form of a node in place may replace it. Only operators of one tensor
+ * are replaced: the result of others can get the dtype, shape or order of strides of the second
+ * tensor. A node without gradients stays, because the value that it changes can keep a history. */
 static bool is_replaceable(const tn_node *node)
 {
-    const int64_t n_in = tn_node_input_count(node) - 1; /* of the ordinary form */
+    const tn_op_def *def;
     tn_node *into;
-    uint64_t flags;
 
-    if (tn_node_kind_of(node) != TN_NODE_INPLACE || n_in < 1 || n_in > TN_MAX_OPERANDS ||
-        tn_node_item_count(node) != 1)
+    if (tn_node_kind_of(node) != TN_NODE_INPLACE || tn_node_input_count(node) != 2 ||
+        tn_node_item_count(node) != 1 || tn_node_is_no_grad(node))
         return false;
-    flags = tn_op_definition(tn_node_op(node))->flags;
-    into = tn_node_input(node, n_in);
-    if ((flags & TN_OP_POINTWISE) == 0 || (flags & (TN_OP_RANDOM | TN_OP_ORDERED | autocast)) != 0)
+    def = tn_op_definition(tn_node_op(node));
+    into = tn_node_input(node, 1);
+    if ((def->flags & TN_OP_POINTWISE) == 0 || (def->flags & refused_flags) != 0 ||
+        !has_same_derivative(def) || tn_node_input(node, 0) != into)
         return false;
     return tn_node_user_count(into) == 1 && is_new(into) && passes_same_shape(into, node);
 }
@@ -61,15 +79,13 @@ static bool is_replaceable(const tn_node *node)
 tn_status passes_replace_inplace(tn_graph *graph, int64_t *replaced)
 {
     for (tn_node *node = tn_graph_first(graph), *next; node; node = next) {
-        int64_t n_in = tn_node_input_count(node) - 1;
-        tn_node *in[TN_MAX_OPERANDS], *made;
+        tn_node *in, *made;
 
         next = tn_node_next(node);
         if (!is_replaceable(node))
             continue;
-        for (int64_t i = 0; i < n_in; i++)
-            in[i] = tn_node_input(node, i);
-        made = tn_graph_add_call(graph, node, tn_node_op(node), tn_node_options(node), in, n_in);
+        in = tn_node_input(node, 0);
+        made = tn_graph_add_call(graph, node, tn_node_op(node), tn_node_options(node), &in, 1);
         if (made == NULL)
             return tn_error_last_code();
         if (!passes_same_shape(made, node)) { /* the form in place casts its result */

@@ -26,6 +26,10 @@ TN_HIDDEN bool passes_same_shape(const tn_node *a, const tn_node *b);
  * changes no result, and adds their number to *replaced. The passes that stop at writes begin with
  * this. */
 TN_HIDDEN tn_status passes_replace_inplace(tn_graph *graph, int64_t *replaced);
+/* Adds a constant whose name is STEM_SUFFIX, with a number behind it if another node has that
+ * name. */
+TN_HIDDEN tn_node *passes_constant(tn_graph *graph, const char *stem, const char *suffix,
+                                   tn_tensor *tensor);
 /* Returns whether a node is a call of the operator with this name. */
 TN_HIDDEN bool passes_is_op(const tn_node *node, const char *name);
 

@@ -52,6 +52,23 @@ bool passes_same_shape(const tn_node *a, const tn_node *b)
     return same;
 }
 
+tn_node *passes_constant(tn_graph *graph, const char *stem, const char *suffix, tn_tensor *tensor)
+{
+    char name[128];
+    int length = (int)tn_snprint(name, sizeof name, "%.80s_%s", stem, suffix);
+
+    for (int i = 1; i > 0; i++) {
+        uint64_t mark = tn_error_mark();
+        bool taken = tn_graph_find(graph, name) != NULL;
+
+        tn_error_restore(mark);
+        if (!taken)
+            break;
+        tn_snprint(name + length, sizeof name - (size_t)length, "_%d", i);
+    }
+    return tn_graph_constant(graph, name, tensor);
+}
+
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {

@@ -217,6 +217,28 @@ START_TEST(equal_values_are_computed_once_and_constants_in_advance)
 }
 END_TEST
 
+/* The constants of a folded norm have names of their own, when layers that are folded one after the
+ * other have the same stem, too. */
+START_TEST(norms_that_follow_each_other_are_folded)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(2, 3, 5, 5), TN_F32, NULL)), *y;
+    tn_module *net = used("Sequential(Conv2d(3, 4, 1), BatchNorm2d(4), Conv2d(4, 4, 1), "
+                          "BatchNorm2d(4), BatchNorm2d(4))",
+                          x);
+    tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
+
+    ck_ok(tn_graph_pass(graph, "conv_bn, dead"));
+    ck_assert_ptr_null(strstr(names_of(graph), "batch_norm"));
+    tn_inference_begin(true);
+    y = run1(graph, x);
+    tn_inference_end();
+    near(y, tn_module_call(net, x));
+    tn_graph_drop(graph);
+    tn_module_drop(net);
+}
+END_TEST
+
 START_TEST(random_and_written_values_are_not_merged)
 {
     TN_SCOPE;
@@ -540,6 +562,7 @@ int main(void)
         what_cannot_be_folded_stays,
         dropout_goes_for_inference,
         equal_values_are_computed_once_and_constants_in_advance,
+        norms_that_follow_each_other_are_folded,
         random_and_written_values_are_not_merged,
         calls_that_keep_their_order_are_neither_merged_nor_removed,
         operators_are_replaced_by_their_decomposition,

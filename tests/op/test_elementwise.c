@@ -173,6 +173,39 @@ START_TEST(an_activation_in_place_keeps_the_gradient_right)
 }
 END_TEST
 
+/* Operands that begin at the same address are not the same operand: a matrix and its transpose, or
+ * its first column. */
+START_TEST(operands_may_begin_at_the_same_address)
+{
+    const int64_t count = tn_registry_count(TN_KIND_tn_op_def);
+    int compared = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        TN_SCOPE;
+        const tn_op *op = tn_op_find(tn_registry_name(TN_KIND_tn_op_def, i), 0);
+        const tn_op_def *def = tn_op_definition(op);
+
+        if (def->n_inputs != 2 || def->n_outputs != 1 || (def->flags & TN_OP_POINTWISE) == 0)
+            continue;
+        tn_tensor *x = tn_reshape(VEC(0.6, 0.1, 0.35, 0.5, 0.2, 0.3, 0.75, 0.25, 0.9),
+                                  TN_SHAPE(3, 3));
+        tn_tensor *turned = tn_transpose(x, 0, 1), *first = tn_narrow(x, 1, 0, 1);
+        tn_tensor *pairs[][2] = { { x, turned }, { turned, x }, { x, first }, { first, x } };
+        for (int k = 0; k < 4; k++) {
+            tn_tensor *apart[] = { tn_copy(pairs[k][0]), tn_copy(pairs[k][1]) }, *got, *expected;
+            if (tn_op_call(op, apart, 2, NULL, &expected, 1) != TN_OK) {
+                tn_error_clear(); /* it needs options, or other dtypes */
+                continue;
+            }
+            ck_assert_int_eq(tn_op_call(op, pairs[k], 2, NULL, &got, 1), TN_OK);
+            ck_assert_msg(tn_equal(got, expected) == 1, "%s, pair %d", def->name, k);
+            compared++;
+        }
+    }
+    ck_assert_int_ge(compared, 100);
+}
+END_TEST
+
 START_TEST(comparisons_record_nothing_and_logic_takes_any_dtype)
 {
     TN_SCOPE;
@@ -252,6 +285,7 @@ int main(void)
     tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
     tcase_add_test(tests, parts_of_complex_numbers_are_views);
     tcase_add_test(tests, logit_with_limits_that_cross);
+    tcase_add_test(tests, operands_may_begin_at_the_same_address);
     tcase_add_test(tests, comparisons_record_nothing_and_logic_takes_any_dtype);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -29,7 +29,7 @@ TN__INTO_LOOPS void NAME(guarded_loop)(int64_t n, char *yp, int64_t sy, const ch
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t size = n - at < BLOCK ? n - at : BLOCK;
         const T *a = NAME(contiguous)(size, ap + at * sa, sa, xa);
-        const T *b = bp == ap ? a : NAME(contiguous)(size, bp + at * sb, sb, xb);
+        const T *b = bp == ap && sb == sa ? a : NAME(contiguous)(size, bp + at * sb, sb, xb);
         char *to = yp + at * sy;
         T *y = direct ? (T *)(void *)to : results;
         NAME(seen) seen = 0;
