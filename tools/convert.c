@@ -9,7 +9,7 @@
 
 enum { CHANGES = 64 };
 
-/* The options, in the order in which they were given. */
+/* One option --prefix or --rename. `changes` has them in the order in which they were given. */
 typedef struct change {
     bool prefix; /* --prefix; false: --rename */
     const char *from, *to;

@@ -383,7 +383,8 @@ static void put_new(const writer *w, bool parts, bool slots)
             w->train ? "true" : "false");
 }
 
-/* Writes a table, of `rows`, with what works on it. */
+/* Writes a table as C code: `head` (the struct and the begin of the array), its rows, and the
+ * functions that use the table. */
 static void put_table(FILE *to, const char *head, const char *rows, const char *functions)
 {
     fprintf(to, "%s%s};\n\n%s", head, rows, functions);

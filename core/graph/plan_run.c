@@ -341,7 +341,8 @@ static void put_draws(const tn__plan_binding *b, tn__plan_state *state, const tn
     }
 }
 
-/* Drops the blocks that steps have left, except those that stay. */
+/* Drops the blocks that are still allocated after the steps. Those that backward needs
+ * (given->keeps) first get a reference in given->stays; after a failure, `stays` gets NULL. */
 static void clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
                          const tn__plan_given *given, tn_status status)
 {

@@ -392,9 +392,11 @@ static bool note_read(tn__tracer *tracer, const tn_tensor *tensor)
     }
     if (r->backward || (r->memory != NULL && tensor->requires_grad)) {
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                r->backward ? "a derivative reads the values of a tensor; expected operators only"
-                            : "the values of a parameter are read, and training changes them; "
-                              "expected operators only");
+                r->backward
+                    ? "a derivative reads the values of a tensor; expected a derivative that "
+                      "only calls operators"
+                    : "the code reads the values of a parameter, and training changes "
+                      "them; expected a forward that only calls operators");
         keep_failure(r);
     } else if (who != NULL &&
                tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1, sizeof *b->reads)) {

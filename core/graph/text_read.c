@@ -234,7 +234,8 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
     return status == TN_OK ? TN_OK : tn__graph_read_here(r);
 }
 
-/* Reads the call of a module: after its name, arguments and the form of the results. */
+/* Reads the rest of a call of a module, behind its name: the arguments and, after "->", the form of
+ * the results, which may be absent. */
 static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_node **node)
 {
     uint64_t mark = tn_error_mark();

@@ -43,7 +43,7 @@ static void run_all(tn_module *net, int count, int faulty, float (*results)[ROWS
 {
     struct work work[THREADS];
     pthread_t threads[THREADS];
-    int started = 0;
+    int started = 0, number = 0;
 
     memset(work, 0, sizeof work);
     for (int i = 0; i < count; i++) {
@@ -53,10 +53,12 @@ static void run_all(tn_module *net, int count, int faulty, float (*results)[ROWS
         work[i].width = i == faulty ? IN - 1 : IN;
         work[i].results = results;
     }
-    while (started < count && pthread_create(&threads[started], NULL, run, &work[started]) == 0)
+    while (started < count &&
+           (number = pthread_create(&threads[started], NULL, run, &work[started])) == 0)
         started++;
     if (started < count)
-        tn_fail(TN_ERR_RUNTIME, "pthread_create: thread %d did not start", started);
+        tn_fail(TN_ERR_RUNTIME, "pthread_create: thread %d did not start: %s", started,
+                strerror(number));
     for (int i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
         if (work[i].error.code != TN_OK)

@@ -4,7 +4,8 @@
  * array. They launch the kernels on the device, which kernel_names.h lists. The includer defines
  * GPU_DEVICE, the type of its devices (such as "opencl"); GPU_BMM_RUN and GPU_BMM_WORKSPACE, the
  * functions for its bmm kernel; and GPU_CAPTURE, which is TN_KERNEL_CAPTURE_SAFE, or 0 if the
- * backend cannot record work. */
+ * backend cannot record work. An operator without a row runs by its decomposition in
+ * plugins/ops/FAMILY.c. */
 
 /* clang-format off */
 #define GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, flags_) \

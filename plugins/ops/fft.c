@@ -15,7 +15,9 @@ struct form {
     const char *op;
     enum kind kind;
     bool forward;
-    enum { SINGLE, LAST_TWO, ALL } dims; /* the dimensions of a call without the option `dims` */
+    /* SINGLE: the one of the option `dim`. Else the dimensions if the option `dims` is absent: the
+     * last two, or all (the last ones if only the sizes `s` are given). */
+    enum { SINGLE, LAST_TWO, ALL } dims;
 };
 
 static const struct form forms[] = {

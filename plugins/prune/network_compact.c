@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What is known of each group of elements, at the index of its root. */
+/* One removal: the network, what is known of its channels, and the changes to make. `alive` and
+ * `gone` have the entry of a group at the index of its root (network_root). */
 typedef struct plan {
     network n;
     bool strict;

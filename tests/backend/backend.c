@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See backend.h. */
+ * The devices on which every test of this folder runs, and other helpers; see backend.h. */
 #include "tests/backend/backend.h"
 #include "tests/folders.h"
 

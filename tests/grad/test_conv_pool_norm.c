@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Second derivatives of convolution, pooling and standardization against central differences of the
- * first. */
+ * first. First derivatives: tests/oracle/conv_pool_norm.txt (tests/op/test_oracle.c) and
+ * tests/backend. */
 #include "tests/op/suite.h"
 
 static tn_status standardize_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out)

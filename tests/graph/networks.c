@@ -30,7 +30,7 @@ static tn_tensor *call_tagger(tn_module *net, tn_tensor *x)
 }
 
 static const struct network own[] = {
-    /* of tests/models/test_spec_networks.c */
+    /* like those of tests/models/test_spec_networks.c, but smaller; the transformer has dropout */
     { .name = "spec lenet5",
       .spec = "Sequential(Conv2d(1, 6, 5), Tanh(), AvgPool2d(2), Conv2d(6, 16, 5), Tanh(), "
               "AvgPool2d(2), Flatten(), Linear(16, 24), Tanh(), Linear(24, 10))",

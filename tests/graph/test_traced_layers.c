@@ -209,7 +209,8 @@ static void compare_plan(const tn_graph *graph, tn_module *module)
     tn_pack_drop(given);
 }
 
-/* Passes that may round in another way, of graphs of layers and of operators. */
+/* Passes, in one row with a compiler, whose results may differ by rounding. They are tried on all
+ * graphs for evaluation: those of calls of layers and those of operators. */
 static struct other_pass others[] = {
     { "dropout", NULL, 0 },   { "conv_bn, linear_bn", NULL, 0 },
     { "epilogue", NULL, 0 },  { "conv_bn, linear_bn, dropout, epilogue, dead", NULL, 0 },

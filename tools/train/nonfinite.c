@@ -131,6 +131,8 @@ tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[3], doubl
                        "finite samples",
                        where, loss);
     return tn_fail(TN_ERR_VALUE,
-                   "%s: the loss is %g: %s is the first module whose output has NaN or infinity",
+                   "%s: the loss is %g: parameters and input are finite, but the output of %s has "
+                   "NaN or infinity; check the targets, or try a smaller learning rate or "
+                   "--clip-norm",
                    where, loss, name);
 }

@@ -33,8 +33,8 @@ static uint32_t crc32c(const unsigned char *bytes, size_t size)
     return ~crc;
 }
 
-/* The checksum as a record has it: rotated and shifted, because a checksum of data that has
- * checksums itself detects less. */
+/* The checksum as a record has it: rotated by 15 bits, plus a constant. A plain checksum would
+ * detect less in data that contains checksums itself. */
 uint32_t report_event_sum(const void *bytes, size_t size)
 {
     uint32_t crc = crc32c(bytes, size);

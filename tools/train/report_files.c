@@ -91,7 +91,8 @@ tn_status report_file_open(report_file *f, char *path)
 static bool write_all(int fd, const char *bytes, size_t size, int64_t offset)
 {
     while (size > 0) {
-        /* pwrite cannot write to devices such as /dev/full on all systems, so seek and write. */
+        /* On some systems pwrite() fails for devices such as /dev/full, so seek and write. What has
+         * no position (ESPIPE) is written without a seek. */
         if (lseek(fd, offset, SEEK_SET) < 0 && errno != ESPIPE)
             return false;
         ssize_t done = write(fd, bytes, size);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations and their derivatives, except softmax. */
+ * relu and sigmoid, and their derivatives. Other activations run by their decompositions in
+ * plugins/ops/activation.c; a kernel added here also needs a line in ../kernel_names.h and a row in
+ * ../kernel_defs.h. */
 #ifdef TN_REAL
 UNARY(relu, A_ < 0 ? (C)0 : A_)
 #endif

@@ -204,7 +204,10 @@ static inline tn_status tn_grad_scaler_unscale_(tn_grad_scaler *scaler, tn_optim
     if (row == NULL)
         return TN_ERR_MEMORY;
     if (row->stepped)
-        return tn_fail(TN_ERR_RUNTIME, "unscale_() is being called after step().");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "unscale_() is being called after step(). Call it before tn_grad_scaler_step, "
+            "or after tn_grad_scaler_update.");
     if (row->unscaled)
         return tn_fail(
             TN_ERR_RUNTIME,
