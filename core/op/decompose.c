@@ -65,6 +65,15 @@ static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
         tn__op_up.grad_alone(result);
 }
 
+/* Returns whether no input of an operator has a gradient, as the schema says. */
+static bool has_no_gradient(const tn_op_def *def)
+{
+    for (int32_t i = 0; i < def->n_inputs; i++)
+        if ((def->inputs[i].flags & TN_OPERAND_NO_GRAD) == 0)
+            return false;
+    return def->n_inputs > 0;
+}
+
 tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
 {
     const tn_op_def *def = &work->op->def;
@@ -72,7 +81,7 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     const char *before = tn__error_plugin(work->op->id);
     /* An operator without a derivative gets its gradients through its inner operators. They are
      * recorded even if no input requires a gradient yet, because a view must remember its base. */
-    bool quiet = !record && (def->derive != NULL || work->into != NULL);
+    bool quiet = !record && (def->derive != NULL || work->into != NULL || has_no_gradient(def));
     tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
                          .in = work->in,        .n_in = work->n_in, .out = out,
                          .n_out = work->n_out };

@@ -206,6 +206,34 @@ START_TEST(operands_may_begin_at_the_same_address)
 }
 END_TEST
 
+/* Also if they are decomposed into operators that have gradients. */
+START_TEST(operators_of_inputs_without_gradients_record_nothing)
+{
+    const int64_t count = tn_registry_count(TN_KIND_tn_op_def);
+    int called = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        TN_SCOPE;
+        const tn_op *op = tn_op_find(tn_registry_name(TN_KIND_tn_op_def, i), 0);
+        const tn_op_def *def = tn_op_definition(op);
+        tn_tensor *in[] = { LEAF(-1, 0, 2), LEAF(3, 5, 7) }, *out;
+        bool none = def->n_inputs > 0 && def->n_inputs <= 2 && def->n_outputs == 1;
+
+        for (int32_t k = 0; none && k < def->n_inputs; k++)
+            none = (def->inputs[k].flags & TN_OPERAND_NO_GRAD) != 0 &&
+                   (def->inputs[k].flags & TN_OPERAND_LIST) == 0;
+        if (!none)
+            continue;
+        if (tn_op_call(op, in, def->n_inputs, NULL, &out, 1) == TN_OK) {
+            ck_assert_msg(!tn_tensor_requires_grad(out), "%s", def->name);
+            called++;
+        }
+        tn_error_clear(); /* it needs options, or other dtypes */
+    }
+    ck_assert_int_ge(called, 20);
+}
+END_TEST
+
 START_TEST(comparisons_record_nothing_and_logic_takes_any_dtype)
 {
     TN_SCOPE;
@@ -286,6 +314,7 @@ int main(void)
     tcase_add_test(tests, parts_of_complex_numbers_are_views);
     tcase_add_test(tests, logit_with_limits_that_cross);
     tcase_add_test(tests, operands_may_begin_at_the_same_address);
+    tcase_add_test(tests, operators_of_inputs_without_gradients_record_nothing);
     tcase_add_test(tests, comparisons_record_nothing_and_logic_takes_any_dtype);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
