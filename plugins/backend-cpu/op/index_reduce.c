@@ -12,7 +12,11 @@
 
 #define DTYPES (TN__F32_F64 | TN_BIT(TN_I32) | TN_BIT(TN_I64) | TN_BIT(TN_F16) | TN_BIT(TN_BF16))
 
-enum { GRAIN = 16384 }; /* minimum number of elements for one thread */
+enum {
+    GRAIN = 16384, /* minimum number of elements for one thread */
+    PARTS = 16,    /* parts to aim for: long runs, which fill whole cache lines */
+    ROW = 64       /* minimum length of the runs of a part */
+};
 
 /* float16 and bfloat16 are combined in float32 and rounded each time. */
 #define DECODE(a) (a)
@@ -154,12 +158,14 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 static tn_status walk(struct job *job, tn__index_run_function *function)
 {
     const struct tn__span *span = &job->indexed.span;
-    int64_t size = job->split >= 0 ? span->shape[job->split] : 1;
+    int64_t size = job->split >= 0 ? span->shape[job->split] : 1, grain;
 
     job->run = function;
-    if (span->count <= GRAIN || job->split < 0)
+    if (span->count <= GRAIN || job->split < 0 || tn_num_threads() == 1)
         return part(job, 0, size);
-    return tn_parallel_for(size, GRAIN / (span->count / size) + 1, part, job);
+    grain = GRAIN / (span->count / size) + 1;
+    grain = grain < size / PARTS ? size / PARTS : grain;
+    return tn_parallel_for(size, grain < ROW ? ROW : grain, part, job);
 }
 
 static bool supports_scatter_reduce(const tn_call *call, char *reason, size_t size)
