@@ -122,7 +122,8 @@ else
 fi
 
 # ---- a loss that is not finite names the module, and the checkpoints stay ----
-train 1 'is the first module' --model "$net" --data "$digits" --optim 'SGD(lr=1e30)' --out e
+train 1 'input are finite, but the output of module' --model "$net" --data "$digits" \
+    --optim 'SGD(lr=1e30)' --out e
 
 # ---- a folder that has a run, another model, other settings ----
 train 0 'epoch 2/2' --model "$net" --data "$digits" --epochs 2 --out run
