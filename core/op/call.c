@@ -66,16 +66,6 @@ tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
     return fail_text(TN_ERR_VALUE, op, &text);
 }
 
-const char *tn__call_grad_input(const tn__work *work)
-{
-    int64_t i = 0;
-
-    while (i + 1 < work->n_in && ((tn__operand(work->op, i)->flags & TN_OPERAND_NO_GRAD) != 0 ||
-                                  !tn__tensor_ok(work->in[i]) || !tn__requires_grad(work->in[i])))
-        i++;
-    return tn__operand(work->op, i)->name;
-}
-
 tn_status tn__call_null(const tn_op *op, const char *operand)
 {
     char what[192];

@@ -39,7 +39,7 @@ static tn_status check_work(const tn__work *work, tn_tensor *const *in)
                        "tn_op_prepare: %s: %s requires grad, and a prepared call records no "
                        "gradient; prepare and run it between tn_grad_begin(false) and "
                        "tn_grad_end(), or call it with tn_op_call",
-                       op->def.name, tn__call_grad_input(work));
+                       op->def.name, tn__op_grad_input(work));
     while (cast < work->n_in && work->in[cast] == in[cast])
         cast++;
     if (work->promoted && cast < work->n_in)

@@ -185,7 +185,7 @@ static inline bool tn__call_fits(const tn_op *op, int64_t n_in)
 }
 tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in);
 /* Returns the name of an input for which work->wants_grad is set. */
-const char *tn__call_grad_input(const tn__work *work);
+const char *tn__op_grad_input(const tn__work *work);
 /* Fails because an operand is NULL. Returns the code of the earlier failure of this thread, if
  * there was one. */
 tn_status tn__call_null(const tn_op *op, const char *operand);

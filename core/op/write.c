@@ -153,6 +153,16 @@ static tn_status check_writable(const tn__work *work)
     return TN_OK;
 }
 
+const char *tn__op_grad_input(const tn__work *work)
+{
+    int64_t i = 0;
+
+    while (i + 1 < work->n_in && ((tn__operand(work->op, i)->flags & TN_OPERAND_NO_GRAD) != 0 ||
+                                  !tn__tensor_ok(work->in[i]) || !tn__requires_grad(work->in[i])))
+        i++;
+    return tn__operand(work->op, i)->name;
+}
+
 tn_status tn__write_check(const tn__work *work)
 {
     tn_status status;
@@ -163,7 +173,7 @@ tn_status tn__write_check(const tn__work *work)
                        "%s: the operator writes into its inputs and has no derivative, but %s "
                        "requires grad; call the operator between tn_grad_begin(false) and "
                        "tn_grad_end()",
-                       work->op->def.name, tn__call_grad_input(work));
+                       work->op->def.name, tn__op_grad_input(work));
     status = check_writable(work);
     for (int64_t i = 0; i < work->n_in && !any; i++)
         any = tn__write_into(work, i);

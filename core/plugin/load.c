@@ -214,7 +214,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     if (!id_acceptable(own->id)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
                            "id: wrong, got %q; expected 1 to 63 letters, digits, `.`, `_` and `-`, "
-                           "with a letter or digit at the end, such as \"org.example.name\"",
+                           "with a letter or digit at both ends, such as \"org.example.name\"",
                            own->id ? own->id : "");
         return false;
     }

@@ -260,12 +260,9 @@ tn_status tn__depthwise_forward(const struct tn__windows *w, const struct tn__im
 tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__images *gy,
                              const struct tn__images *gx, const tn_view *weight)
 {
-    struct deep f = { .w = w,
-                      .from = gy,
-                      .to = gx,
-                      .channels = w->groups,
-                      .back = true,
-                      .limits = tn__epilogue_limits(NULL) };
+    struct deep f = {
+        .w = w, .from = gy, .to = gx, .channels = w->groups, .back = true, .limits = &tn__no_limits
+    };
 
     return walk(&f, weight, NULL);
 }

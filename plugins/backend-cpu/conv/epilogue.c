@@ -3,11 +3,11 @@
  * What follows a convolution, applied to parts of its result. */
 #include "conv/epilogue.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/scratch.h"
 #include "base/span.h"
+#include "matmul/gemm.h"
 #include "nn/norm.h"
 #include "op/copy.h"
 #include "simd/simd.h"
@@ -55,17 +55,15 @@ static tn_status read_norm(struct tn__epilogue *e, const tn_call *call, double e
 
 static void read_activation(struct tn__epilogue *e, const char *name)
 {
-    e->rows.low = -INFINITY;
-    e->rows.high = INFINITY;
+    e->rows.limits = tn__no_limits;
     if (strcmp(name, "relu") == 0 || strcmp(name, "relu6") == 0)
-        e->rows.low = 0;
+        e->rows.limits.low = 0;
     if (strcmp(name, "relu6") == 0)
-        e->rows.high = 6;
+        e->rows.limits.high = 6;
     if (strcmp(name, "silu") == 0)
         e->loop = tn__loop_of(TN__EW_silu, e->ct);
     else if (strcmp(name, "hardswish") == 0)
         e->loop = tn__loop_of(TN__EW_hardswish, e->ct);
-    e->limits = (struct tn__limits){ e->rows.low, e->rows.high };
 }
 
 /* Sets e->residual to a contiguous copy of the planes of the residual. */
@@ -141,9 +139,7 @@ bool tn__epilogue_beyond_limits(const struct tn__epilogue *e)
 
 const struct tn__limits *tn__epilogue_limits(const struct tn__epilogue *e)
 {
-    static const struct tn__limits none = { -INFINITY, INFINITY };
-
-    return e && !tn__epilogue_beyond_limits(e) ? &e->limits : &none;
+    return e && !tn__epilogue_beyond_limits(e) ? &e->rows.limits : &tn__no_limits;
 }
 
 static const double no_numbers[3];

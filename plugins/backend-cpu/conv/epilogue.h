@@ -8,15 +8,13 @@
 
 #include "conv/conv.h"
 #include "simd/norm.h"
-#include "simd/simd.h"
 
 struct tn__epilogue {
     enum tn__ct ct;
     int64_t item;
-    struct tn__follow_rows rows; /* scale and shift of all output channels */
+    struct tn__follow_rows rows; /* scale and shift of all output channels, limits */
     tn__ew_loop *loop;           /* an activation that `rows` does not have, or NULL */
     bool summed;
-    struct tn__limits limits; /* low and high of `rows` */
     /* The residual: as images with the channels last or, with `planar`, as contiguous planes. */
     bool planar;
     struct tn__images residual;

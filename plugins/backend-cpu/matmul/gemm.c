@@ -69,7 +69,7 @@ void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, i
     }
 }
 
-static const struct tn__limits no_limits = { -INFINITY, INFINITY };
+const struct tn__limits tn__no_limits = { -INFINITY, INFINITY };
 
 /* One strip of a, with the address of its first row in c. */
 struct strip {
@@ -122,7 +122,7 @@ void tn__gemm_run(const struct tn__gemm *g)
                            .k0 = k0,
                            .rounds = rounds,
                            .kc = kc / rounds,
-                           .limits = last && g->limits ? g->limits : &no_limits };
+                           .limits = last && g->limits ? g->limits : &tn__no_limits };
         for (int64_t j0 = 0; j0 < g->n; j0 += wide) {
             const int64_t end = j0 + wide < g->n ? j0 + wide : g->n;
             for (int64_t i = 0; i < g->m; i += mr) {

@@ -9,6 +9,8 @@
 
 enum { TN__GEMM_DEPTH = 512 }; /* the part of k that is accumulated in registers at a time */
 
+extern const struct tn__limits tn__no_limits;
+
 /* The product c[m][n] = a[m][k] b[k][n] + bias[n], or c += a b, of float32 or float64. Steps are in
  * elements. */
 struct tn__gemm {
@@ -30,7 +32,7 @@ struct tn__gemm {
     void *c;
     int64_t ldc;
     const void *bias;                /* NULL: none. It is read up to the end of the last panel. */
-    const struct tn__limits *limits; /* of the result; NULL: none */
+    const struct tn__limits *limits; /* of the result; NULL: tn__no_limits */
     /* Called, unless it is NULL, when rows [i, i + m) and columns [j, j + n) of c are complete and
      * still in the cache. */
     void (*done)(void *user, int64_t i, int64_t m, int64_t j, int64_t n);

@@ -41,11 +41,11 @@ struct tn__norm_work {
  * the items that are named at each member, such as populations. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
 /* What follows a convolution, for rows of n channels or, with `plane`, for rows of n elements of
- * one channel: y = y * scale + shift, plus the residual, limited to [low, high]. */
+ * one channel: y = y * scale + shift, plus the residual, limited. */
 struct tn__follow_rows {
     const void *scale, *shift; /* NULL: none; with `plane` one number each */
     bool plane;
-    double low, high; /* infinite: no limit */
+    struct tn__limits limits;
 };
 
 struct tn__simd_norm {

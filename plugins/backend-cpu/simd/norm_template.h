@@ -502,7 +502,7 @@ static void NAME(follow_rows)(const struct tn__follow_rows *f, int64_t rows, int
                               int64_t y_step, const void *residual, int64_t r_step)
 {
     const T *scale = f->scale, *shift = f->shift, *from = residual;
-    const T low = (T)f->low, high = (T)f->high;
+    const T low = (T)f->limits.low, high = (T)f->limits.high;
     T *to = y;
     for (int64_t i = 0; i < rows; i++, to += y_step, from = from ? from + r_step : NULL) {
         if (scale && from && f->plane)
