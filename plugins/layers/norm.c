@@ -315,7 +315,7 @@ static bool batch_channel_norm(tn_module *self, tn_channel_norm *out)
            out->weight != NULL && out->bias != NULL;
 }
 
-/* BatchNorm, then maybe a sum, then ReLU. */
+/* BatchNorm, then maybe a sum, then ReLU or ReLU6. */
 static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *followers,
                              int64_t count, int64_t *done)
 {
@@ -323,6 +323,7 @@ static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *f
     int32_t dims = layers_dims(self);
     int64_t n = layers_skip(followers, count, 0);
     tn_tensor *weight, *more = TN_NONE;
+    const char *name;
 
     *done = 0;
     if (tn_tensor_ndim(x) < 2)
@@ -332,14 +333,15 @@ static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *f
         more = followers[n].add;
         n = layers_skip(followers, count, n + 1);
     }
-    if (n >= count || followers[n].pointwise == NULL ||
-        strcmp(followers[n].pointwise, "relu") != 0 || weight == NULL ||
+    name = n < count ? followers[n].pointwise : NULL;
+    if (name == NULL || (strcmp(name, "relu") != 0 && strcmp(name, "relu6") != 0) ||
+        weight == NULL ||
         batch_begin(self, x, dims == 1 ? 2 : dims + 2, dims + 2, false, &plain) != TN_OK)
         return NULL;
     *done = n + 1;
     return tn_batch_norm_relu(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
                               weight, tn_module_get(self, "bias"), more, plain.training,
-                              plain.momentum, plain.eps);
+                              plain.momentum, plain.eps, strcmp(name, "relu6") == 0 ? 6.0 : NAN);
 }
 
 static tn_tensor *instance_forward(tn_module *self, tn_tensor *x)

@@ -493,13 +493,14 @@ static tn_status convolution_activation_decompose(const tn_decompose *call)
     tn_tensor *y = tn_convolution(in[0], in[1], in[2], plain.stride, plain.padding, plain.dilation,
                                   plain.groups);
 
-    if (y != NULL && in[3] != TN_NONE && strcmp(o->activation, "relu") == 0) {
+    if (y != NULL && in[3] != TN_NONE && strncmp(o->activation, "relu", 4) == 0) {
         tn_batch_norm_relu_options norm = TN_BATCH_NORM_RELU_OPTIONS;
 
         norm.eps = o->eps;
-        return tn__common_given(call->out,
-                                tn_batch_norm_relu(y, in[3], in[4], in[5], in[6], in[RESIDUAL],
-                                                   norm.training, norm.momentum, norm.eps));
+        norm.max = strcmp(o->activation, "relu6") == 0 ? 6.0 : norm.max;
+        return tn__common_given(call->out, tn_batch_norm_relu(y, in[3], in[4], in[5], in[6],
+                                                              in[RESIDUAL], norm.training,
+                                                              norm.momentum, norm.eps, norm.max));
     }
     if (y != NULL && in[3] != TN_NONE) {
         tn_batch_norm_options norm = TN_BATCH_NORM_OPTIONS;

@@ -210,6 +210,8 @@ static tn_status standardize_relu_infer(tn_infer *infer)
         status = check_within(infer->in[2], x, "bias");
     if (status == TN_OK)
         status = tn__common_same_shape(infer->in[3], "residual", tn__common_shape(x), "x");
+    if (status == TN_OK)
+        status = tn__normal_check_max(o->max);
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 0, tn_view_dtype(x));
@@ -227,7 +229,7 @@ static tn_status standardize_relu_decompose(const tn_decompose *call)
         return status;
     if (call->in[3] != TN_NONE)
         y = tn_add(y, call->in[3]);
-    y = tn_relu(y);
+    y = tn__normal_relu(y, o->max);
     return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(call->in[0])));
 }
 
@@ -239,7 +241,7 @@ static tn_status standardize_relu_derive(tn_derive *d)
     if (d->gout[0] != TN_NONE &&
         tn_standardize_relu_grad(d->gout[0], d->out[0], d->in[0], d->out[1], d->out[2],
                                  saved_weight(d), o->dims, &all[0], &all[1], &all[2], &all[3],
-                                 o->eps, affine_shape(d), tn__needs(d, 3)) != TN_OK)
+                                 o->eps, affine_shape(d), tn__needs(d, 3), o->max) != TN_OK)
         return tn_error_last_code();
     set_gradients(d, o->dims, all);
     if (tn__needs(d, 3))
@@ -255,6 +257,8 @@ static tn_status standardize_relu_grad_infer(tn_infer *infer)
 
     if (status == TN_OK)
         status = back_infer(infer, 1, o->dims, o->affine_shape);
+    if (status == TN_OK)
+        status = tn__normal_check_max(o->max);
     if (status != TN_OK)
         return status;
     if (o->residual)
@@ -267,7 +271,9 @@ static tn_status standardize_relu_grad_infer(tn_infer *infer)
 static tn_status standardize_relu_grad_decompose(const tn_decompose *call)
 {
     const tn_standardize_relu_grad_options *o = call->options;
-    tn_tensor *gz = tn_relu_grad(call->in[0], call->in[1]);
+    tn_tensor *gz = tn__given_number(o->max)
+                        ? tn_hardtanh_grad(call->in[0], call->in[1], 0.0, o->max)
+                        : tn_relu_grad(call->in[0], call->in[1]);
     if (gz == NULL || tn_standardize_grad(gz, call->in[2], call->in[3], call->in[4], call->in[5],
                                           o->dims, &call->out[0], &call->out[1], &call->out[2],
                                           o->eps, o->affine_shape) != TN_OK)

@@ -32,4 +32,21 @@ static inline tn_tensor *tn__normal_spread(tn_tensor *var, double eps)
     return tn_rsqrt(tn_add_scalar(var, eps));
 }
 
+/* Returns relu of x, or with a given `max` numbers from 0 to max. NULL if x is NULL. */
+static inline tn_tensor *tn__normal_relu(tn_tensor *x, double max)
+{
+    if (x == NULL)
+        return NULL;
+    return tn__given_number(max) ? tn_hardtanh(x, 0.0, max) : tn_relu(x);
+}
+
+/* Fails if `max`, a largest result of relu, is given and is not positive. */
+static inline tn_status tn__normal_check_max(double max)
+{
+    return tn__given_number(max) && max <= 0.0
+               ? tn_fail(TN_ERR_VALUE,
+                         "max: out of range, got %g; expected a number greater than 0", max)
+               : TN_OK;
+}
+
 #endif

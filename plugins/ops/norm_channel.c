@@ -92,12 +92,12 @@ static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
         tn_tensor_dtype(x));
 }
 
-/* batch_norm. With `relu`, adds the residual in[5], if present, and applies relu. */
+/* batch_norm. With `relu`, adds the residual in[5], if present, and applies relu with the limit
+ * `max`. */
 static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o, bool relu,
-                            tn_tensor **out)
+                            double max, tn_tensor **out)
 {
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
-    tn_standardize_relu_options r = TN_STANDARDIZE_RELU_OPTIONS;
     int32_t ndim = tn_tensor_ndim(in[0]);
     int64_t dims[TN_MAX_DIMS], count = 0;
     double n = 1;
@@ -115,7 +115,7 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
 
         if (y != NULL && relu && in[5] != TN_NONE)
             y = tn_cast(tn_add(y, in[5]), tn_tensor_dtype(in[0]));
-        return tn__common_given(out, y != NULL && relu ? tn_relu(y) : y);
+        return tn__common_given(out, y != NULL && relu ? tn__normal_relu(y, max) : y);
     }
     if (!o->training && (in[1] != TN_NONE || in[2] != TN_NONE))
         return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: one is missing; expected both "
@@ -125,9 +125,10 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
             TN_ERR_VALUE,
             "x: too few values, got shape %s; expected more than 1 value per channel in training",
             tn__common_text(text, tn_tensor_shape(in[0])));
-    s.eps = r.eps = o->eps;
+    s.eps = o->eps;
     status = relu ? tn_standardize_relu(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
-                                        in[5], ((tn_ints){ dims, count }), out, &mean, &var, r.eps)
+                                        in[5], ((tn_ints){ dims, count }), out, &mean, &var, s.eps,
+                                        max)
                   : tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
                                    ((tn_ints){ dims, count }), out, &mean, &var, s.eps);
     if (status == TN_OK && o->training)
@@ -139,7 +140,7 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
 
 static tn_status batch_norm_decompose(const tn_decompose *call)
 {
-    return batch_norm(call->in, call->options, false, call->out);
+    return batch_norm(call->in, call->options, false, NAN, call->out);
 }
 
 /* Fails if eps is not positive. NaN is accepted and gives NaN, as in PyTorch. */
@@ -172,6 +173,8 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     const tn_batch_norm_relu_options *o = infer->options;
     tn_status status = check_eps(o->eps);
 
+    if (status == TN_OK)
+        status = tn__normal_check_max(o->max);
     if (status != TN_OK)
         return status;
     if (!o->training && TN_HAS(infer, tn_infer, only_read))
@@ -188,7 +191,7 @@ static tn_status batch_norm_relu_decompose(const tn_decompose *call)
     plain.training = o->training;
     plain.momentum = o->momentum;
     plain.eps = o->eps;
-    return batch_norm(call->in, &plain, true, call->out);
+    return batch_norm(call->in, &plain, true, o->max, call->out);
 }
 
 static tn_status instance_norm_infer(tn_infer *infer)

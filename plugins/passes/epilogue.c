@@ -3,7 +3,8 @@
  * The pass epilogue: one operator in place of a linear, convolution or batch norm and what follows
  * it. linear, then an activation, a sum, or both become linear_activation; a convolution, then
  * batch_norm with running statistics, a sum, an activation, or several of them in this order become
- * convolution_activation; batch_norm, then relu or a sum and relu, become batch_norm_relu. */
+ * convolution_activation; batch_norm, then relu, relu6 or a sum and one of
+ * them, become batch_norm_relu. */
 #include "passes.h"
 
 #include <string.h>
@@ -105,8 +106,10 @@ static tn_status follow_norm(tn_graph *graph, tn_node *node, tn_node **made)
     } else {
         in[5] = TN_NODE_NONE;
     }
-    if (user == NULL || !passes_is_op(user, "relu"))
+    if (user == NULL || (!passes_is_op(user, "relu") && !passes_is_op(user, "relu6")))
         return TN_OK;
+    if (passes_is_op(user, "relu6"))
+        o.max = 6.0;
     chain[count++] = user;
     o.training = from->training;
     o.momentum = from->momentum;

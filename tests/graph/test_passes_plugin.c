@@ -374,6 +374,7 @@ static const struct {
     { "Sequential(Linear(6, 4), SiLU())", "linear_activation(activation='silu')" },
     { "Sequential(Linear(6, 4), Tanh())", "linear() tanh()" },
     { "Sequential(BatchNorm1d(6), ReLU())", "batch_norm_relu(" },
+    { "Sequential(BatchNorm1d(6), ReLU6())", "max=6.0)" },
     { "Sequential(Linear(6, 6), BatchNorm1d(6), ReLU())", "linear() batch_norm_relu(" },
 };
 

@@ -270,6 +270,7 @@ START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
     TN_SCOPE;
     tn_tensor *x = stepped(TN_SHAPE(2, 3), 1, 0), *w = stepped(TN_SHAPE(3, 3), 1, 0);
     tn_tensor *row = stepped(TN_SHAPE(3), 1, 0), *thin = stepped(TN_SHAPE(2, 1), 1, 0), *out[3];
+    tn_batch_norm_relu_options norm = TN_BATCH_NORM_RELU_OPTIONS;
 
     ck_assert(tn_linear_activation(x, w, TN_NONE, thin, "relu", &out[0], &out[1]) != TN_OK);
     FAILED(TN_ERR_RUNTIME,
@@ -279,6 +280,12 @@ START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
     FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
     ck_assert_ptr_null(tn_batch_norm_relu(x, row, row, TN_NONE, TN_NONE, thin));
     FAILED(TN_ERR_RUNTIME, "residual: wrong shape, got [2, 1]; expected the shape of x, [2, 3]");
+    ck_assert_ptr_null(tn_batch_norm_relu(x, row, row, TN_NONE, TN_NONE, TN_NONE, norm.training,
+                                          norm.momentum, norm.eps, 0));
+    FAILED(TN_ERR_VALUE, "max: out of range, got 0.0; expected a number greater than 0");
+    ck_assert(tn_standardize_relu(x, TN_NONE, TN_NONE, TN_NONE, TN_SHAPE(1), &out[0], &out[1],
+                                  &out[2], norm.eps, -1) != TN_OK);
+    FAILED(TN_ERR_VALUE, "max: out of range, got -1.0; expected a number greater than 0");
     w = stepped(TN_SHAPE(12, 3), 1, 0);
     ck_assert(tn_lstm_cell(x, x, thin, w, w, TN_NONE, TN_NONE, &out[0], &out[1]) != TN_OK);
     FAILED(TN_ERR_RUNTIME, "c: wrong shape, got [2, 1]; expected the shape of h, [2, 3]");

@@ -77,15 +77,27 @@ for d in (F32, F64):
         )
 
 
-def standardize(name, a, dims, w=None, b=None, r=None, eps=1e-5):
+def limited(y, limit):
+    return F.relu(y) if limit is None else F.hardtanh(y, 0.0, limit)
+
+
+def standardize(name, a, dims, w=None, b=None, r=None, eps=1e-5, **limit):
     def function(a, w=None, b=None, r=None):
         mean, var = a.mean(dims, keepdim=True), a.var(dims, unbiased=False, keepdim=True)
         y = (a - mean) * torch.rsqrt(var + eps)
         y = y if w is None else y * w
         y = y if b is None else y + b
-        return F.relu(y if r is None else y + r), mean, var
+        return limited(y if r is None else y + r, limit.get("max")), mean, var
 
-    Case("standardize_relu/" + name, "standardize_relu", function, [a, w, b, r], dims=dims, eps=eps)
+    Case(
+        "standardize_relu/" + name,
+        "standardize_relu",
+        function,
+        [a, w, b, r],
+        dims=dims,
+        eps=eps,
+        **limit
+    )
 
 
 def images(*shape, dtype=F64):
@@ -120,12 +132,14 @@ for d in (F32, F64):
         None,
         x(3, 4, 2, 5, **c),
     )
+    standardize("limit" + name, x(4, 3, 5, **c), [0, 2], x(3, 1, **c), x(3, 1, **c), max=0.5)
+    standardize("side-limit" + name, images(3, 4, 2, 5, **c), [0, 2, 3], max=0.5)
 
 
-def batch(name, a, r, training, d, running=True, affine=True):
+def batch(name, a, r, training, d, running=True, affine=True, **limit):
     def function(a, m, v, w, b, r=None):
         y = F.batch_norm(a, m, v, w, b, training, 0.0 if training else 0.1)
-        return F.relu(y if r is None else y + r)
+        return limited(y if r is None else y + r, limit.get("max"))
 
     Case(
         "batch_norm_relu/" + name,
@@ -141,6 +155,7 @@ def batch(name, a, r, training, d, running=True, affine=True):
         ],
         training=training,
         momentum=0.0 if training else 0.1,
+        **limit
     )
 
 
@@ -157,13 +172,15 @@ batch("flat", x(5, 3, dtype=F64), x(5, 3, dtype=F64), True, F64)
 batch("plain", x(5, 3, 2, dtype=F64), None, True, F64, running=False, affine=False)
 batch("last", images(2, 3, 3, 2), images(2, 3, 3, 2), True, F64)
 batch("last-32", images(2, 3, 3, 2, dtype=F32), images(2, 3, 3, 2, dtype=F32), True, F32)
+batch("limit", x(4, 3, 2, 2, dtype=F64), x(4, 3, 2, 2, dtype=F64), True, F64, max=0.5)
+batch("running-limit", x(4, 3, 2, 2, dtype=F64), None, False, F64, max=0.5)
 
 # ---- the derivatives ----
 for d in (F32, F64):
 
-    def derivative(name, a, dims, shape, w=None, residual=True):
+    def derivative(name, a, dims, shape, w=None, residual=True, **limit):
         def function(gy, y, a, mean, var, w=None):
-            g = torch.where(y <= 0, torch.zeros_like(gy), gy)
+            g = torch.where((y <= 0) | (y >= limit.get("max", INF)), torch.zeros_like(gy), gy)
             spread = torch.rsqrt(var + 1e-5)
             unit = (a - mean) * spread
             scaled = g if w is None else g * w
@@ -196,6 +213,7 @@ for d in (F32, F64):
             ],
             dims=dims,
             residual=residual,
+            **limit,
             **more
         )
 
@@ -206,6 +224,15 @@ for d in (F32, F64):
     )
     derivative("plain", x(4, 3, 5, dtype=d)[1], [1, 2], (), residual=False)
     derivative("side", images(3, 4, 2, 3, dtype=d)[1], [0, 2, 3], (4, 1, 1), x(4, 1, 1, dtype=d))
+    derivative("limit", x(4, 3, 5, dtype=d)[1], [0, 2], (3, 1), x(3, 1, dtype=d), max=0.5)
+    derivative(
+        "side-limit",
+        images(3, 4, 2, 3, dtype=d)[1],
+        [0, 2, 3],
+        (4, 1, 1),
+        residual=False,
+        max=0.5,
+    )
 
 
 # ---- steps of recurrent networks ----

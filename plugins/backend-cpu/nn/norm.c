@@ -279,7 +279,9 @@ static tn_status standardize(const tn_call *call)
 static tn_status standardize_relu(const tn_call *call)
 {
     const tn_standardize_relu_options *o = call->options;
-    struct tn__norm_work w = { .eps = o->eps, .relu = true, .residual = at_of(call->in[3]) };
+    struct tn__norm_work w = {
+        .eps = o->eps, .relu = true, .max = o->max, .residual = at_of(call->in[3])
+    };
 
     return forward(call, o->dims, &w);
 }
@@ -332,6 +334,7 @@ static tn_status standardize_relu_grad(const tn_call *call)
 {
     const tn_standardize_relu_grad_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps,
+                               .max = o->max,
                                .gate = at_of(call->in[1]),
                                .gr = o->residual ? tn__view_at(call->out[3]) : NULL };
 

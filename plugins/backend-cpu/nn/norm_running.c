@@ -91,11 +91,13 @@ void tn__norm_scale_shift(enum tn__ct ct, const tn_view *const *moments, double 
         scale_shift_f32(moments, eps, n, scale, shift);
 }
 
-static tn_status batch(const tn_call *call, bool relu)
+static tn_status batch(const tn_call *call, bool relu, double max)
 {
     const tn_view *x = call->in[X], *residual = input(call, RESIDUAL);
     int which = tn__dtype_ct(call->dtype) == TN__F64;
-    struct tn__norm_work w = { .layout = layout_of(x), .x = tn__view_at(x), .relu = relu };
+    struct tn__norm_work w = {
+        .layout = layout_of(x), .x = tn__view_at(x), .relu = relu, .max = max
+    };
     int64_t channels = x->shape[1], pieces, each;
     tn_status status;
     double eps;
@@ -118,10 +120,10 @@ static tn_status batch(const tn_call *call, bool relu)
 
 tn_status tn__norm_batch(const tn_call *call)
 {
-    return batch(call, false);
+    return batch(call, false, NAN);
 }
 
 tn_status tn__norm_batch_relu(const tn_call *call)
 {
-    return batch(call, true);
+    return batch(call, true, ((const tn_batch_norm_relu_options *)call->options)->max);
 }

@@ -14,8 +14,9 @@
  * SIDE_AT_ONCE: channels that are computed together, with the channels last. */
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
 
-/* The gradient g of element k; if a relu followed (`gated`), 0 where relu's result was 0. */
-#define GATED(g, k) (gated && gate[k] <= 0 ? 0 : (g))
+/* The gradient g of element k; if a relu followed (`gated`), 0 where relu's result was 0 or its
+ * limit. */
+#define GATED(g, k) (gated && (gate[k] <= 0 || gate[k] >= max) ? 0 : (g))
 
 #define TEMPLATE "simd/norm_template.h"
 #include "base/for_floats.h"

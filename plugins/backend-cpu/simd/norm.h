@@ -32,6 +32,7 @@ struct tn__norm_work {
      * is the result of relu, or NULL; the gradient of relu's input is stored in `gr` unless it is
      * NULL. */
     bool relu;
+    double max; /* relu's largest result; NaN: no limit */
     const void *residual, *gate;
     void *gr;
     void *sums; /* channels last: [block of rows][2][populations] */

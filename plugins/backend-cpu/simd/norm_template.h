@@ -49,21 +49,26 @@ static double NAME(squares)(int64_t n, const T *x, T mean)
     return all;
 }
 
-/* Adds the residual to n results from element `at` on, and applies relu. */
+/* Adds the residual to n results from element `at` on, and applies relu. No number is greater than
+ * a limit that is NaN. */
 static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
+    const T max = (T)w->max;
     T *y = (T *)w->y + at;
     if (w->residual) {
         const T *r = (const T *)w->residual + at;
         TN__IVDEP
         for (int64_t k = 0; k < n; k++) {
             T sum = y[k] + r[k];
-            y[k] = sum < 0 ? 0 : sum;
+            sum = sum < 0 ? 0 : sum;
+            y[k] = sum > max ? max : sum;
         }
     } else {
         TN__IVDEP
-        for (int64_t k = 0; k < n; k++)
-            y[k] = y[k] < 0 ? 0 : y[k];
+        for (int64_t k = 0; k < n; k++) {
+            T limited = y[k] < 0 ? 0 : y[k];
+            y[k] = limited > max ? max : limited;
+        }
     }
 }
 
@@ -72,11 +77,12 @@ static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
 static const T *NAME(leave)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
     const T *gy = (const T *)w->gy + at, *y = (const T *)w->gate + at;
+    const T max = (T)w->max;
     T *gr = (T *)w->gr + at;
     TN__IVDEP
     for (int64_t k = 0; k < n; k++) {
         T g = gy[k];
-        gr[k] = y[k] <= 0 ? 0 : g;
+        gr[k] = y[k] <= 0 || y[k] >= max ? 0 : g;
     }
     return gr;
 }
@@ -125,7 +131,7 @@ TN__INTO_LOOPS void NAME(back)(const struct tn__norm_work *w, int64_t p, double 
                                double *sum_gyu, const bool gated)
 {
     const struct tn__norm_layout *e = &w->layout;
-    const T *weight = w->weight;
+    const T *weight = w->weight, max = (T)w->max;
     T mean = ((const T *)w->mean_in)[p];
     T spread = (T)(1 / sqrt((double)((const T *)w->var_in)[p] + w->eps));
     double n = (double)e->segments * (double)e->length, g1 = 0, g2 = 0;
@@ -348,7 +354,7 @@ TN__INTO_LOOPS void NAME(back_sums)(const struct tn__norm_work *w, int64_t begin
                                     const bool gated)
 {
     const int64_t c = w->layout.populations;
-    const T *mean = w->mean_in;
+    const T *mean = w->mean_in, max = (T)w->max;
     for (int64_t block = begin; block < end; block++) {
         int64_t first = block * TN__NORM_ROWS, rows = w->layout.segments - first;
         const T *x = (const T *)w->x + first * c, *gy = (const T *)w->gy + first * c;
@@ -411,6 +417,7 @@ TN__INTO_LOOPS void NAME(back_lines)(const struct tn__norm_work *w, int64_t begi
 {
     const int64_t c = w->layout.populations;
     const T *weight = w->weight, *mean = w->mean_in, *var = w->var_in, *sums = w->sums;
+    const T max = (T)w->max;
     T scale[SIDE_AT_ONCE], low[SIDE_AT_ONCE], tilt[SIDE_AT_ONCE], middle[SIDE_AT_ONCE];
     for (int64_t at = 0; at < c; at += SIDE_AT_ONCE) {
         const int64_t here = c - at < SIDE_AT_ONCE ? c - at : SIDE_AT_ONCE;
