@@ -14,6 +14,7 @@
 #include "simd/simd.h"
 
 enum {
+    NEAR = 8,      /* channels whose windows are transposed together */
     WIDTH = 64,    /* columns of a panel of the weight, at most, with any instruction set */
     ACROSS = 128,  /* outputs of a piece */
     PARTS = 8,     /* maximum number of parts of the weight's gradient */
@@ -121,28 +122,46 @@ struct forward {
     int64_t block, blocks, across, strips;
 };
 
+/* Copies the windows of `count` neighbouring channels of `outputs` outputs, which lie
+ * `f->w->channels` windows apart in the weight, to rows of NEAR windows. There a transposition
+ * reads them from the first-level cache: in the weight, rows that are far apart evict each other.
+ */
+static void bring_near(const struct forward *f, int64_t count, int64_t outputs, const float *from,
+                       float *to)
+{
+    for (int64_t o = 0; o < outputs; o++)
+        memcpy(to + o * NEAR * 9, from + o * f->w->channels * 9, sizeof(float) * (size_t)count * 9);
+}
+
 /* Transforms the weight into u: items [begin, end), counted as panel * channels + channel. */
 static tn_status weigh(void *user, int64_t begin, int64_t end)
 {
     const struct forward *f = user;
     const struct tn__windows *w = f->w;
-    float nine[9 * WIDTH] __attribute__((aligned(64)));
-    int64_t line = f->width * 4;
+    const float *weight = (const float *)(const void *)f->weight;
+    float nine[9 * WIDTH] __attribute__((aligned(64))), near[WIDTH * NEAR * 9];
+    int64_t line = f->width * 4, count;
 
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end; i += count) {
         int64_t panel = i / w->channels, c = i % w->channels, first = panel * f->width;
         int64_t here = w->outputs - first < f->width ? w->outputs - first : f->width;
-        const char *from = f->weight + (f->turned ? (c * w->outputs + first) * 9
-                                                  : (first * w->channels + c) * 9) *
-                                           4;
+        count = w->channels - c < end - i ? w->channels - c : end - i;
+        count = count < NEAR ? count : NEAR;
         if (here < f->width)
             memset(nine, 0, sizeof nine);
-        if (f->turned)
-            tn__copy_transpose_4(9, here, (char *)nine + 8 * line, -line, from, 9 * 4);
-        else
-            tn__copy_transpose_4(9, here, (char *)nine, line, from, w->channels * 9 * 4);
-        tn__simd.winograd->weight(f->width, nine, f->u + (panel * w->channels + c) * f->width,
-                                  f->u_step);
+        if (!f->turned)
+            bring_near(f, count, here, weight + (first * w->channels + c) * 9, near);
+        for (int64_t k = 0; k < count; k++) {
+            if (f->turned)
+                tn__copy_transpose_4(9, here, (char *)nine + 8 * line, -line,
+                                     (const char *)(weight + ((c + k) * w->outputs + first) * 9),
+                                     9 * 4);
+            else
+                tn__copy_transpose_4(9, here, (char *)nine, line, (const char *)(near + k * 9),
+                                     NEAR * 9 * 4);
+            tn__simd.winograd->weight(f->width, nine,
+                                      f->u + (panel * w->channels + c + k) * f->width, f->u_step);
+        }
     }
     return TN_OK;
 }
