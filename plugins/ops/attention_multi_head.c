@@ -108,24 +108,33 @@ static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
     return tn_masked_fill(tn__common_zeros(like, tn_tensor_shape(mask)), mask, -INFINITY);
 }
 
-/* Returns the tensor [L, N, E] as [N, heads, L, E / heads]. */
-static tn_tensor *split_heads(tn_tensor *x, int64_t heads)
+/* Returns whether an input [L, N, E] is the transposition of a contiguous tensor [N, L, E], as a
+ * layer with batch_first passes it. The projections then run on the contiguous tensor, so that
+ * nothing is copied, and the gradients of these tensors are contiguous, too. */
+static bool is_batch_outer(tn_tensor *x)
 {
-    static const int64_t order[] = { 1, 2, 0, 3 };
+    return tn_tensor_size(x, 0) > 1 && tn_tensor_size(x, 1) > 1 && !tn_tensor_is_contiguous(x) &&
+           tn_tensor_is_contiguous(tn_transpose(x, 0, 1));
+}
+
+/* Returns the tensor [L, N, E], or [N, L, E] with `batch_outer`, as [N, heads, L, E / heads]. */
+static tn_tensor *split_heads(tn_tensor *x, int64_t heads, bool batch_outer)
+{
+    static const int64_t orders[2][4] = { { 1, 2, 0, 3 }, { 0, 2, 1, 3 } };
     tn_ints shape;
 
     if (x == NULL)
         return NULL;
     shape = tn_tensor_shape(x);
     return tn_permute(tn_reshape(x, TN_SHAPE(shape.at[0], shape.at[1], heads, shape.at[2] / heads)),
-                      (tn_ints){ order, 4 });
+                      (tn_ints){ orders[batch_outer], 4 });
 }
 
-static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
+static tn_tensor *behind(tn_tensor *x, tn_tensor *more, int64_t dim)
 {
     tn_tensor *both[] = { x, more };
 
-    return x == NULL || more == NULL ? NULL : tn_cat(both, 2, 0);
+    return x == NULL || more == NULL ? NULL : tn_cat(both, 2, dim);
 }
 
 /* Appends `by` columns of zeros to the mask for the keys that were added; every query sees them. */
@@ -136,34 +145,39 @@ static tn_tensor *wider(tn_tensor *mask, int64_t by)
 
 struct attention {
     tn_tensor *q, *k, *v, *mask; /* [N, heads, ...]; mask is NULL if there is none */
+    bool batch_outer;            /* the projections are [N, L, E] */
 };
 
 static tn_status project(tn_tensor *const *in, struct heads heads, struct attention *a)
 {
     tn_tensor *part[3], *mask = NULL, *keys = NULL;
     int64_t e = tn_tensor_size(in[QUERY], 2), n = tn_tensor_size(in[QUERY], 1), added = 0;
+    const bool outer = is_batch_outer(in[QUERY]) && is_batch_outer(in[KEY]) &&
+                       is_batch_outer(in[VALUE]);
+    const tn_ints one_key = outer ? TN_SHAPE(n, 1, e) : TN_SHAPE(1, n, e);
 
+    a->batch_outer = outer;
     for (int i = 0; i < 3; i++) {
         tn_tensor *w = in[W_IN] != TN_NONE ? tn_narrow(in[W_IN], 0, i * e, e) : in[W_Q + i];
 
-        part[i] = tn_linear(in[QUERY + i], w,
+        part[i] = tn_linear(outer ? tn_transpose(in[QUERY + i], 0, 1) : in[QUERY + i], w,
                             in[B_IN] != TN_NONE ? tn_narrow(in[B_IN], 0, i * e, e) : TN_NONE);
         if (part[i] == NULL)
             return tn_error_last_code();
     }
     if (in[BIAS_K] != TN_NONE) {
         for (int i = 1; i < 3; i++)
-            part[i] = behind(part[i], tn_expand(in[BIAS_K + i - 1], TN_SHAPE(1, n, e)));
+            part[i] = behind(part[i], tn_expand(in[BIAS_K + i - 1], one_key), outer);
         added++;
     }
     if (heads.add_zero_attn) {
         for (int i = 1; i < 3 && part[i] != NULL; i++)
-            part[i] = behind(part[i], tn__common_zeros(part[i], TN_SHAPE(1, n, e)));
+            part[i] = behind(part[i], tn__common_zeros(part[i], one_key), outer);
         added++;
     }
-    a->q = split_heads(part[0], heads.count);
-    a->k = split_heads(part[1], heads.count);
-    a->v = split_heads(part[2], heads.count);
+    a->q = split_heads(part[0], heads.count, outer);
+    a->k = split_heads(part[1], heads.count, outer);
+    a->v = split_heads(part[2], heads.count, outer);
     a->mask = NULL;
     if (a->q == NULL || a->k == NULL || a->v == NULL)
         return tn_error_last_code();
@@ -184,14 +198,18 @@ static tn_status project(tn_tensor *const *in, struct heads heads, struct attent
     return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last_code() : TN_OK;
 }
 
-/* [N, heads, L, E / heads] to [N, L, E], followed by the output projection. The result is [L, N,
- * E]. */
-static tn_tensor *joined(tn_tensor *y, tn_tensor *const *in)
+/* Joins the heads of y, [N, heads, L, E / heads], and applies the output projection. The result is
+ * [L, N, E]. */
+static tn_tensor *joined(const struct attention *a, tn_tensor *y, tn_tensor *const *in)
 {
-    static const int64_t order[] = { 2, 0, 1, 3 };
+    static const int64_t orders[2][4] = { { 2, 0, 1, 3 }, { 0, 2, 1, 3 } };
+    const tn_ints shape = tn_tensor_shape(in[QUERY]);
+    tn_tensor *all = tn_reshape(tn_permute(y, (tn_ints){ orders[a->batch_outer], 4 }),
+                                a->batch_outer ? TN_SHAPE(shape.at[1], shape.at[0], shape.at[2])
+                                               : shape);
 
-    return tn_linear(tn_reshape(tn_permute(y, (tn_ints){ order, 4 }), tn_tensor_shape(in[QUERY])),
-                     in[W_OUT], in[B_OUT]);
+    all = tn_linear(all, in[W_OUT], in[B_OUT]);
+    return a->batch_outer && all != NULL ? tn_transpose(all, 0, 1) : all;
 }
 
 static tn_status multi_head_attention_infer(tn_infer *infer)
@@ -210,7 +228,8 @@ static tn_status multi_head_attention_decompose(const tn_decompose *call)
     if (status != TN_OK)
         return status;
     return tn__common_given(
-        call->out, joined(tn_scaled_dot_product_attention(
+        call->out, joined(&a,
+                          tn_scaled_dot_product_attention(
                               a.q, a.k, a.v, a.mask != NULL ? a.mask : TN_NONE, o->dropout_p),
                           call->in));
 }
@@ -239,7 +258,7 @@ static tn_status multi_head_attention_with_weights_decompose(const tn_decompose 
     s = tn_softmax(s, -1);
     if (o->dropout_p > 0)
         s = tn_dropout(s, o->dropout_p);
-    call->out[0] = joined(tn_matmul(s, a.v), call->in);
+    call->out[0] = joined(&a, tn_matmul(s, a.v), call->in);
     call->out[1] = o->average_attn_weights ? tn_mean(s, TN_INTS(head)) : s;
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
