@@ -62,8 +62,9 @@ static void linear_back(tn_derive *d, tn_tensor *gz)
     if (tn__needs(d, 0))
         d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_matmul(tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
-                              tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
+        d->gin[1] = tn__matmul_like(
+            d->in[1], tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
+            tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
     if (tn__needs(d, 2))
         d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
 }

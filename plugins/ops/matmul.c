@@ -31,12 +31,28 @@ static tn_status bmm_infer(tn_infer *infer)
     return TN_OK;
 }
 
+tn_tensor *tn__matmul_like(tn_tensor *like, tn_tensor *a, tn_tensor *b)
+{
+    int32_t last = like == NULL || like == TN_NONE ? 0 : tn_tensor_ndim(like) - 1;
+    tn_tensor *y;
+
+    if (a == NULL || b == NULL)
+        return NULL;
+    if (last < 1 || tn_tensor_is_contiguous(like) ||
+        !tn_tensor_is_contiguous(tn_transpose(like, -2, -1)))
+        return tn_matmul(a, b);
+    y = tn_matmul(tn_transpose(b, -2, -1), tn_transpose(a, -2, -1));
+    return y == NULL ? NULL : tn_transpose(y, -2, -1);
+}
+
 static tn_status bmm_derive(tn_derive *d)
 {
     if (tn__needs(d, 0))
-        d->gin[0] = tn_bmm(d->gout[0], tn_transpose(tn__common_conj(d->in[1]), 1, 2));
+        d->gin[0] = tn__matmul_like(d->in[0], d->gout[0],
+                                    tn_transpose(tn__common_conj(d->in[1]), 1, 2));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_bmm(tn_transpose(tn__common_conj(d->in[0]), 1, 2), d->gout[0]);
+        d->gin[1] = tn__matmul_like(d->in[1], tn_transpose(tn__common_conj(d->in[0]), 1, 2),
+                                    d->gout[0]);
     return TN_OK;
 }
 

@@ -180,6 +180,36 @@ START_TEST(a_history_that_was_overwritten_gets_zeros)
 }
 END_TEST
 
+/* The gradient of a parameter that is used transposed has the parameter's strides, so that an
+ * optimizer copies nothing, and the numbers that it has without the transposition. */
+START_TEST(the_gradient_of_a_transposed_factor_is_contiguous)
+{
+    for (int i = 0; i < 6; i++) {
+        TN_SCOPE;
+        const bool turned = i & 1;
+        tn_tensor *x = tn_reshape(LEAF(1, 2, 3, 4, 5, 6), TN_SHAPE(3, 2)), *w, *factor, *y, *g;
+
+        w = tn_copy(tn_reshape(VEC(1, -2, 3, 5, 7, -4, 2, 6), TN_SHAPE(2, 4)));
+        if (turned) /* the numbers of the other case, kept as the transposition */
+            w = tn_copy(tn_transpose(w, 0, 1));
+        ck_assert_int_eq(tn_tensor_set_requires_grad(w, true), TN_OK);
+        factor = turned ? tn_transpose(w, 0, 1) : w;
+        if (i < 2)
+            y = tn_matmul(x, factor);
+        else if (i < 4)
+            y = tn_linear(x, tn_transpose(factor, 0, 1), TN_NONE);
+        else
+            y = tn_matmul(tn_transpose(factor, 0, 1), tn_transpose(x, 0, 1));
+        ck_assert_int_eq(tn_backward(squares(y)), TN_OK);
+        g = tn_tensor_grad(w);
+        ck_assert(tn_tensor_is_contiguous(g));
+        g = tn_reshape(turned ? tn_transpose(g, 0, 1) : g, TN_SHAPE(8));
+        HAS(g, 686, -492, 386, 878, 872, -624, 488, 1112);
+        FINE();
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gradients of changes through views");
@@ -192,6 +222,7 @@ int main(void)
     tcase_add_test(t, the_parts_of_complex_numbers_are_changed_in_place);
     tcase_add_test(t, pairs_are_viewed_as_complex_numbers);
     tcase_add_test(t, a_history_that_was_overwritten_gets_zeros);
+    tcase_add_test(t, the_gradient_of_a_transposed_factor_is_contiguous);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
