@@ -35,7 +35,17 @@ struct weigh {
     bool direct;         /* direct.c computes the parts */
     char *sums;          /* [part][group][output][tap][channel] */
     int64_t size;        /* elements of the sums of a part */
+    /* Windows of one pixel: the sums have the order of gw, so the first part's are there, and
+     * `sums` begins with those of the second. */
+    bool in_place;
 };
+
+static char *sums_of(const struct weigh *f, int64_t part)
+{
+    if (f->in_place && part == 0)
+        return f->gw;
+    return f->sums + (part - f->in_place) * f->size * f->w.item;
+}
 
 static tn_status weigh_piece(const struct weigh *f, int64_t index)
 {
@@ -44,8 +54,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     if (f->direct) {
         const int64_t lines = w->images * w->count[1] - part * f->rows;
         return tn__direct_weight(w, &f->x, &f->gy, part * f->rows,
-                                 lines < f->rows ? lines : f->rows,
-                                 f->sums + part * f->size * item);
+                                 lines < f->rows ? lines : f->rows, sums_of(f, part));
     }
     int64_t tap = rest % f->tap_ranges * f->taps, group;
     int64_t output = rest / f->tap_ranges % f->output_ranges * f->across;
@@ -79,8 +88,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
         }
         memset(rows, 0, (size_t)(ROWS * g.b_step * item));
     }
-    g.c = f->sums +
-          (part * f->size + (group * w->outputs + output) * depth + tap * w->channels) * item;
+    g.c = sums_of(f, part) + ((group * w->outputs + output) * depth + tap * w->channels) * item;
     for (int64_t at = first; at < last; at += ROWS) {
         g.k = last - at < ROWS ? last - at : ROWS;
         g.a = f->gy.at + (at * a_step + group * w->outputs + output) * item;
@@ -116,17 +124,17 @@ static tn_status weigh_part(void *user, int64_t begin, int64_t end)
 #define ADD_UP(s, T)                                                                               \
     static void add_up_##s(const struct weigh *f, int64_t row, int64_t n)                          \
     {                                                                                              \
-        T *to = (T *)(void *)f->sums + row * n;                                                    \
+        T *to = (T *)(void *)sums_of(f, 0) + row * n;                                              \
         for (int64_t p = 1; p < f->parts; p++) {                                                   \
-            const T *from = to + p * f->size;                                                      \
+            const T *from = (const T *)(const void *)sums_of(f, p) + row * n;                      \
             TN__IVDEP for (int64_t i = 0; i < n; i++) to[i] += from[i];                            \
         }                                                                                          \
     }
 ADD_UP(f32, float)
 ADD_UP(f64, double)
 
-/* Adds the sums of all parts for outputs [begin, end) and stores them in gw as
- * [output][channel][tap]. */
+/* Adds the sums of all parts for outputs [begin, end) and, unless they are there already, stores
+ * them in gw as [output][channel][tap]. */
 static tn_status finish(void *user, int64_t begin, int64_t end)
 {
     const struct weigh *f = user;
@@ -138,6 +146,8 @@ static tn_status finish(void *user, int64_t begin, int64_t end)
             add_up_f32(f, i, n);
         else
             add_up_f64(f, i, n);
+        if (f->in_place)
+            continue;
         const char *from = f->sums + i * n * w->item;
         char *to = f->gw + i * n * w->item;
         if (w->item == 4)
@@ -161,6 +171,7 @@ static void cut(struct weigh *f)
     f->across = f->direct || w->outputs < ACROSS ? w->outputs : ACROSS;
     f->output_ranges = (w->outputs + f->across - 1) / f->across;
     f->size = w->groups * w->outputs * w->channels * w->taps;
+    f->in_place = w->taps == 1;
     f->parts = PIECES / (f->tap_ranges * f->output_ranges * w->groups);
     if (f->parts > KEPT / (f->size + 1))
         f->parts = KEPT / (f->size + 1);
@@ -199,11 +210,11 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
         status = tn__winograd_weight(&f.w, &f.x, &f.gy, (float *)(void *)f.gw);
         tn__images_done(&f.gy, gy, false);
     } else if (status == TN_OK) {
-        f.sums = tn__scratch_take((size_t)(f.parts * f.size * f.w.item));
+        f.sums = tn__scratch_take((size_t)((f.parts - f.in_place) * f.size * f.w.item));
         status = f.sums ? tn_parallel_for(f.parts * f.tap_ranges * f.output_ranges * f.w.groups, 1,
                                           weigh_part, &f)
                         : TN_ERR_MEMORY;
-        if (status == TN_OK)
+        if (status == TN_OK && (f.parts > 1 || !f.in_place))
             status = tn_parallel_for(f.w.groups * f.w.outputs,
                                      1 + 32768 / (f.w.taps * f.w.channels), finish, &f);
         tn__scratch_give(f.sums);
