@@ -269,6 +269,7 @@ gradient(
 )
 print("end")
 
+
 # ---- derivatives of logit, sinc, glu and cumprod ----
 def sinc_slope(gy, a):
     """PyTorch's own has the second derivative NaN at 0."""
@@ -340,7 +341,7 @@ for dim, name, gy, a in (
 
 
 def product_slope(dim):
-    """By the definition, without PyTorch's division: the sums of the products without one factor."""
+    """By the definition, without a division: the sums of the products without one factor."""
 
     def call(gy, a):
         if a.dim() == 0:
