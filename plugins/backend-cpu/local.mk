@@ -13,7 +13,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/float32_call.h %D%/op/fuse.h \
 	%D%/op/scatter_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
-	%D%/op/scan_template.h %D%/op/search_template.h \
+	%D%/op/scan_grad_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
 	%D%/simd/chain_template.h %D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
@@ -26,7 +26,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
 	%D%/simd/pool_max_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
-	%D%/simd/softmax_template.h %D%/simd/special_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
+	%D%/simd/sinc_template.h %D%/simd/softmax_template.h %D%/simd/special_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared_memory.c \
 	%D%/base/dtype.c %D%/base/pages.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_bits.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
@@ -35,7 +35,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/op/elementwise_scalar.c %D%/op/embedding.c %D%/op/fuse.c %D%/op/index.c %D%/op/index_nonzero.c \
 	%D%/op/index_reduce.c %D%/op/index_span.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_prepare.c %D%/op/reduction_strided.c %D%/op/scan.c \
-	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/unary.c \
+	%D%/op/scan_extreme.c %D%/op/scan_grad.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/unary.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
 	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \

@@ -431,10 +431,9 @@ static tn_status prelu_derive(tn_derive *d)
 
 /* ---- glu ---- */
 
-static tn_status glu_infer(tn_infer *infer)
+/* Sets shape[] to the shape of half of x along a dimension. */
+static tn_status halved(const tn_view *x, int64_t dim_given, int64_t *shape)
 {
-    const tn_view *x = infer->in[0];
-    int64_t dim_given = ((const tn_glu_options *)infer->options)->dim, shape[TN_MAX_DIMS];
     int32_t dim;
     char text[TN__TEXT];
     tn_status status;
@@ -453,6 +452,17 @@ static tn_status glu_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(x)));
     memcpy(shape, x->shape, sizeof *shape * (size_t)x->ndim);
     shape[dim] /= 2;
+    return TN_OK;
+}
+
+static tn_status glu_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+    int64_t shape[TN_MAX_DIMS];
+    tn_status status = halved(x, ((const tn_glu_options *)infer->options)->dim, shape);
+
+    if (status != TN_OK)
+        return status;
     tn__common_plain(&infer->out[0], tn_view_dtype(x), (tn_ints){ shape, x->ndim });
     tn__channels_keep(&infer->out[0], x);
     return TN_OK;
@@ -470,20 +480,41 @@ static tn_status glu_decompose(const tn_decompose *call)
     return tn__common_given(call->out, y);
 }
 
-/* Computes the gradients of the two halves and concatenates them. */
-static tn_status glu_derive(tn_derive *d)
-{
-    int64_t dim = ((const tn_glu_options *)d->options)->dim,
-            half = tn_tensor_size(d->in[0], dim) / 2;
-    tn_tensor *share = tn_sigmoid(tn_narrow(d->in[0], dim, half, half)), *halves[2], *first;
+DERIVE(glu, tn_glu_grad(gy, x, o->dim))
 
-    halves[0] = tn_mul(d->gout[0], share);
-    first = tn_mul(d->gout[0], tn_narrow(d->in[0], dim, 0, half));
-    /* computed as a gy s (1 - s), because a gy s - a gy s^2 would be NaN for an infinite a */
-    halves[1] = tn_sigmoid_grad(first, share);
-    d->gin[0] = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
+static tn_status glu_grad_infer(tn_infer *infer)
+{
+    const tn_view *gy = infer->in[0], *x = infer->in[1];
+    int64_t shape[TN_MAX_DIMS];
+    char text[TN__TEXT], expected[TN__TEXT];
+    tn_status status = halved(x, ((const tn_glu_grad_options *)infer->options)->dim, shape);
+
+    if (status != TN_OK)
+        return status;
+    if (tn_view_dtype(gy) != tn_view_dtype(x) || gy->ndim != x->ndim ||
+        memcmp(gy->shape, shape, sizeof *shape * (size_t)x->ndim) != 0)
+        return tn_fail(TN_ERR_RUNTIME, "gy: wrong shape or dtype, got %s%s; expected %s%s",
+                       tn_dtype_name(tn_view_dtype(gy)),
+                       tn__common_text(text, tn__common_shape(gy)), tn_dtype_name(tn_view_dtype(x)),
+                       tn__common_text(expected, (tn_ints){ shape, x->ndim }));
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    tn__channels_keep(&infer->out[0], x);
     return TN_OK;
 }
+
+/* Computes the gradients of the two halves and concatenates them. */
+static tn_tensor *glu_slopes(tn_tensor *gy, tn_tensor *x, int64_t dim)
+{
+    int64_t half = tn_tensor_size(x, dim) / 2;
+    tn_tensor *share = tn_sigmoid(tn_narrow(x, dim, half, half)), *halves[2], *all;
+
+    halves[0] = tn_mul(gy, share);
+    /* computed as a gy s (1 - s), because a gy s - a gy s^2 would be NaN for an infinite a */
+    halves[1] = tn_sigmoid_grad(tn_mul(gy, tn_narrow(x, dim, 0, half)), share);
+    all = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
+    return tn__channels_image(tn_tensor_view(x)) ? tn__channels_copied(all) : all;
+}
+DECOMPOSE_GRAD(glu_grad, glu_slopes(gy, x, o->dim))
 
 /* ---- definitions ---- */
 
@@ -509,6 +540,7 @@ TN__OP(glu, .infer = glu_infer, .derive = glu_derive, .decompose = glu_decompose
 
 /* These operators have no derivative of their own: a second derivative comes from the operators
  * of their decompositions, which are recorded. */
+TN__OP(glu_grad, .infer = glu_grad_infer, .decompose = glu_grad_decompose);
 TN__OP(hardtanh_grad, .infer = tn__common_pair, .decompose = hardtanh_grad_decompose);
 TN__OP(leaky_relu_grad, .infer = tn__common_pair, .decompose = leaky_relu_grad_decompose);
 TN__OP(threshold_grad, .infer = tn__common_pair, .decompose = threshold_grad_decompose);

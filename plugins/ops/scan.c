@@ -65,32 +65,62 @@ static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
     return all != NULL ? all : tn_copy(gy);
 }
 
-/* The gradient of cumprod. Without zeros, it is computed by division. With zeros: before the first
- * zero by division as well; at the first zero it is the sum of the products without this zero;
- * after it 0. */
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;
-    tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__scalar_number(x, 0.0);
-    tn_tensor *none = tn_eq(x, zero), *zeros, *first, *without, *by_first, *by_rest;
 
-    /* The gradient may be differentiated again, so it must not divide by elements that may be 0. */
-    if (tn_grad_enabled()) {
-        d->gin[0] = d->in_meta[0].ndim > 0 ? one_by_one(x, gy, o->dim) : gy;
-        return TN_OK;
-    }
+    d->gin[0] = d->in_meta[0].ndim > 0
+                    ? tn_cumprod_grad(d->gout[0], tn__common_conj(d->in[0]), o->dim)
+                    : d->gout[0];
+    return TN_OK;
+}
+
+static tn_status cumprod_grad_infer(tn_infer *infer)
+{
+    int32_t at;
+    tn_status status = tn__common_pair(infer);
+
+    return status == TN_OK ? tn__common_dim(((const tn_cumprod_grad_options *)infer->options)->dim,
+                                            infer->in[0]->ndim, &at)
+                           : status;
+}
+
+/* Without zeros, the gradient is computed by division. With zeros: before the first zero by
+ * division as well; at the first zero it is the sum of the products without this zero; after it 0.
+ */
+static tn_tensor *by_division(tn_tensor *x, tn_tensor *gy, int64_t dim)
+{
+    tn_tensor *zero = tn__scalar_number(x, 0.0), *none = tn_eq(x, zero);
+    tn_tensor *zeros, *before, *first, *shares, *by_first, *by_rest;
+
     if (none == NULL)
-        return tn_error_last_code();
+        return NULL;
     /* Counts zeros in float32: float32 sums are faster than integer sums and exact enough to
      * distinguish 1 from more. */
-    zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim);
+    zeros = tn_cumsum(tn_cast(none, TN_F32), dim);
+    before = tn_eq(zeros, tn__scalar_number(zeros, 0.0));
     first = tn_logical_and(none, tn_eq(zeros, tn__scalar_number(zeros, 1.0)));
-    without = tn_where(first, tn__scalar_number(x, 1.0), x);
-    by_first = backwards(tn_mul(gy, tn_cumprod(without, o->dim)), o->dim);
-    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim), x);
-    d->gin[0] = tn_where(none, tn_where(first, by_first, zero), by_rest);
-    return TN_OK;
+    shares = tn_mul(gy, tn_cumprod(tn_where(first, tn__scalar_number(x, 1.0), x), dim));
+    by_first = backwards(shares, dim);
+    by_rest = tn_div(backwards(tn_where(before, shares, zero), dim), x);
+    return tn_where(before, by_rest, tn_where(first, by_first, zero));
+}
+
+/* If the gradient may be differentiated again, it must not divide by elements that may be 0. */
+static tn_status cumprod_grad_decompose(const tn_decompose *call)
+{
+    int64_t dim = ((const tn_cumprod_grad_options *)call->options)->dim;
+    tn_tensor *gy = call->in[0], *x = call->in[1], *gx;
+
+    if (tn_grad_enabled() && (tn_tensor_requires_grad(gy) || tn_tensor_requires_grad(x)))
+        gx = tn_tensor_ndim(x) > 0 ? one_by_one(x, gy, dim) : tn_copy(gy);
+    else
+        gx = by_division(x, gy, dim);
+    return tn__common_given(call->out, gx);
 }
 
 TN__OP(cumsum, .infer = cumsum_infer, .derive = cumsum_derive, TN__PARTS(cumsum));
 TN__OP(cumprod, .infer = cumprod_infer, .derive = cumprod_derive, TN__PARTS(cumprod));
+/* It has no derivative of its own: a second derivative comes from the operators of its
+ * decomposition, which are recorded. */
+TN__OP(cumprod_grad, .infer = cumprod_grad_infer, .decompose = cumprod_grad_decompose);

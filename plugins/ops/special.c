@@ -114,7 +114,7 @@ static tn_tensor *limited(tn_tensor *x, double eps)
 DECOMPOSE(logit, in_float32(limited(x, o->eps), x, log_odds))
 
 /* gy / (x (1 - x)). Outside of the limits it is 0. Without limits it is NaN where x (1 - x) < 0. */
-static tn_tensor *logit_gradient(tn_tensor *gy, tn_tensor *x, double eps)
+static tn_tensor *logit_slope(tn_tensor *gy, tn_tensor *x, double eps)
 {
     bool limits = has_limits(eps);
     tn_tensor *both = tn_mul(x, tn_sub(number(x, 1.0), x)), *slope = divide(gy, both), *outside;
@@ -125,7 +125,8 @@ static tn_tensor *logit_gradient(tn_tensor *gy, tn_tensor *x, double eps)
     return tn_where(outside, number(slope, 0.0), slope);
 }
 
-DERIVE(logit, logit_gradient(gy, x, o->eps))
+DERIVE(logit, tn_logit_grad(gy, x, o->eps))
+DECOMPOSE_GRAD(logit_grad, logit_slope(gy, x, o->eps))
 
 /* ---- sinc ---- */
 
@@ -171,7 +172,9 @@ static tn_tensor *slope_of_sinc(tn_tensor *x)
                     divide(minus(tn_cos(times(other, PI)), tn_sinc(other)), other));
 }
 
-DERIVE(sinc, tn__common_chain(gy, slope_of_sinc(x)))
+DERIVE(sinc, tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, slope_of_sinc(x))
+                                                 : tn_sinc_grad(gy, x))
+DECOMPOSE_GRAD(sinc_grad, tn_mul(gy, slope_of_sinc(x)))
 
 /* ---- definitions ---- */
 
@@ -182,3 +185,8 @@ TN__OP(logaddexp2, .infer = tn__common_binary, .derive = logaddexp2_derive,
        .decompose = logaddexp2_decompose);
 TN__OP(logit, .infer = tn__common_unary, .derive = logit_derive, .decompose = logit_decompose);
 TN__OP(sinc, .infer = tn__common_unary, .derive = sinc_derive, .decompose = sinc_decompose);
+
+/* These have no derivative of their own: a second derivative comes from the operators of their
+ * decompositions, which are recorded. */
+TN__OP(logit_grad, .infer = tn__common_pair, .decompose = logit_grad_decompose);
+TN__OP(sinc_grad, .infer = tn__common_pair, .decompose = sinc_grad_decompose);

@@ -53,5 +53,45 @@ START_TEST(long_products_and_smallest_ones_are_cut_into_pieces)
 }
 END_TEST
 
-RUN_SUITE("reduction_prod", products_and_smallest_ones_over_any_dimension,
+/* Partial products may leave the range of float64 for a while, and large factors may follow small
+ * ones. */
+START_TEST(products_of_float64_keep_what_is_below_its_range)
+{
+    enum { COUNT = 16384, LANES = 32, STEPS = 16 };
+    const tn_device *cpu = tn_device_find("cpu:0");
+    double *numbers = malloc(COUNT * sizeof *numbers);
+    TN_SCOPE;
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i < COUNT / 2 ? 0x1p-7 : 0x1p7;
+    numbers[3] *= -5;
+    tn_tensor *in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(-5), 0, 0);
+
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i / LANES % 2 ? 0.5 : 2;
+    numbers[LANES * (STEPS - 1)] = 0x1p-950;
+    numbers[LANES * STEPS] = numbers[LANES * (STEPS + 1)] = 0x1p900;
+    in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(0x1p851), 0, 0);
+
+    numbers[COUNT - 1] = INFINITY;
+    in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(INFINITY), 0, 0);
+    numbers[7] = 0;
+    in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(NAN), 0, 0);
+
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i % LANES == 1 && i < 64 * LANES ? 0x1p-17 : 1;
+    in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(0), 0, 0);
+    numbers[LANES + 1] = 0x1p17;
+    in = put(cpu, TN_F64, TN_SHAPE(COUNT), numbers, DENSE);
+    same("prod", cpu, TN_F64, tn_prod(in), NUMBERS(0x1p-1054), 0, 0);
+    free(numbers);
+}
+END_TEST
+
+RUN_SUITE("reduction_prod", products_of_float64_keep_what_is_below_its_range,
+          products_and_smallest_ones_over_any_dimension,
           long_products_and_smallest_ones_are_cut_into_pieces)

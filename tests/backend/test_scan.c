@@ -88,6 +88,94 @@ START_TEST(large_running_extremes_and_log_sums_agree_with_a_loop)
 }
 END_TEST
 
-RUN_SUITE("scan", running_sums_and_products_go_along_one_dimension,
+/* Whatever follows a zero has no part in the gradients before it, and has the gradient 0. */
+START_TEST(the_gradient_of_a_running_product_ends_at_a_zero)
+{
+    EACH_TYPE(device, t, "cumprod")
+    {
+        TN_SCOPE;
+        const double gradient[] = { 1, 2, 1, 1 }, ended[] = { 2, 0, NAN, 3 };
+        if (((TN_MASK_FLOAT)&TN_BIT(types[t])) == 0)
+            continue;
+        tn_tensor *gy = put(device, types[t], TN_SHAPE(4), gradient, (enum layout)layout),
+                  *in = put(device, types[t], TN_SHAPE(4), ended, (enum layout)layout);
+        same("cumprod_grad", device, types[t], tn_cumprod_grad(gy, in, 0), NUMBERS(1, NAN, 0, 0), 0,
+             0);
+        same("cumprod_grad", device, types[t],
+             tn_cumprod_grad(tn_expand(tn_unsqueeze(gy, 1), TN_SHAPE(4, 3)),
+                             tn_expand(tn_unsqueeze(in, 1), TN_SHAPE(4, 3)), 0),
+             NUMBERS(1, 1, 1, NAN, NAN, NAN, 0, 0, 0, 0, 0, 0), 0, 0);
+    }
+    ck_assert_int_gt(checks_made, 10);
+}
+END_TEST
+
+/* The sums of the products behind an element are beyond float64, the product before it is 0: the
+ * gradient is 0, not NaN. */
+START_TEST(gradients_of_running_products_do_not_overflow)
+{
+    enum { ROWS = 9, COUNT = 900 };
+    static double factors[ROWS * COUNT], gradient[ROWS * COUNT];
+    for (int i = 0; i < ROWS * COUNT; i++) {
+        factors[i] = i % COUNT < COUNT / 2 ? 0.125 : 16;
+        gradient[i] = 1;
+    }
+    const tn_device *cpu = tn_device_find("cpu:0");
+    for (int64_t dim = 0; dim < 2; dim++) {
+        TN_SCOPE;
+        tn_tensor *in = put(cpu, TN_F32, TN_SHAPE(ROWS, COUNT), factors, DENSE),
+                  *gy = put(cpu, TN_F32, TN_SHAPE(ROWS, COUNT), gradient, DENSE);
+        in = dim == 0 ? tn_transpose(in, 0, 1) : in;
+        gy = dim == 0 ? tn_transpose(gy, 0, 1) : gy;
+        double *got = get(tn_cumprod_grad(gy, in, dim));
+        for (int64_t i = 0; i < ROWS * COUNT; i++)
+            ck_assert_msg(!isnan(got[i]), "element %lld along %lld", (long long)i, (long long)dim);
+    }
+}
+END_TEST
+
+/* Lines are longer than a chunk, their number is no multiple of those computed together, and some
+ * have zeros. */
+START_TEST(large_gradients_of_running_products_agree_with_a_loop)
+{
+    enum { LONG = 700, SHORT = 21, COUNT = LONG * SHORT };
+    static double factors[COUNT], gradient[COUNT], slope[2][COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        factors[i] = i * 7 % 1303 == 0 ? 0 : (i * 37 % 3 - 1) / 16.0 + (i % 5 == 0 ? -1 : 1);
+        gradient[i] = (i * 29 % 17) / 4.0 - 2;
+    }
+    for (int which = 0; which < 2; which++) /* lines of SHORT at a distance of LONG, then rows */
+        for (int line = 0; line < (which ? SHORT : LONG); line++) {
+            const int n = which ? LONG : SHORT, first = which ? line * LONG : line,
+                      step = which ? 1 : LONG;
+            double before = 1, behind = 0;
+            for (int i = 0; i < n; i++) {
+                slope[which][first + i * step] = before;
+                before *= factors[first + i * step];
+            }
+            for (int i = n - 1; i >= 0; i--) {
+                slope[which][first + i * step] *= gradient[first + i * step] + behind;
+                behind = factors[first + i * step] * (gradient[first + i * step] + behind);
+            }
+        }
+    const tn_device *cpu = tn_device_find("cpu:0");
+    static const tn_dtype floats[] = { TN_F64, TN_F32, TN_BF16, TN_F16 };
+    for (int64_t dim = 0; dim < 2; dim++)
+        for (int t = 0; t < 4; t++)
+            for (int layout = DENSE; layout <= EVERY_SECOND; layout++) {
+                TN_SCOPE;
+                tn_ints shape = TN_SHAPE(SHORT, LONG);
+                tn_tensor *in = put(cpu, floats[t], shape, factors, (enum layout)layout),
+                          *gy = put(cpu, floats[t], shape, gradient, DENSE);
+                same("cumprod_grad", cpu, floats[t], tn_cumprod_grad(gy, in, dim), slope[dim], 3,
+                     1);
+            }
+}
+END_TEST
+
+RUN_SUITE("scan", the_gradient_of_a_running_product_ends_at_a_zero,
+          gradients_of_running_products_do_not_overflow,
+          large_gradients_of_running_products_agree_with_a_loop,
+          running_sums_and_products_go_along_one_dimension,
           a_long_running_sum_is_put_together_from_pieces, running_extremes_know_their_places,
           large_running_extremes_and_log_sums_agree_with_a_loop)

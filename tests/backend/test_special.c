@@ -87,6 +87,38 @@ static double ref_atanh(double x)
     return (double)atanhl((long double)x);
 }
 
+/* pi times x without its whole turns */
+static long double half_turns(double x)
+{
+    return 3.14159265358979323846264338327950288L * remainderl((long double)x, 2);
+}
+
+static double ref_sinc(double x)
+{
+    return x == 0 ? 1 : (double)(sinl(half_turns(x)) / half_turns(1) / (long double)x);
+}
+
+static double ref_sinc_slope(double x)
+{
+    long double t = half_turns(x), sinc = sinl(t) / half_turns(1) / (long double)x;
+    return x == 0 ? 0 : (double)((cosl(t) - sinc) / (long double)x);
+}
+
+static tn_tensor *sinc_slope(tn_tensor *x)
+{
+    return tn_sinc_grad(tn_fill(tn_copy(x), 1), x);
+}
+
+static double ref_logit_slope(double x)
+{
+    return (double)(1 / ((long double)x * (1 - (long double)x)));
+}
+
+static tn_tensor *logit_slope(tn_tensor *x)
+{
+    return tn_logit_grad(tn_fill(tn_copy(x), 1), x);
+}
+
 static double ref_logit(double x)
 {
     return (double)logl((long double)x / (1 - (long double)x));
@@ -312,6 +344,11 @@ static void special_functions_are_right(void)
         { "exp2", tn_exp2, ref_exp2, -40, 40, 2, 1, 0 },
         { "atanh", tn_atanh, ref_atanh, -1, 1, 2, 3, 0 },
         { "logit", logit, ref_logit, 0.01, 0.99, 4, 4, 0.5 },
+        { "logit_grad", logit_slope, ref_logit_slope, 0.01, 0.99, 2, 2, 0 },
+        { "sinc", tn_sinc, ref_sinc, -0.5, 0.5, 2, 2, 0 },
+        { "sinc", tn_sinc, ref_sinc, -9, 9, 4, 4, 1e-3 },
+        { "sinc_grad", sinc_slope, ref_sinc_slope, -0.25, 0.25, 4, 4, 0.1 },
+        { "sinc_grad", sinc_slope, ref_sinc_slope, -9, 9, 8, 8, 0.5 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         function_agrees(&rows[i]);

@@ -81,6 +81,9 @@ CODE(softmax, tn_softmax(in[0], 1))
 CODE(softmax_first, tn_softmax(in[0], 0))
 CODE(log_softmax, tn_log_softmax(in[0], -1))
 CODE(halved, tn_glu(tn_cat(in, 2, 1)))
+CODE(halved_grad, tn_glu_grad(in[0], tn_cat(in, 2, 1)))
+CODE(products, tn_cumprod(in[0], 1))
+CODE(products_grad, tn_cumprod_grad(in[0], in[1], 0))
 CODE(softmax_grad, tn_softmax_grad(in[0], in[1], 1))
 CODE(log_softmax_grad, tn_log_softmax_grad(in[0], in[1], 1))
 CODE(sum, sum_of(in[0], 0, false))
@@ -137,6 +140,9 @@ static const struct {
     { "softmax_first", softmax_first, 1, 0 },
     { "log_softmax", log_softmax, 1, 0 },
     { "glu", halved, 2, 0 },
+    { "glu_grad", halved_grad, 2, 0 },
+    { "cumprod", products, 1, 0 },
+    { "cumprod_grad", products_grad, 2, 0 },
     { "softmax_grad", softmax_grad, 2, 0 },
     { "log_softmax_grad", log_softmax_grad, 2, 0 },
     { "sum", sum, 1, 0 },

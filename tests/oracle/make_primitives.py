@@ -268,3 +268,124 @@ gradient(
     inner=0.75,
 )
 print("end")
+
+
+# ---- derivatives of logit, sinc, glu and cumprod ----
+def sinc_slope(gy, a):
+    """PyTorch's own has the second derivative NaN at 0."""
+    near = a.abs() < 1e-5
+    b = torch.where(near, 1, a)
+    far = ((math.pi * b).cos() - torch.sinc(b)) / b
+    return gy * torch.where(near, a * (-math.pi * math.pi / 3), far)
+
+
+gradient(
+    "sinc_grad",
+    sinc_slope,
+    True,
+    (0.0, -0.0, 1e-9, 0.125, 0.25, -0.25, 0.5, 1.0, -2.5, 30.0, 1e6, INF, NAN),
+)
+Case("sinc_grad/zero", "sinc_grad", sinc_slope, [x(4), x(data=[0.0, -0.0, 0.125, -0.25])])
+
+
+def inside(*shape, grad=True, **more):
+    """Numbers between 0 and 1."""
+    data = ((torch.rand(shape, dtype=F64) * 14).round() / 16 + 1 / 16).tolist()
+    return x(data=data, grad=grad, **more)
+
+
+for eps in (None, 0.25, 0.0, -1.0, 0.75):
+    given = {} if eps is None else dict(eps=eps)
+    name = "logit_grad" if eps is None else "logit_grad/%g" % eps
+    smooth = eps is None or eps <= 0
+    slope = derived(lambda a: torch.logit(a, eps))
+    for d in (F32, F64, F16, BF16):
+        tensors = [x(2, 3, dtype=d), inside(2, 3, dtype=d, grad=smooth)]
+        Case("%s/%s" % (name, NAMES[d]), "logit_grad", slope, tensors, **given)
+    tensors = [x(4, 3), inside(3, 4, order=(1, 0), grad=smooth)]
+    Case(name + "/transposed", "logit_grad", slope, tensors, **given)
+    Case(name + "/scalar", "logit_grad", slope, [x(), inside(grad=smooth)], **given)
+    Case(name + "/empty", "logit_grad", slope, [x(2, 0), inside(2, 0, grad=smooth)], **given)
+    tensors = [x(5, 27), inside(5, 27, grad=smooth)]
+    Case(name + "/larger", "logit_grad", slope, tensors, **given)
+    # Left out is where PyTorch has two answers: NaN with limits (0 in its vectors, NaN in what
+    # remains of a tensor), and a negative eps outside of 0 to 1 (NaN, a number with create_graph).
+    edges = [0.0, 1.0, 0.25, 0.75, 0.125, 0.875]
+    edges += [-0.5, 1.5, INF, -INF] if eps is None or eps >= 0 else []
+    edges += [NAN, NAN] if eps is None else []
+    for d in (F32, F64, F16, BF16):
+        tensors = [n(data=[1.5, -2.0] * (len(edges) // 2), dtype=d), n(data=edges, dtype=d)]
+        Case("%s/edges-%s" % (name, NAMES[d]), "logit_grad", slope, tensors, **given)
+
+
+def glu_slope(dim):
+    return derived(lambda a: torch.nn.functional.glu(a, dim))
+
+
+for dim, name, gy, a in (
+    [(-1, NAMES[d], x(2, 3, dtype=d), x(2, 6, dtype=d)) for d in (F32, F64, F16, BF16)]
+    + [(0, "first-" + NAMES[d], x(2, 3, dtype=d), x(4, 3, dtype=d)) for d in (F32, F64, BF16)]
+    + [
+        (1, "transposed", x(4, 3), x(6, 4, order=(1, 0))),
+        (1, "expanded", x(1, 3, expand=(4, 3)), x(1, 6, expand=(4, 6))),
+        (1, "narrowed", x(3, 4, narrow=(1, 1, 2)), x(3, 6, narrow=(1, 1, 4))),
+        (1, "middle", x(2, 2, 3), x(2, 4, 3)),
+        (1, "images", like_images(2, 2, 3, 2), like_images(2, 4, 3, 2)),
+        (-1, "empty", x(0, 3), x(0, 6)),
+        (-1, "none", x(3, 0), x(3, 0)),
+        (-1, "larger", x(5, 27), x(5, 54)),
+        (0, "ends", n(data=[1.0] * 4), n(data=[INF, 2.0, NAN, 1.0, 2.0, 90.0, 1.0, -90.0])),
+    ]
+):
+    Case("glu_grad/" + name, "glu_grad", glu_slope(dim), [gy, a], dim=dim)
+
+
+def product_slope(dim):
+    """By the definition, without a division: the sums of the products without one factor."""
+
+    def call(gy, a):
+        if a.dim() == 0:
+            return gy * 1
+        gy, a = gy.movedim(dim, -1), a.movedim(dim, -1)
+        all = [torch.zeros_like(gy[..., :0])]
+        for k in range(a.shape[-1]):
+            one = torch.ones_like(a[..., :1])
+            rest = torch.cat([a[..., :k], one, a[..., k + 1 :]], -1).cumprod(-1)
+            all.append((rest[..., k:] * gy[..., k:]).sum(-1, keepdim=True))
+        return torch.cat(all, -1).movedim(-1, dim)
+
+    return call
+
+
+for dim, name, gy, a in (
+    [(1, NAMES[d], x(2, 4, dtype=d), x(2, 4, dtype=d)) for d in FLOATS + (C64, C128)]
+    + [(1, "lines-" + NAMES[d], x(9, 5, dtype=d), x(9, 5, dtype=d)) for d in FLOATS]
+    + [(0, "first-" + NAMES[d], x(5, 9, dtype=d), x(5, 9, dtype=d)) for d in FLOATS]
+    + [
+        (1, "transposed", x64(9, 4), x64(4, 9, order=(1, 0))),
+        (1, "transposed-both", x64(4, 9, order=(1, 0)), x64(4, 9, order=(1, 0))),
+        (1, "expanded", x64(9, 1, expand=(9, 3)), x64(1, 3, expand=(9, 3))),
+        (1, "narrowed", x64(9, 5, narrow=(1, 1, 3)), x64(9, 5, narrow=(1, 2, 3))),
+        (-2, "middle", x64(2, 3, 4), x64(2, 3, 4)),
+        (0, "scalar", x(), n()),
+        (0, "one", x(1), x(1)),
+        (1, "empty", x(2, 0), x(2, 0)),
+        (1, "no-lines", x(0, 2), x(0, 2)),
+        (0, "larger", x64(40), x64(40)),
+    ]
+    + [
+        (
+            1,
+            "zeros-" + NAMES[d],
+            x(9, 4, dtype=d),
+            x(
+                data=[[2.0, 0.0, 3.0, 0.5], [0.0, 2.0, 3.0, 1.0], [1.0, 2.0, 0.5, 0.0]]
+                + [[0.0, 0.0, 2.0, 1.0], [2.0, -0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0]]
+                + [[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 1.0, 0.0], [1.5, 2.0, 0.0, 3.0]],
+                dtype=d,
+            ),
+        )
+        for d in FLOATS
+    ]
+):
+    Case("cumprod_grad/" + name, "cumprod_grad", product_slope(dim), [gy, a], dim=dim)

@@ -32,6 +32,13 @@ TN__INTO_LOOPS T NAME(step)(T x)
     return (x < 0 ? e : 1) / (1 + e);
 }
 
+/* Returns the derivative of the sigmoid. */
+TN__INTO_LOOPS T NAME(step_slope)(T x)
+{
+    T y = NAME(step)(x);
+    return y * (1 - y);
+}
+
 /* Returns the derivative of silu: s + x s (1 - s) with s = sigmoid(x). */
 TN__INTO_LOOPS T NAME(silu_slope)(T x)
 {
@@ -120,6 +127,7 @@ ACTIVATION_LOOP(gelu_tanh, UNARY, COSTLY,
                 a * (T)0.5 * (1 + NAME(tanh_of)(a * (1 + a * a * (T)CUBIC) * (T)ROOT_TWO_OVER_PI)))
 ACTIVATION_LOOP(gelu_tanh_grad, BINARY, COSTLY, a * NAME(gelu_tanh_slope)(b))
 ACTIVATION_LOOP(glu, BINARY, COSTLY, a * NAME(step)(b))
+ACTIVATION_LOOP(step_grad, BINARY, COSTLY, a * NAME(step_slope)(b))
 /* clang-format on */
 
 #undef ACTIVATION_FUNCTIONS

@@ -87,6 +87,9 @@ enum tn__ew {
     TN__EW_mish,
     TN__EW_gelu_grad,
     TN__EW_logit, /* a limited to [p, q]; from here to digamma: simd/special.c */
+    TN__EW_logit_grad,
+    TN__EW_sinc,
+    TN__EW_sinc_grad,
     TN__EW_i0,
     TN__EW_i1,
     TN__EW_digamma,

@@ -18,20 +18,45 @@ static tn_status run_gelu_grad(const tn_call *call)
     return tn__elementwise_run(call, tanh ? TN__EW_gelu_tanh_grad : TN__EW_gelu_grad, 2, NULL);
 }
 
+/* Makes views of the two halves of x along dim; `half` has their shape. */
+static void split(const tn_view *x, int64_t dim, const tn_view *half, tn_view *halves)
+{
+    dim = dim < 0 ? dim + x->ndim : dim;
+    halves[0] = halves[1] = *x;
+    halves[0].shape = halves[1].shape = half->shape;
+    halves[1].byte_offset += (uint64_t)(half->shape[dim] * x->strides[dim] * tn__view_item(x));
+}
+
+static tn_status run_two(const tn_call *call, enum tn__ew op, const tn_view *y, const tn_view *a,
+                         const tn_view *b)
+{
+    const tn_view *in[2] = { a, b };
+    tn_call two = *call;
+    two.in = in;
+    two.n_in = 2;
+    two.out = &y;
+    return tn__elementwise_run(&two, op, 2, NULL);
+}
+
 /* Computes a * sigmoid(b), where a and b are the two halves of x along dim. */
 static tn_status run_glu(const tn_call *call)
 {
-    const tn_view *x = call->in[0];
-    int64_t dim = ((const tn_glu_options *)call->options)->dim;
-    dim = dim < 0 ? dim + x->ndim : dim;
-    tn_view a = *x, b = *x;
-    const tn_view *in[2] = { &a, &b };
-    tn_call halves = *call;
-    a.shape = b.shape = call->out[0]->shape;
-    b.byte_offset += (uint64_t)(call->out[0]->shape[dim] * x->strides[dim] * tn__view_item(x));
-    halves.in = in;
-    halves.n_in = 2;
-    return tn__elementwise_run(&halves, TN__EW_glu, 2, NULL);
+    tn_view x[2];
+    split(call->in[0], ((const tn_glu_options *)call->options)->dim, call->out[0], x);
+    return run_two(call, TN__EW_glu, call->out[0], &x[0], &x[1]);
+}
+
+static tn_status run_glu_grad(const tn_call *call)
+{
+    int64_t dim = ((const tn_glu_grad_options *)call->options)->dim;
+    const tn_view *gy = call->in[0];
+    tn_view x[2], gx[2];
+    split(call->in[1], dim, gy, x);
+    split(call->out[0], dim, gy, gx);
+    tn_status status = run_two(call, TN__EW_glu, &gx[0], gy, &x[1]);
+    if (status == TN_OK)
+        status = run_two(call, TN__EW_mul, &gx[1], gy, &x[0]);
+    return status == TN_OK ? run_two(call, TN__EW_step_grad, &gx[1], &gx[1], &x[1]) : status;
 }
 
 /* The weight has one element, or one for each index of dimension 1; then it is viewed with a shape
@@ -94,6 +119,7 @@ static const tn_kernel_def kernels[] = {
     TN__UNARY_KERNEL(mish, TN__FLOATS, TN__EW_mish),
     TN__KERNEL_OVER(gelu_grad, TN__FLOATS, 3),
     TN__KERNEL(glu, TN__FLOATS),
+    TN__KERNEL(glu_grad, TN__FLOATS),
     TN__KERNEL_OVER(prelu, TN__FLOATS, 1),
 };
 TN__KERNEL_TABLE(activation);

@@ -14,6 +14,18 @@ static void fill_logit(const tn_call *call, double *numbers)
     numbers[1] = eps >= 0 ? 1 - eps : NAN;
 }
 
+/* The limits are rounded to the dtype of the operator, in which they would be tensors. */
+static void fill_logit_grad(const tn_call *call, double *numbers)
+{
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    double eps = ((const tn_logit_grad_options *)call->options)->eps;
+    const double limits[2] = { eps >= 0 ? eps : NAN, eps >= 0 ? 1 - eps : NAN };
+    char rounded[2 * sizeof(double)];
+    int64_t size = (int64_t)tn_dtype_size(dtype);
+    tn__dtype_store(TN__F64, dtype)(2, limits, rounded, size);
+    tn__dtype_load(dtype, TN__F64)(2, rounded, size, numbers);
+}
+
 /* ---- polygamma of order 1, the derivative of digamma ------------------------------------------
  */
 
@@ -93,6 +105,9 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(logaddexp, TN__FLOATS, TN__EW_logaddexp),
     TN__BINARY_KERNEL(logaddexp2, TN__FLOATS, TN__EW_logaddexp2),
     TN__UNARY_KERNEL_OPTIONS(logit, TN__FLOATS, TN__EW_logit),
+    TN__BINARY_KERNEL_OPTIONS(logit_grad, TN__FLOATS, TN__EW_logit_grad),
+    TN__UNARY_KERNEL(sinc, TN__FLOATS, TN__EW_sinc),
+    TN__BINARY_KERNEL(sinc_grad, TN__FLOATS, TN__EW_sinc_grad),
     TN__UNARY_KERNEL(i0, TN__FLOATS, TN__EW_i0),
     TN__UNARY_KERNEL(i1, TN__FLOATS, TN__EW_i1),
     TN__UNARY_KERNEL(digamma, TN__FLOATS, TN__EW_digamma),

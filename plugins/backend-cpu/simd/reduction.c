@@ -8,8 +8,9 @@
 #include "base/for_floats.h"
 
 /* WIDE: columns that are reduced together. BLOCK: rows whose sums are accumulated in T. PART:
- * partial products of contiguous elements. */
-enum { WIDE = 256, BLOCK = 32, PART = 16 };
+ * partial products of contiguous elements at the end. PARTS: at first. STEPS: factors after which
+ * these are flushed. */
+enum { WIDE = 256, BLOCK = 32, PART = 16, PARTS = 32, STEPS = 16 };
 
 static int64_t sum_i64(int64_t n, const int64_t *x)
 {
@@ -21,17 +22,47 @@ static int64_t sum_i64(int64_t n, const int64_t *x)
 
 /* Replaces a partial product of float32 by 0 if it is far below the range of float32: it would soon
  * be subnormal in float64, and subnormal numbers make instructions up to a hundred times slower. */
-static inline double flush_f32(double x)
+static inline double flush_f32(double x, double *lifted)
 {
+    (void)lifted;
     return __builtin_fabs(x) < 0x1p-600 ? x * 0 : x;
 }
-static inline double flush_f64(double x)
+static inline uint64_t flush_i64(uint64_t x, double *lifted)
 {
+    (void)lifted;
     return x;
 }
-static inline uint64_t flush_i64(uint64_t x)
+/* In float64 such a product is multiplied by a power of 2 as often as *lifted counts, which goes
+ * down again if the product grows. */
+static inline double flush_f64(double x, double *lifted)
 {
-    return x;
+    const double size = __builtin_fabs(x);
+    const int low = size < 0x1p-900;
+    const int high = (size > 0x1p-600) & (size < __builtin_inf()) & (*lifted > 0);
+    *lifted += low ? 1 : high ? -1 : 0;
+    return x * (low ? 0x1p300 : high ? 0x1p-300 : 1);
+}
+/* Takes the powers of 2 from `parts` products. Returns whether all are numbers: if not, a product
+ * with the power may have been infinite, where one without is not. */
+static inline bool lowered_f64(int parts, double *part, const double *lifted)
+{
+    bool numbers = true, any = false;
+    for (int j = 0; j < parts; j++)
+        any |= lifted[j] != 0;
+    for (int j = 0; any && j < parts; j++) {
+        numbers &= __builtin_fabs(part[j]) < __builtin_inf();
+        for (int k = 0; k < 8 && k < lifted[j]; k++)
+            part[j] *= 0x1p-300;
+    }
+    return numbers;
+}
+static inline bool lowered_f32(int parts, const double *part, const double *lifted)
+{
+    return (void)parts, (void)part, (void)lifted, true;
+}
+static inline bool lowered_i64(int parts, const uint64_t *part, const double *lifted)
+{
+    return (void)parts, (void)part, (void)lifted, true;
 }
 
 #define T float

@@ -105,11 +105,10 @@ static int64_t NAME(find)(int64_t n, const void *from, union tn__number best)
     return 0;
 }
 
-static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
+/* Multiplies part[j] by elements j, j + PARTS, j + 2 PARTS ..., and returns where the rest begins.
+ * Without `lifted` no partial product is flushed. */
+TN__INTO_LOOPS int64_t NAME(partial)(int64_t n, const T *x, PRODUCT *part, double *lifted)
 {
-    enum { PARTS = 32, STEPS = 16 };
-    const T *x = from;
-    PRODUCT part[PARTS], rest = 1;
     int64_t i = 0;
     for (int j = 0; j < PARTS; j++)
         part[j] = 1;
@@ -117,9 +116,29 @@ static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
         for (int step = 0; step < STEPS && i + PARTS <= n; step++, i += PARTS)
             for (int j = 0; j < PARTS; j++)
                 part[j] *= (PRODUCT)x[i + j];
-        for (int j = 0; j < PARTS; j++)
-            part[j] = NAME(flush)(part[j]);
+        for (int j = 0; lifted && j < PARTS; j++)
+            part[j] = NAME(flush)(part[j], &lifted[j]);
     }
+    return i;
+}
+
+/* Few elements, which hardly have a subnormal product, need no look at the partial products. */
+static int64_t NAME(partial_of)(int64_t n, const T *x, PRODUCT *part)
+{
+    if (n >= PARTS * STEPS) {
+        double lifted[PARTS] = { 0 };
+        int64_t rest = NAME(partial)(n, x, part, lifted);
+        if (NAME(lowered)(PARTS, part, lifted))
+            return rest;
+    }
+    return NAME(partial)(n, x, part, NULL);
+}
+
+static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
+{
+    const T *x = from;
+    PRODUCT part[PARTS], rest = 1;
+    int64_t i = NAME(partial_of)(n, x, part);
     for (int j = 0; j < PART / 2; j++)
         part[j] = (part[j] * part[j + 8]) * (part[j + 16] * part[j + 24]);
     for (; i + PART / 2 <= n; i += PART / 2)

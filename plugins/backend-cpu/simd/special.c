@@ -246,6 +246,34 @@ UNARY(exp2, power_of_2(a))
 #undef NAME
 #endif
 
+/* ---- sines of half turns --------------------------------------------------------------------- */
+
+/* sin(pi x), and cos(pi x) in *cosine. x loses whole turns and then quarters of a turn first, all
+ * of which is exact, so that the multiple of pi is at most pi / 4. */
+TN__INTO_LOOPS float half_turns_f32(float x, float *cosine)
+{
+    float in = x - 2 * __builtin_rintf(x * 0.5f), shifted = in * 2 + 0x1.8p23f;
+    float r = (in - (shifted - 0x1.8p23f) * 0.5f) * (float)PI, z = r * r;
+    float s = tn__near_sine_f32(r, z), c = tn__near_cosine_f32(z);
+    uint32_t n = tn__bits_f32(shifted);
+    float sine = n & 1 ? c : s, other = n & 1 ? s : c;
+    *cosine = tn__of_bits_f32(tn__bits_f32(other) ^ ((n + 1) & 2) << 30);
+    return tn__of_bits_f32(tn__bits_f32(sine) ^ (n & 2) << 30);
+}
+TN__INTO_LOOPS double half_turns_f64(double x, double *cosine)
+{
+    double in = x - 2 * __builtin_rint(x * 0.5), shifted = in * 2 + 0x1.8p52;
+    double r = (in - (shifted - 0x1.8p52) * 0.5) * PI;
+    double s = tn__sine64(r, 0), c = tn__cosine64(r, 0);
+    uint64_t n = tn__bits_f64(shifted);
+    double sine = n & 1 ? c : s, other = n & 1 ? s : c;
+    *cosine = tn__of_bits_f64(tn__bits_f64(other) ^ ((n + 1) & 2) << 62);
+    return tn__of_bits_f64(tn__bits_f64(sine) ^ (n & 2) << 62);
+}
+
+#define TEMPLATE "simd/sinc_template.h"
+#include "base/for_floats.h"
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /* The logarithms of a group of positive normal numbers. */
@@ -471,6 +499,9 @@ const struct tn__simd_special TN__SIMD_TABLE(special) = {
     .ew = {
         FLOATS(nextafter),
         FLOATS(logit),
+        FLOATS(logit_grad),
+        FLOATS(sinc),
+        FLOATS(sinc_grad),
         FLOATS(xlogy),
         FLOATS(logaddexp),
         FLOATS(logaddexp2),
