@@ -126,6 +126,17 @@ static tn__index_run_function *run_for(const struct job *job)
     return NULL;
 }
 
+/* Processes a run of indices; returns the number of indices before one out of bounds, or n. */
+static int64_t process(const struct job *job, const struct tn__index_run *indices)
+{
+    tn__index_run_function *run_of = run_for(job);
+    if (run_of)
+        return run_of(indices);
+    if (job->narrow >= 0)
+        return tn__simd.float16->add_at[job->narrow](indices);
+    return tn__index_run_each(indices, add_one, job);
+}
+
 static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
 {
     struct walk *walk = user;
@@ -151,15 +162,8 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
         }
         return;
     }
-    tn__index_run_function *run_of = run_for(job);
     struct tn__index_run indices = tn__index_span_run(&job->indexed, n, base, stride);
-    int64_t done;
-    if (run_of)
-        done = run_of(&indices);
-    else if (job->narrow >= 0)
-        done = tn__simd.float16->add_at[job->narrow](&indices);
-    else
-        done = tn__index_run_each(&indices, add_one, job);
+    int64_t done = process(job, &indices);
     if (done < n) {
         walk->bad = true;
         memcpy(&walk->at, index + done * si, sizeof walk->at);
@@ -265,24 +269,29 @@ static tn_status run_index_select(const tn_call *call)
     return tn_parallel_for(job.indexed.span.count, GRAIN, part, &job);
 }
 
+/* Sets what additions in `dtype` need. */
+static void make_adding(struct job *job, tn_dtype dtype)
+{
+    enum tn__ct ct = tn__dtype_ct(dtype);
+    job->add = true;
+    job->whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
+    job->load = tn__dtype_load(dtype, job->whole ? TN__I64 : TN__F64);
+    job->store = tn__dtype_store(job->whole ? TN__I64 : TN__F64, dtype);
+    if (tn__dtype_of_ct(ct) == dtype)
+        job->sum = tn__loop_of(TN__EW_add, ct);
+    job->narrow = tn__float16_index(dtype);
+    if (job->narrow >= 0)
+        job->sum = tn__simd.float16->add[job->narrow];
+}
+
 static tn_status scatter(const tn_call *call, int64_t dim, bool add)
 {
     struct job job = { .add = add };
-    tn_dtype dtype = tn_view_dtype(call->in[0]);
     tn_status status = tn__copy_views(call->out[0], call->in[0]);
     if (status != TN_OK)
         return status;
-    job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
-    if (add) {
-        enum tn__ct ct = tn__dtype_ct(dtype);
-        job.load = tn__dtype_load(dtype, job.whole ? TN__I64 : TN__F64);
-        job.store = tn__dtype_store(job.whole ? TN__I64 : TN__F64, dtype);
-        if (tn__dtype_of_ct(ct) == dtype)
-            job.sum = tn__loop_of(TN__EW_add, ct);
-        job.narrow = tn__float16_index(dtype);
-        if (job.narrow >= 0)
-            job.sum = tn__simd.float16->add[job.narrow];
-    }
+    if (add)
+        make_adding(&job, tn_view_dtype(call->in[0]));
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
     if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))
         status = check_all(&job);
@@ -367,9 +376,11 @@ static bool supports_take(const tn_call *call, char *reason, size_t size)
 
 static bool supports_put(const tn_call *call, char *reason, size_t size)
 {
-    if (!((const tn_put_options *)call->options)->accumulate && tn__span_view_dense(call->in[0]))
+    bool adds = ((const tn_put_options *)call->options)->accumulate;
+    if (tn__span_view_dense(call->in[0]) &&
+        (!adds || (TN__REALS & TN_BIT(tn_view_dtype(call->in[0])))))
         return supports_flat(call, call->in[2], reason, size);
-    tn_snprint(reason, size, "expected accumulate=False and a contiguous x");
+    tn_snprint(reason, size, "expected a contiguous x, of real numbers if accumulate=True");
     return false;
 }
 
@@ -387,6 +398,32 @@ static tn_status run_take(const tn_call *call)
                       .item = item,
                       .run = runs[tn__copy_index(item)] };
     return n <= GRAIN ? flat_part(&f, 0, n) : tn_parallel_for(n, GRAIN, flat_part, &f);
+}
+
+/* Adds in the order of the index. */
+static tn_status put_added(const struct flat *f, int64_t n)
+{
+    struct job job = { .item = f->item };
+    int64_t places[TN__CHUNK];
+    make_adding(&job, tn_view_dtype(f->call->out[0]));
+    for (int64_t at = 0; at < n; at += TN__CHUNK) {
+        int64_t count = n - at < TN__CHUNK ? n - at : TN__CHUNK;
+        const int64_t *index = f->index + at;
+        struct tn__index_run indices = { .n = count,
+                                         .x = tn__view_at(f->call->out[0]),
+                                         .step = f->item,
+                                         .size = (uint64_t)f->size,
+                                         .index = (const char *)places,
+                                         .si = (int64_t)sizeof *places,
+                                         .other = f->other + at * f->item,
+                                         .so = f->item };
+        for (int64_t i = 0; i < count; i++)
+            places[i] = index[i] + (index[i] < 0 ? f->size : 0);
+        int64_t done = process(&job, &indices);
+        if (done < count)
+            return tn__index_fail(f->call->op, index[done], 0, -f->size, f->size);
+    }
+    return TN_OK;
 }
 
 static tn_status run_put(const tn_call *call)
@@ -408,6 +445,8 @@ static tn_status run_put(const tn_call *call)
     f.other = tn__view_at(call->in[2]);
     f.item = item;
     f.run = runs[tn__copy_index(item)];
+    if (status == TN_OK && ((const tn_put_options *)call->options)->accumulate)
+        return put_added(&f, n);
     return status == TN_OK ? flat_part(&f, 0, n) : status;
 }
 
