@@ -9,6 +9,25 @@ static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
 
 /* ---- extremes of narrow integers ---- */
 
+/* Fails unless aminmax of the rows of `in` and of all of it is what is given. */
+static void check_both(tn_tensor *in, tn_dtype dtype, const double *low, const double *high,
+                       double least, double most)
+{
+    tn_tensor *min, *max;
+
+    for (int threads = 1; threads < 4; threads += 2) {
+        ok(tn_set_num_threads(threads));
+        ok(tn_aminmax(in, &min, &max, 1));
+        same("smallest of rows", tn_default_device(), dtype, min, low, 0, 0);
+        same("largest of rows", tn_default_device(), dtype, max, high, 0, 0);
+        ok(tn_aminmax(in, &min, &max));
+        ck_assert_int_eq(tn_tensor_ndim(min), 0);
+        same("smallest", tn_default_device(), dtype, min, &least, 0, 0);
+        same("largest", tn_default_device(), dtype, max, &most, 0, 0);
+    }
+    ok(tn_set_num_threads(1));
+}
+
 static void check_extremes(tn_dtype dtype, int64_t n, enum layout layout)
 {
     TN_SCOPE;
@@ -36,6 +55,7 @@ static void check_extremes(tn_dtype dtype, int64_t n, enum layout layout)
     same("amin", tn_default_device(), dtype, tn_amin(in, TN_INTS(last)), low, 0, 0);
     same("amax", tn_default_device(), dtype, tn_amax(in), &most, 0, 0);
     same("amin", tn_default_device(), dtype, tn_amin(in), &least, 0, 0);
+    check_both(in, dtype, low, high, least, most);
 }
 
 START_TEST(extremes_of_narrow_integers_at_every_length)
@@ -49,6 +69,38 @@ START_TEST(extremes_of_narrow_integers_at_every_length)
             check_extremes(dtypes[t], 5000, (enum layout)layout);
             check_extremes(dtypes[t], 70001, (enum layout)layout);
         }
+}
+END_TEST
+
+START_TEST(a_nan_is_the_smallest_and_the_largest)
+{
+    static const tn_dtype dtypes[] = { TN_F32, TN_F64, TN_BF16, TN_F16, TN_I64 };
+    static const int64_t sizes[] = { 1, 2, 63, 1000, 4097, 70001 };
+
+    for (int t = 0; t < 5; t++)
+        for (int s = 0; s < 6; s++)
+            for (int odd = 0; odd < 4; odd++) {
+                TN_SCOPE;
+                int64_t n = sizes[s], at = n + (odd == 1 ? 0 : odd == 2 ? n / 2 : n - 1);
+                double *x = room(2 * n), low[2], high[2];
+                bool nan = odd > 0 && t < 4;
+
+                for (int64_t i = 0; i < 2 * n; i++)
+                    x[i] = (double)(i % 11) - 5;
+                x[n - 1] = 100;
+                for (int r = 0; r < 2; r++) {
+                    low[r] = high[r] = x[r * n];
+                    for (int64_t i = 0; i < n; i++) {
+                        low[r] = fmin(low[r], x[r * n + i]);
+                        high[r] = fmax(high[r], x[r * n + i]);
+                    }
+                }
+                if (nan)
+                    x[at] = low[1] = high[1] = NAN;
+                check_both(put(tn_default_device(), dtypes[t], TN_SHAPE(2, n), x, DENSE), dtypes[t],
+                           low, high, nan ? NAN : fmin(low[0], low[1]),
+                           nan ? NAN : fmax(high[0], high[1]));
+            }
 }
 END_TEST
 
@@ -256,6 +308,45 @@ START_TEST(elements_are_added_where_they_are_put)
 }
 END_TEST
 
+START_TEST(a_mask_says_where_elements_go)
+{
+    static const tn_dtype dtypes[] = { TN_U8, TN_BF16, TN_F32, TN_F64 };
+    static const int64_t sizes[] = { 1, 2, 65, 16384, 16385, MANY };
+    const tn_device *cpu = tn_default_device();
+    double *x = room(MANY), *src = room(MANY), *mask = room(MANY), *y = room(MANY);
+
+    for (int t = 0; t < 4; t++)
+        for (int s = 0; s < 6; s++)
+            for (int threads = 1; threads < 4; threads += 2) {
+                TN_SCOPE;
+                int64_t n = sizes[s], found = 0;
+                tn_tensor *in, *where;
+
+                ok(tn_set_num_threads(threads));
+                for (int64_t i = 0; i < n; i++) {
+                    mask[i] = i % 5 == 0 || i % 7 == 3;
+                    x[i] = (double)(i % 100);
+                    src[i] = (double)(100 + i % 90);
+                    y[i] = mask[i] != 0 ? (double)(100 + found++ % 90) : x[i];
+                }
+                in = put(cpu, dtypes[t], TN_SHAPE(n), x, DENSE);
+                where = put(cpu, TN_BOOL, TN_SHAPE(n), mask, DENSE);
+                same("masked_scatter", cpu, dtypes[t],
+                     tn_masked_scatter(in, where, put(cpu, dtypes[t], TN_SHAPE(n), src, DENSE)), y,
+                     0, 0);
+                ck_assert(tn_masked_scatter_(
+                              in, where, put(cpu, dtypes[t], TN_SHAPE(found - 1), src, DENSE)) ==
+                          NULL);
+                tn_error_clear();
+                same("masked_scatter", cpu, dtypes[t], in, x, 0, 0); /* nothing was written */
+                there(tn_masked_scatter_(in, where,
+                                         put(cpu, dtypes[t], TN_SHAPE(found), src, DENSE)));
+                same("masked_scatter", cpu, dtypes[t], in, y, 0, 0);
+            }
+    ok(tn_set_num_threads(1));
+}
+END_TEST
+
 START_TEST(means_of_slices_count_each_index)
 {
     static const tn_dtype dtypes[] = { TN_F32, TN_F64, TN_I64 };
@@ -325,8 +416,40 @@ START_TEST(gradients_of_bags_reach_each_row)
 }
 END_TEST
 
-RUN_SUITE("one_pass", extremes_of_narrow_integers_at_every_length,
-          elements_are_counted_in_their_bins, equal_ends_of_bins_are_found_in_x,
-          whole_powers_of_2_are_exact, the_first_of_long_lines_are_those_of_a_stable_sort,
-          elements_are_added_where_they_are_put, means_of_slices_count_each_index,
-          gradients_of_bags_reach_each_row)
+/* The gradient of the sums is linear in gy, so that its gradient is sums of bags again. */
+START_TEST(gradients_of_bags_can_be_derived_again)
+{
+    static const int64_t shapes[][3] = { { 5, 3, 4 }, { 300, 4, 70 }, { 3, 300, 70 } };
+    enum { TABLE = 40 };
+    const tn_device *cpu = tn_default_device();
+    double *x = room(TABLE * 70), *at = room(1200);
+
+    numbers(x, TABLE * 70, -1, 1, TN_F64);
+    for (int s = 0; s < 3; s++) {
+        TN_SCOPE;
+        int64_t bags = shapes[s][0], length = shapes[s][1], wide = shapes[s][2];
+        tn_tensor *weight = put(cpu, TN_F64, TN_SHAPE(TABLE, wide), x, DENSE),
+                  *other = put(cpu, TN_F64, TN_SHAPE(TABLE, wide), x, REVERSED),
+                  *gy = put(cpu, TN_F64, TN_SHAPE(bags, wide), x, DENSE), *index, *y, *gradient;
+        tn_backward_options options = { .size = sizeof options, .create_graph = true };
+
+        for (int64_t i = 0; i < bags * length; i++)
+            at[i] = (double)(i * 31 % TABLE);
+        index = put(cpu, TN_I64, TN_SHAPE(bags, length), at, DENSE);
+        ok(tn_tensor_set_requires_grad(weight, true));
+        ok(tn_tensor_set_requires_grad(gy, true));
+        y = tn_embedding_bag(weight, index);
+        ok(tn_grad(&y, &gy, 1, &weight, &gradient, 1, &options));
+        ok(tn_backward(tn_sum(tn_mul(gradient, other))));
+        same("gradient", cpu, TN_F64, tn_tensor_grad(gy), get(tn_embedding_bag(other, index)), 8,
+             1e-3);
+    }
+}
+END_TEST
+
+RUN_SUITE("one_pass", gradients_of_bags_can_be_derived_again,
+          extremes_of_narrow_integers_at_every_length, elements_are_counted_in_their_bins,
+          equal_ends_of_bins_are_found_in_x, whole_powers_of_2_are_exact,
+          the_first_of_long_lines_are_those_of_a_stable_sort, elements_are_added_where_they_are_put,
+          a_mask_says_where_elements_go, a_nan_is_the_smallest_and_the_largest,
+          means_of_slices_count_each_index, gradients_of_bags_reach_each_row)
