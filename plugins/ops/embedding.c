@@ -85,6 +85,72 @@ static tn_status embedding_derive(tn_derive *d)
     return TN_OK;
 }
 
+static tn_status embedding_sum_infer(tn_infer *infer)
+{
+    const tn_view *weight = infer->in[0], *index = infer->in[1];
+    char text[TN__TEXT];
+
+    if (weight->ndim != 2 || index->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected two dimensions",
+                       weight->ndim != 2 ? "weight" : "index",
+                       tn__common_text(text, tn__common_shape(weight->ndim != 2 ? weight : index)));
+    tn__common_plain(&infer->out[0], tn_view_dtype(weight),
+                     TN_SHAPE(index->shape[0], weight->shape[1]));
+    return TN_OK;
+}
+
+static tn_status embedding_sum_decompose(const tn_decompose *call)
+{
+    const tn_embedding_sum_options *o = call->options;
+    tn_tensor *weight = call->in[0], *index = call->in[1], *y;
+    int64_t length = tn_tensor_size(index, 1);
+
+    if (length == 0)
+        return tn__common_given(call->out,
+                                tn__common_zeros(weight, TN_SHAPE(tn_tensor_size(index, 0),
+                                                                  tn_tensor_size(weight, 1))));
+    y = tn_sum(tn_embedding(weight, index), TN_INTS(1));
+    return tn__common_given(call->out, o->mean ? times(y, 1 / (double)length) : y);
+}
+
+enum { WORTH = 20000 }; /* elements that are added in one call rather than copied first */
+
+/* Adds gy to the rows of one index of all bags, or to those of all indices of one bag, whichever
+ * takes fewer calls. So gy is not copied for each index of a bag, unless it is small. */
+static tn_status embedding_sum_derive(tn_derive *d)
+{
+    const tn_embedding_sum_options *o = d->options;
+    tn_tensor *index = d->in[1], *gy = d->gout[0], *sum;
+    int64_t bags, length, wide = tn__common_in_shape(d, 0).at[1];
+
+    if (index == NULL || gy == NULL)
+        return tn_error_last_code();
+    bags = tn_tensor_size(index, 0);
+    length = tn_tensor_size(index, 1);
+    if (o->mean && length > 0)
+        gy = times(gy, 1 / (double)length);
+    int64_t calls = length < bags ? length : bags, rows = length < bags ? bags : length;
+    if (rows * wide < WORTH) {
+        gy = tn_expand(tn_unsqueeze(gy, 1), TN_SHAPE(bags, length, wide));
+        index = tn__common_spread(index, TN_SHAPE(bags * length, wide), 0);
+        d->gin[0] = tn__common_scattered(d, index, tn_reshape(gy, TN_SHAPE(bags * length, wide)),
+                                         0);
+        return TN_OK;
+    }
+    sum = tn__common_sum(d);
+    if (sum == NULL)
+        sum = tn__common_zeros(gy, tn__common_in_shape(d, 0));
+    for (int64_t i = 0; i < calls && sum != NULL; i++) {
+        tn_tensor *places = tn_select(index, length < bags ? 1 : 0, i), *part = gy;
+
+        if (length >= bags)
+            part = tn_expand(tn_narrow(gy, 0, i, 1), TN_SHAPE(length, wide));
+        sum = tn_scatter_add_(sum, tn__common_spread(places, TN_SHAPE(rows, wide), 0), part, 0);
+    }
+    d->gin[0] = sum;
+    return TN_OK;
+}
+
 static tn_status embedding_bag_infer(tn_infer *infer)
 {
     const tn_embedding_bag_options *o = infer->options;
@@ -261,6 +327,8 @@ static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight
 {
     tn_tensor *counts = NULL, *rows, *y, *how_many;
 
+    if (o->padding_idx == INT64_MIN && factors == TN_NONE && !is(o->mode, "max"))
+        return tn_embedding_sum(weight, index, is(o->mode, "mean"));
     if (tn_tensor_size(index, 1) == 0)
         return tn__common_zeros(weight,
                                 TN_SHAPE(tn_tensor_size(index, 0), tn_tensor_size(weight, 1)));
@@ -279,8 +347,6 @@ static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight
     y = tn_sum(rows, TN_INTS(1));
     if (is(o->mode, "sum"))
         return y;
-    if (counts == NULL)
-        return tn_mul_scalar(y, 1 / (double)tn_tensor_size(index, 1));
     how_many = tn_sum(counts, TN_INTS(1), true);
     return tn_div(y,
                   tn_maximum(how_many, how_many == NULL ? NULL : tn__scalar_number(how_many, 1)));
@@ -337,4 +403,6 @@ static tn_status embedding_bag_decompose(const tn_decompose *call)
 TN__OP(embedding, .infer = embedding_infer, .derive = embedding_derive,
        .decompose = embedding_decompose);
 
+TN__OP(embedding_sum, .infer = embedding_sum_infer, .derive = embedding_sum_derive,
+       .decompose = embedding_sum_decompose);
 TN__OP(embedding_bag, .infer = embedding_bag_infer, .decompose = embedding_bag_decompose);

@@ -247,6 +247,26 @@ static tn_status index_reduce_infer(tn_infer *infer)
     return status == TN_OK ? check_mean(infer->in[0], o->reduce) : status;
 }
 
+/* The mean of slices: an index has the same number of values in all elements of its slice. */
+static tn_tensor *mean_of_slices(tn_tensor *x, tn_tensor *index, tn_tensor *src, int32_t dim,
+                                 bool include_self)
+{
+    int64_t size = tn_tensor_size(x, dim), shape[TN_MAX_DIMS];
+    struct operands of = { x, tn__common_spread(index, tn_tensor_shape(src), dim), src, dim,
+                           "mean" };
+    struct operands one = { tn__common_nothing(x, TN_SHAPE(size)), index_vector(index), NULL, 0,
+                            "mean" };
+    tn_tensor *count;
+
+    if (of.index == NULL || one.x == NULL || one.index == NULL)
+        return NULL;
+    count = number_of_values(&one, include_self);
+    for (int32_t d = 0; d < tn_tensor_ndim(x); d++)
+        shape[d] = d == dim ? size : 1;
+    return mean_of(tn_scatter_add(start_of_sum(&of, include_self), of.index, src, dim),
+                   tn_reshape(count, (tn_ints){ shape, tn_tensor_ndim(x) }));
+}
+
 static tn_status index_reduce_decompose(const tn_decompose *call)
 {
     const tn_index_reduce_options *o = call->options;
@@ -254,6 +274,10 @@ static tn_status index_reduce_decompose(const tn_decompose *call)
 
     if (tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]), &dim) != TN_OK)
         return tn_error_last_code();
+    if (is(o->reduce, "mean") && tn_tensor_ndim(call->in[0]) > 0 &&
+        tn_tensor_numel(call->in[1]) > 0)
+        return tn__common_given(
+            call->out, mean_of_slices(call->in[0], call->in[1], call->in[2], dim, o->include_self));
     return tn__common_given(
         call->out,
         tn_scatter_reduce(call->in[0],

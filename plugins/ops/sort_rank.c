@@ -424,20 +424,18 @@ static tn_tensor *interpolated(tn_tensor *lines, tn_tensor *ranks, const char *i
 static tn_status at_fractions(const tn_decompose *call, int64_t dim, bool keepdim, bool skip_nan,
                               const char *interpolation)
 {
-    tn_tensor *x = call->in[0], *q = call->in[1], *values, *order, *fractions, *lines = x;
+    tn_tensor *x = call->in[0], *q = call->in[1], *values, *order, *fractions, *lines;
     bool along = dim != INT64_MIN && tn_tensor_ndim(x) > 0;
     tn_status status = fractions_fit(tn_detach(q));
     if (status != TN_OK)
         return status;
-    if (!along)
-        lines = tn_reshape(x, TN_SHAPE(-1));
-    status = sorted(lines, along ? dim : 0, &values, &order);
+    /* Contiguous lines are sorted and read faster than strided ones. */
+    lines = along ? tn_transpose(x, dim, -1) : tn_reshape(x, TN_SHAPE(-1));
+    if (along && dim != -1 && dim != tn_tensor_ndim(x) - 1)
+        lines = tn_copy(lines);
+    status = sorted(lines, -1, &values, &order);
     if (status != TN_OK)
         return status;
-    if (along)
-        values = tn_transpose(values, dim, -1);
-    if (values == NULL)
-        return tn_error_last_code();
     fractions = tn_cast(tn_reshape(q, TN_SHAPE(-1)), tn_tensor_dtype(x));
     lines = interpolated(values, ranks_of(values, fractions, skip_nan), interpolation);
     return tn__common_given(call->out, results_first(lines, x, q, dim, keepdim));

@@ -127,7 +127,7 @@ static void bags_agree(tn_dtype dtype, int length)
          4, 0);
     at[7] = ROWS;
     ck_assert(tn_embedding_bag(in, put(cpu, TN_I64, TN_SHAPE(20, length), at, DENSE)) == NULL);
-    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "embedding_bag: index 70 is out of"));
+    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "embedding_sum: index 70 is out of"));
     tn_error_clear();
 }
 

@@ -43,13 +43,32 @@ TN__INTO_LOOPS int64_t tn__index_run_each(const struct tn__index_run *run,
     return r.n;
 }
 
+/* The same, with a loop of its own for runs in which index, x and the other tensor are contiguous;
+ * `size` is a constant, the bytes of an element. */
+TN__INTO_LOOPS int64_t tn__index_run_sized(const struct tn__index_run *run,
+                                           tn__index_element *element, const void *user,
+                                           int64_t size)
+{
+    const struct tn__index_run r = *run;
+    if (r.sx != 0 || r.step != size || r.si != (int64_t)sizeof(int64_t) || r.so != size)
+        return tn__index_run_each(run, element, user);
+    for (int64_t i = 0; i < r.n; i++) {
+        int64_t at;
+        memcpy(&at, r.index + i * (int64_t)sizeof at, sizeof at);
+        if ((uint64_t)at >= r.size)
+            return i;
+        element(user, r.x + at * size, r.other + i * size);
+    }
+    return r.n;
+}
+
 /* Defines NAME(name_run), which calls NAME(name) for each index of a run and returns what
  * tn__index_run_each() returns. For templates, where NAME(x) adds the type to a name. */
 typedef int64_t tn__index_run_function(const struct tn__index_run *run);
 #define TN__INDEX_RUN(name)                                                                        \
     static int64_t NAME(name##_run)(const struct tn__index_run *run)                               \
     {                                                                                              \
-        return tn__index_run_each(run, NAME(name), NULL);                                          \
+        return tn__index_run_sized(run, NAME(name), NULL, (int64_t)sizeof(T));                     \
     }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * embedding_bag with bags of equal length: sums and means of selected rows, without a tensor of all
- * selected rows. */
+ * embedding_sum: sums and means of selected rows, without a tensor of all selected rows. */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -104,29 +103,24 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-static bool supports_embedding_bag(const tn_call *call, char *reason, size_t size)
+static bool supports_embedding_sum(const tn_call *call, char *reason, size_t size)
 {
-    const tn_embedding_bag_options *o = call->options;
     const tn_view *weight = call->in[0], *index = call->in[1];
-    if (!call->in[2] && !call->in[3] && o->padding_idx == INT64_MIN &&
-        strcmp(o->mode, "max") != 0 && tn_view_dtype(index) == TN_I64 && index->shape[1] > 0 &&
-        weight->shape[1] > 0 && weight->strides[1] == 1)
+    if (tn_view_dtype(index) == TN_I64 && index->shape[1] > 0 && weight->shape[1] > 0 &&
+        weight->strides[1] == 1)
         return true;
-    tn_snprint(reason, size,
-               "expected bags of equal length, without per_sample_weights, "
-               "padding_idx and mode max");
+    tn_snprint(reason, size, "expected indices in each bag and contiguous rows");
     return false;
 }
 
-static tn_status run_embedding_bag(const tn_call *call)
+static tn_status run_embedding_sum(const tn_call *call)
 {
     const tn_view *weight = call->in[0], *index = call->in[1];
     tn_dtype dtype = tn_view_dtype(weight);
     struct job job = { .call = call,
                        .weight = weight,
                        .index = index,
-                       .mean = strcmp(((const tn_embedding_bag_options *)call->options)->mode,
-                                      "mean") == 0,
+                       .mean = ((const tn_embedding_sum_options *)call->options)->mean,
                        .rows = weight->shape[0],
                        .wide = weight->shape[1],
                        .length = index->shape[1],
@@ -141,6 +135,6 @@ static tn_status run_embedding_bag(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL_SUPPORTS(embedding_bag, TN__FLOATS, supports_embedding_bag),
+    TN__KERNEL_SUPPORTS(embedding_sum, TN__FLOATS, supports_embedding_sum),
 };
 TN__KERNEL_TABLE(embedding);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather, index_select, scatter, scatter_add, take, put, index_fill. If several elements are added
- * to one place, they are added in the order of the index, for any number of threads. */
+ * gather, index_select, scatter, scatter_add, take, put, masked_scatter, index_fill. If several
+ * elements are added to one place, they are added in the order of the index, for any number of
+ * threads. */
 #include <string.h>
 
+#include "base/scratch.h"
 #include "op/copy.h"
 #include "op/index_span.h"
 #include "simd/simd.h"
@@ -126,6 +128,17 @@ static tn__index_run_function *run_for(const struct job *job)
     return NULL;
 }
 
+/* Processes a run of indices; returns the number of indices before one out of bounds, or n. */
+static int64_t process(const struct job *job, const struct tn__index_run *indices)
+{
+    tn__index_run_function *run_of = run_for(job);
+    if (run_of)
+        return run_of(indices);
+    if (job->narrow >= 0)
+        return tn__simd.float16->add_at[job->narrow](indices);
+    return tn__index_run_each(indices, add_one, job);
+}
+
 static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
 {
     struct walk *walk = user;
@@ -151,15 +164,8 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
         }
         return;
     }
-    tn__index_run_function *run_of = run_for(job);
     struct tn__index_run indices = tn__index_span_run(&job->indexed, n, base, stride);
-    int64_t done;
-    if (run_of)
-        done = run_of(&indices);
-    else if (job->narrow >= 0)
-        done = tn__simd.float16->add_at[job->narrow](&indices);
-    else
-        done = tn__index_run_each(&indices, add_one, job);
+    int64_t done = process(job, &indices);
     if (done < n) {
         walk->bad = true;
         memcpy(&walk->at, index + done * si, sizeof walk->at);
@@ -265,24 +271,29 @@ static tn_status run_index_select(const tn_call *call)
     return tn_parallel_for(job.indexed.span.count, GRAIN, part, &job);
 }
 
+/* Sets what additions in `dtype` need. */
+static void make_adding(struct job *job, tn_dtype dtype)
+{
+    enum tn__ct ct = tn__dtype_ct(dtype);
+    job->add = true;
+    job->whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
+    job->load = tn__dtype_load(dtype, job->whole ? TN__I64 : TN__F64);
+    job->store = tn__dtype_store(job->whole ? TN__I64 : TN__F64, dtype);
+    if (tn__dtype_of_ct(ct) == dtype)
+        job->sum = tn__loop_of(TN__EW_add, ct);
+    job->narrow = tn__float16_index(dtype);
+    if (job->narrow >= 0)
+        job->sum = tn__simd.float16->add[job->narrow];
+}
+
 static tn_status scatter(const tn_call *call, int64_t dim, bool add)
 {
     struct job job = { .add = add };
-    tn_dtype dtype = tn_view_dtype(call->in[0]);
     tn_status status = tn__copy_views(call->out[0], call->in[0]);
     if (status != TN_OK)
         return status;
-    job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
-    if (add) {
-        enum tn__ct ct = tn__dtype_ct(dtype);
-        job.load = tn__dtype_load(dtype, job.whole ? TN__I64 : TN__F64);
-        job.store = tn__dtype_store(job.whole ? TN__I64 : TN__F64, dtype);
-        if (tn__dtype_of_ct(ct) == dtype)
-            job.sum = tn__loop_of(TN__EW_add, ct);
-        job.narrow = tn__float16_index(dtype);
-        if (job.narrow >= 0)
-            job.sum = tn__simd.float16->add[job.narrow];
-    }
+    if (add)
+        make_adding(&job, tn_view_dtype(call->in[0]));
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
     if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))
         status = check_all(&job);
@@ -314,7 +325,7 @@ static tn_status run_scatter_add(const tn_call *call)
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
 }
 
-/* ---- take, put, index_fill ------------------------------------------------------------------- */
+/* ---- take, put ------------------------------------------------------------------------------- */
 
 #define TEMPLATE "op/index_flat_template.h"
 #include "base/for_sizes.h"
@@ -367,9 +378,11 @@ static bool supports_take(const tn_call *call, char *reason, size_t size)
 
 static bool supports_put(const tn_call *call, char *reason, size_t size)
 {
-    if (!((const tn_put_options *)call->options)->accumulate && tn__span_view_dense(call->in[0]))
+    bool adds = ((const tn_put_options *)call->options)->accumulate;
+    if (tn__span_view_dense(call->in[0]) &&
+        (!adds || (TN__REALS & TN_BIT(tn_view_dtype(call->in[0])))))
         return supports_flat(call, call->in[2], reason, size);
-    tn_snprint(reason, size, "expected accumulate=False and a contiguous x");
+    tn_snprint(reason, size, "expected a contiguous x, of real numbers if accumulate=True");
     return false;
 }
 
@@ -387,6 +400,32 @@ static tn_status run_take(const tn_call *call)
                       .item = item,
                       .run = runs[tn__copy_index(item)] };
     return n <= GRAIN ? flat_part(&f, 0, n) : tn_parallel_for(n, GRAIN, flat_part, &f);
+}
+
+/* Adds in the order of the index. */
+static tn_status put_added(const struct flat *f, int64_t n)
+{
+    struct job job = { .item = f->item };
+    int64_t places[TN__CHUNK];
+    make_adding(&job, tn_view_dtype(f->call->out[0]));
+    for (int64_t at = 0; at < n; at += TN__CHUNK) {
+        int64_t count = n - at < TN__CHUNK ? n - at : TN__CHUNK;
+        const int64_t *index = f->index + at;
+        struct tn__index_run indices = { .n = count,
+                                         .x = tn__view_at(f->call->out[0]),
+                                         .step = f->item,
+                                         .size = (uint64_t)f->size,
+                                         .index = (const char *)places,
+                                         .si = (int64_t)sizeof *places,
+                                         .other = f->other + at * f->item,
+                                         .so = f->item };
+        for (int64_t i = 0; i < count; i++)
+            places[i] = index[i] + (index[i] < 0 ? f->size : 0);
+        int64_t done = process(&job, &indices);
+        if (done < count)
+            return tn__index_fail(f->call->op, index[done], 0, -f->size, f->size);
+    }
+    return TN_OK;
 }
 
 static tn_status run_put(const tn_call *call)
@@ -408,8 +447,103 @@ static tn_status run_put(const tn_call *call)
     f.other = tn__view_at(call->in[2]);
     f.item = item;
     f.run = runs[tn__copy_index(item)];
+    if (status == TN_OK && ((const tn_put_options *)call->options)->accumulate)
+        return put_added(&f, n);
     return status == TN_OK ? flat_part(&f, 0, n) : status;
 }
+
+/* ---- masked_scatter -------------------------------------------------------------------------- */
+
+/* All tensors are contiguous. Two passes over pieces of the mask: the first counts what is true in
+ * each, the second writes. */
+struct masked {
+    const uint8_t *mask;
+    const char *x, *src;
+    char *y;
+    int64_t n, size, item; /* elements of the mask and of src, bytes of an element */
+    int64_t *before;       /* true elements of each piece, then of all pieces before */
+    void (*choose)(int64_t n, const uint8_t *mask, const char *x, const char *src, int64_t size,
+                   char *y);
+};
+
+static tn_status masked_count(void *user, int64_t begin, int64_t end)
+{
+    const struct masked *m = user;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t from = p * GRAIN, to = from + GRAIN < m->n ? from + GRAIN : m->n;
+        int32_t found = 0;
+        for (int64_t i = from; i < to; i++)
+            found += m->mask[i] != 0;
+        m->before[p] = found;
+    }
+    return TN_OK;
+}
+
+static tn_status masked_write(void *user, int64_t begin, int64_t end)
+{
+    const struct masked *m = user;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t from = p * GRAIN, to = from + GRAIN < m->n ? from + GRAIN : m->n;
+        int64_t at = m->before[p] < m->size ? m->before[p] : m->size - 1;
+        m->choose(to - from, m->mask + from, m->x + from * m->item, m->src + at * m->item,
+                  m->size - at, m->y + from * m->item);
+    }
+    return TN_OK;
+}
+
+static bool supports_masked_scatter(const tn_call *call, char *reason, size_t size)
+{
+    const tn_view *x = call->in[0], *mask = call->in[1], *src = call->in[2];
+    bool same = x->ndim == mask->ndim;
+    for (int32_t d = 0; same && d < x->ndim; d++)
+        same = x->shape[d] == mask->shape[d];
+    if (same && tn__copy_index(tn__view_item(x)) >= 0 && tn__span_view_dense(x) &&
+        tn__span_view_dense(mask) && tn__span_view_dense(src) && tn__span_view_count(src) > 0)
+        return true;
+    tn_snprint(reason, size,
+               "expected contiguous tensors, x and mask of one shape, elements of at most 8 bytes "
+               "and some in src");
+    return false;
+}
+
+static tn_status run_masked_scatter(const tn_call *call)
+{
+    static void (*const chooses[4])(int64_t, const uint8_t *, const char *, const char *, int64_t,
+                                    char *) = { choose_1, choose_2, choose_4, choose_8 };
+    const tn_view *x = call->in[0];
+    struct masked m = { .mask = (const uint8_t *)tn__view_at(call->in[1]),
+                        .x = tn__view_at(x),
+                        .src = tn__view_at(call->in[2]),
+                        .y = tn__view_at(call->out[0]),
+                        .n = tn__span_view_count(x),
+                        .size = tn__span_view_count(call->in[2]),
+                        .item = tn__view_item(x) };
+    int64_t pieces = (m.n + GRAIN - 1) / GRAIN, all = 0, few[1];
+    m.choose = chooses[tn__copy_index(m.item)];
+    m.before = pieces <= 1 ? few : tn__scratch_take((size_t)pieces * sizeof *m.before);
+    if (!m.before)
+        return TN_ERR_MEMORY;
+    tn_status status = pieces <= 1 ? masked_count(&m, 0, pieces)
+                                   : tn_parallel_for(pieces, 1, masked_count, &m);
+    for (int64_t p = 0; p < pieces; p++) {
+        int64_t here = m.before[p];
+        m.before[p] = all;
+        all += here;
+    }
+    if (status == TN_OK && all > m.size)
+        status = tn_fail(TN_ERR_INDEX,
+                         "%s: src: too few elements, got %lld; expected at least %lld, one for "
+                         "each true element of mask",
+                         call->op, (long long)m.size, (long long)all);
+    if (status == TN_OK)
+        status = pieces <= 1 ? masked_write(&m, 0, pieces)
+                             : tn_parallel_for(pieces, 1, masked_write, &m);
+    if (pieces > 1)
+        tn__scratch_give(m.before);
+    return status;
+}
+
+/* ---- index_fill ------------------------------------------------------------------------------ */
 
 static bool supports_index_fill(const tn_call *call, char *reason, size_t size)
 {
@@ -457,6 +591,7 @@ static const tn_kernel_def kernels[] = {
     TN__KERNEL(scatter_add, TN__REALS),
     TN__KERNEL_SUPPORTS(take, TN_MASK_ALL, supports_take),
     TN__KERNEL_SUPPORTS(put, TN_MASK_ALL, supports_put),
+    TN__KERNEL_OVER_SUPPORTS(masked_scatter, TN_MASK_ALL, 1, supports_masked_scatter),
     TN__KERNEL_SUPPORTS(index_fill, TN__REALS_BOOL, supports_index_fill),
 };
 TN__KERNEL_TABLE(index);

@@ -56,7 +56,11 @@ static void nothing(const void *user, char *x, char *other)
 
 int64_t tn__index_span_check(const struct tn__index_run *run)
 {
-    return tn__index_run_each(run, nothing, NULL);
+    struct tn__index_run one = *run;
+    if (run->si != 0 || run->n <= 1)
+        return tn__index_run_each(run, nothing, NULL);
+    one.n = 1; /* all indices of the run are the same element */
+    return tn__index_run_each(&one, nothing, NULL) == 1 ? run->n : 0;
 }
 
 tn_status tn__index_fail(const char *op, int64_t at, int64_t dim, int64_t least, int64_t size)

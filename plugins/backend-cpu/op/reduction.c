@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The operators that reduce dimensions. Each describes its reduction in a struct tn__reduction,
- * which reduction_strided.c carries out. */
+ * which reduction_strided.c carries out; aminmax reads contiguous elements once. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,9 @@
 #include "base/scratch.h"
 #include "base/span.h"
 #include "op/reduction.h"
+#include "simd/simd.h"
 
-enum { BYTES_GRAIN = 262144 };
+enum { GRAIN = 24576, BYTES_GRAIN = 262144 }; /* minimum numbers of elements for one thread */
 
 /* Sets goes[i] for each dimension in the option `dims`; for all dimensions if `dims` is empty. */
 static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
@@ -159,6 +160,114 @@ static tn_status run_argmin(const tn_call *call)
 {
     int64_t dim = ((const tn_argmin_options *)call->options)->dim;
     return extreme(call, TN__FOLD_ARGMIN, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
+}
+
+/* ---- smallest and largest elements together ---------------------------------------------------
+ */
+
+enum { SEGMENT = 65536, BLOCK = 4096 }; /* elements of a piece of work; that are read twice */
+
+/* x is contiguous, and so are the elements of a result. */
+struct ends {
+    const char *x;
+    int64_t n, segments; /* elements and pieces of a result */
+    int64_t item;
+    enum tn__ct ct;
+    int narrow;     /* tn__integers_index of the dtype */
+    tn__load *load; /* NULL: elements have the compute type */
+    union tn__number (*found)[2];
+};
+
+static void ends_of_block(const struct ends *ends, int64_t n, const char *x,
+                          union tn__number *least, union tn__number *most)
+{
+    _Alignas(64) char buffer[BLOCK * sizeof(double)];
+    if (ends->narrow >= 0) {
+        least->i = tn__simd.integers->min[ends->narrow](n, x);
+        most->i = tn__simd.integers->max[ends->narrow](n, x);
+        return;
+    }
+    if (ends->load) {
+        ends->load(n, x, ends->item, buffer);
+        x = buffer;
+    }
+    tn__simd.reduction->min[ends->ct](n, x, least);
+    tn__simd.reduction->max[ends->ct](n, x, most);
+}
+
+/* Makes `all` the smallest and largest of both; NaN if a number is. */
+static void widen(const struct ends *ends, union tn__number *all, const union tn__number *more)
+{
+    if (ends->ct == TN__I64) {
+        all[0].i = more[0].i < all[0].i ? more[0].i : all[0].i;
+        all[1].i = more[1].i > all[1].i ? more[1].i : all[1].i;
+        return;
+    }
+    all[0].f = more[0].f < all[0].f || isnan(more[0].f) ? more[0].f : all[0].f;
+    all[1].f = more[1].f > all[1].f || isnan(more[1].f) ? more[1].f : all[1].f;
+}
+
+static tn_status ends_part(void *user, int64_t begin, int64_t end)
+{
+    const struct ends *ends = user;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t first = p % ends->segments * SEGMENT, last = first + SEGMENT;
+        const char *row = ends->x + p / ends->segments * ends->n * ends->item;
+        union tn__number block[2];
+        last = last < ends->n ? last : ends->n;
+        for (int64_t i = first; i < last; i += BLOCK) {
+            int64_t n = last - i < BLOCK ? last - i : BLOCK;
+            ends_of_block(ends, n, row + i * ends->item, &block[0], &block[1]);
+            if (i == first)
+                memcpy(ends->found[p], block, sizeof block);
+            else
+                widen(ends, ends->found[p], block);
+        }
+    }
+    return TN_OK;
+}
+
+static bool supports_aminmax(const tn_call *call, char *reason, size_t size)
+{
+    const tn_view *x = call->in[0];
+    int64_t dim = ((const tn_aminmax_options *)call->options)->dim;
+    if (tn__span_view_dense(x) && tn__span_view_count(x) > 0 &&
+        (dim == INT64_MIN || dim == -1 || dim == x->ndim - 1))
+        return true;
+    tn_snprint(reason, size, "expected elements of each result next to each other");
+    return false;
+}
+
+static tn_status run_aminmax(const tn_call *call)
+{
+    const tn_view *x = call->in[0];
+    tn_dtype dtype = tn_view_dtype(x);
+    int64_t dim = ((const tn_aminmax_options *)call->options)->dim, count = tn__span_view_count(x);
+    struct ends ends = { .x = tn__view_at(x), .n = count, .item = tn__view_item(x) };
+    if (dim != INT64_MIN && x->ndim > 0)
+        ends.n = x->shape[x->ndim - 1];
+    ends.ct = tn__dtype_ct(dtype);
+    ends.narrow = tn__integers_index(dtype == TN_BOOL ? TN_U8 : dtype);
+    if (tn__dtype_of_ct(ends.ct) != dtype)
+        ends.load = tn__dtype_load(dtype, ends.ct);
+    ends.segments = (ends.n + SEGMENT - 1) / SEGMENT;
+    int64_t rows = count / ends.n, pieces = rows * ends.segments, grain = GRAIN / ends.n;
+    ends.found = tn__scratch_take((size_t)pieces * sizeof *ends.found);
+    if (!ends.found)
+        return TN_ERR_MEMORY;
+    tn_status status = count <= GRAIN
+                           ? ends_part(&ends, 0, pieces)
+                           : tn_parallel_for(pieces, grain > 0 ? grain : 1, ends_part, &ends);
+    tn__store *store = tn__dtype_store(ends.ct == TN__I64 ? TN__I64 : TN__F64, dtype);
+    for (int64_t r = 0; status == TN_OK && r < rows; r++) {
+        union tn__number *all = ends.found[r * ends.segments];
+        for (int64_t s = 1; s < ends.segments; s++)
+            widen(&ends, all, ends.found[r * ends.segments + s]);
+        for (int k = 0; k < 2; k++)
+            store(1, &all[k], tn__view_at(call->out[k]) + r * ends.item, 0);
+    }
+    tn__scratch_give(ends.found);
+    return status;
 }
 
 /* ---- in two passes --------------------------------------------------------------------------- */
@@ -352,6 +461,7 @@ static const tn_kernel_def kernels[] = {
     TN__KERNEL(sum, TN__NUMBERS_BOOL),
     TN__KERNEL_SUPPORTS(nansum, TN__FLOATS, supports_nansum),
     TN__KERNEL(amax, TN__REALS_BOOL),
+    TN__KERNEL_SUPPORTS(aminmax, TN__REALS_BOOL &TN__NOT_U64, supports_aminmax),
     TN__KERNEL(argmax, TN__REALS),
     TN__KERNEL(mean, TN__FLOATS),
     TN__KERNEL(var, TN__FLOATS),

@@ -36,6 +36,8 @@ struct job {
     int64_t item, size; /* bytes of an element of x, of a number of ct */
     bool plain;         /* x has the compute type */
     tn__load *load;
+    /* the largest or smallest of contiguous elements that are not converted; NULL: convert */
+    int64_t (*narrow)(int64_t n, const void *x);
     struct tn__span kept;    /* dimensions that are kept; operand 0: y, 1: x */
     struct tn__span gone;    /* dimensions that are reduced; operand 0: x (base unused) */
     int64_t supers;          /* segments of a result */
@@ -155,16 +157,27 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
     gather->to += n * gather->job->size;
 }
 
+/* Returns whether the elements of one result are contiguous. */
+static bool contiguous(const struct job *job)
+{
+    const struct tn__span *gone = &job->gone;
+    return gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item);
+}
+
 /* Computes elements [begin, end) of one result, whose first element is at x. */
 static void take_segment(const struct job *job, char *x, int64_t begin, int64_t end, double from,
                          struct extreme *all)
 {
     const struct tn__span *gone = &job->gone;
-    bool in_a_row = job->plain &&
-                    (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
+    bool in_a_row = job->plain && contiguous(job);
     float from_f32 = (float)from;
     const void *apart = job->ct == TN__F32 ? (const void *)&from_f32 : &from;
     start(job, all);
+    if (job->narrow && contiguous(job)) {
+        if (end > begin)
+            *all = (struct extreme){ 0, job->narrow(end - begin, x + begin * job->item), begin };
+        return;
+    }
     if (in_a_row && as_they_are(job) && job->r->what < TN__FOLD_ARGMAX) {
         take_block(job, end - begin, x + begin * job->item, begin, all);
         return;
@@ -395,11 +408,9 @@ enum { ROWS = 64 }; /* rows that are reduced before their results are written */
 
 static bool has_rows(const struct job *job)
 {
-    const struct tn__span *gone = &job->gone;
     return job->columns == 0 && job->supers == 1 && job->super > 0 &&
-           (job->plain || job->super <= BLOCK) && as_they_are(job) &&
-           job->r->what < TN__FOLD_ARGMAX &&
-           (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
+           (job->plain || job->narrow || job->super <= BLOCK) && as_they_are(job) &&
+           job->r->what < TN__FOLD_ARGMAX && contiguous(job);
 }
 
 /* Reduces `count` rows, `step` bytes apart, each to one of `to`. Rows that do not have the compute
@@ -421,6 +432,10 @@ static void fold_rows(const struct job *job, int64_t count, const char *row, int
     for (int64_t k = 0; k < count; k++, row += step) {
         struct extreme all;
         const char *x = job->plain ? row : buffer;
+        if (job->narrow) {
+            to[k].i = job->narrow(n, row);
+            continue;
+        }
         if (squares) {
             to[k].f = (double)squares(n, row);
             continue;
@@ -566,6 +581,12 @@ tn_status tn__reduction_strided(const struct tn__reduction *r, const tn_view *x,
     job.size = (int64_t)tn__dtype_ct_size(job.ct);
     job.plain = job.from == tn__dtype_of_ct(job.ct);
     job.load = tn__dtype_load(job.from, job.ct);
+    int narrow = r->before == TN__AS_IT_IS
+                     ? tn__integers_index(job.from == TN_BOOL ? TN_U8 : job.from)
+                     : -1;
+    if (narrow >= 0 && (r->what == TN__FOLD_MAX || r->what == TN__FOLD_MIN))
+        job.narrow = (r->what == TN__FOLD_MAX ? tn__simd.integers->max
+                                              : tn__simd.integers->min)[narrow];
     make_spans(&job, x, y, goes);
     if (job.kept.count == 0)
         return TN_OK;

@@ -68,9 +68,10 @@ static void keys_narrow(const struct job *job, int64_t n, const void *numbers, u
         keys[i] = (uint64_t)((uint32_t)x[i] ^ flip) << 32 | (uint64_t)i;
 }
 
-/* Writes the keys that are below `limit`, with their indices, to `keys`; returns their number. */
-static int64_t keys_below(const struct job *job, int64_t n, const void *numbers, int64_t first,
-                          uint64_t limit, uint64_t *keys)
+/* Write the keys that are below `limit`, or all, with their indices, to `keys`; return their
+ * number. The first number has index `first`. */
+static int64_t keys_below_narrow(const struct job *job, int64_t n, const void *numbers,
+                                 int64_t first, uint64_t limit, bool all, uint64_t *keys)
 {
     uint32_t flip = (uint32_t)job->flip;
     const uint32_t *f = numbers;
@@ -79,12 +80,25 @@ static int64_t keys_below(const struct job *job, int64_t n, const void *numbers,
     for (int64_t i = 0; job->ct == TN__F32 && i < n; i++) {
         uint64_t key = order_f32(f[i]) ^ flip;
         keys[count] = key << 32 | (uint64_t)(first + i);
-        count += key < limit;
+        count += all | (key < limit);
     }
     for (int64_t i = 0; job->ct != TN__F32 && i < n; i++) {
         uint64_t key = (uint32_t)whole[i] ^ flip;
         keys[count] = key << 32 | (uint64_t)(first + i);
-        count += key < limit;
+        count += all | (key < limit);
+    }
+    return count;
+}
+
+static int64_t keys_below_wide(const struct job *job, int64_t n, const void *numbers, int64_t first,
+                               uint64_t limit, bool all, struct placed *keys)
+{
+    const uint64_t *x = numbers;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t key = (job->ct == TN__F64 ? order_f64(x[i]) : x[i]) ^ job->flip;
+        keys[count] = (struct placed){ key, (uint64_t)(first + i) };
+        count += all | (key < limit);
     }
     return count;
 }
@@ -110,6 +124,12 @@ static inline uint64_t key_wide(struct placed x)
     return x.key;
 }
 
+/* Returns the size of the buffer for first_of_many(). */
+static int64_t room_for(int64_t k)
+{
+    return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
+}
+
 enum { PASSES_narrow = 4, PASSES_wide = 8 }; /* bytes of a key */
 #define BYTE(x, p) ((x) >> (8 * (p)) & (BYTES - 1))
 #define T uint64_t
@@ -122,34 +142,6 @@ enum { PASSES_narrow = 4, PASSES_wide = 8 }; /* bytes of a key */
 #include "op/sort_template.h"
 #undef T
 #undef NAME
-
-/* Returns the size of the buffer for first_of_many(). */
-static int64_t room_for(int64_t k)
-{
-    return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
-}
-
-/* Finds the first k keys of a long line. Keys below `limit`, the k-th key so far, are collected in
- * a buffer; when it is full, all but the first k are dropped and `limit` is lowered. */
-static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, uint64_t *room,
-                          void *numbers)
-{
-    const char *x = tn__span_lines_at(&job->lines, 0, line);
-    int64_t n = job->lines.length, step = job->lines.step[0], k = job->k, have = 0;
-    uint64_t limit = (uint64_t)1 << 32;
-    for (int64_t at = 0; at < n; at += CHUNK) {
-        int64_t count = n - at < CHUNK ? n - at : CHUNK;
-        job->load(count, x + at * step, step, numbers);
-        have += keys_below(job, count, numbers, at, limit, keys + have);
-        if (have <= room_for(k) - CHUNK && (at + CHUNK < n || have <= k))
-            continue;
-        select_narrow(have, k, keys, room);
-        have = k;
-        limit = 0;
-        for (int64_t i = 0; i < k; i++)
-            limit = key_narrow(keys[i]) > limit ? key_narrow(keys[i]) : limit;
-    }
-}
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -178,16 +170,23 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     const struct job *job = user;
     int64_t n = job->lines.length, k = job->k;
     size_t size = job->wide ? sizeof(struct placed) : sizeof(uint64_t);
-    bool many = !job->wide && n > 4 * CHUNK && k <= n / 8;
+    bool many = n > 4 * CHUNK && k <= n / 8;
     size_t most = (size_t)(many ? room_for(k) : n);
     char *memory = tn__scratch_take(most * (2 * size + tn__dtype_ct_size(job->ct)));
     if (!memory)
         return TN_ERR_MEMORY;
     char *room = memory + most * size, *numbers = room + most * size;
     for (int64_t line = begin; line < end; line++) {
+        if (many && job->wide) {
+            struct placed *keys = (struct placed *)(void *)memory,
+                          *more = (struct placed *)(void *)room;
+            first_of_many_wide(job, line, keys, more, numbers);
+            write_line(job, line, NULL, sort_wide(k, keys, more));
+            continue;
+        }
         if (many) {
             uint64_t *keys = (uint64_t *)(void *)memory, *more = (uint64_t *)(void *)room;
-            first_of_many(job, line, keys, more, numbers);
+            first_of_many_narrow(job, line, keys, more, numbers);
             write_line(job, line, sort_narrow(k, keys, more), NULL);
             continue;
         }

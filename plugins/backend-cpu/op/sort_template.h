@@ -80,3 +80,27 @@ static void NAME(few)(int64_t n, int64_t k, T *x)
     }
     memcpy(x, best, (size_t)k * sizeof *x);
 }
+
+/* Finds the first k keys of a long line. Keys below `limit`, the k-th key so far, are collected in
+ * a buffer; when it is full, all but the first k are dropped and `limit` is lowered. */
+static void NAME(first_of_many)(const struct job *job, int64_t line, T *keys, T *room,
+                                void *numbers)
+{
+    const char *x = tn__span_lines_at(&job->lines, 0, line);
+    int64_t n = job->lines.length, step = job->lines.step[0], k = job->k, have = 0;
+    uint64_t limit = 0;
+    bool all = true;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t count = n - at < CHUNK ? n - at : CHUNK;
+        job->load(count, x + at * step, step, numbers);
+        have += NAME(keys_below)(job, count, numbers, at, limit, all, keys + have);
+        if (have <= room_for(k) - CHUNK && (at + CHUNK < n || have <= k))
+            continue;
+        NAME(select)(have, k, keys, room);
+        have = k;
+        all = false;
+        limit = 0;
+        for (int64_t i = 0; i < k; i++)
+            limit = NAME(key)(keys[i]) > limit ? NAME(key)(keys[i]) : limit;
+    }
+}

@@ -14,5 +14,5 @@ static void NAME(add_element)(const void *user, char *x, char *other)
 
 static int64_t NAME(add_at)(const struct tn__index_run *run)
 {
-    return tn__index_run_each(run, NAME(add_element), NULL);
+    return tn__index_run_sized(run, NAME(add_element), NULL, 2);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operations on integers of 1, 2 and 4 bytes that are not converted to int64, and
- * quotients and shifts of int64. */
+ * Elementwise operations on integers of 1, 2 and 4 bytes that are not converted to int64, their
+ * extremes, and quotients and shifts of int64. */
 #include "simd/elementwise.h"
 
 #define U(x) (uint32_t)(x) /* unsigned arithmetic, which wraps around */
@@ -171,4 +171,6 @@ const struct tn__simd_integers TN__SIMD_TABLE(integers) = {
         WHOLE(shift_left),
         WHOLE(shift_right),
     },
+    .max = { max_u8, max_i8, max_i16, max_i32 },
+    .min = { min_u8, min_i8, min_i16, min_i32 },
 };

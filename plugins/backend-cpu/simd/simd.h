@@ -109,6 +109,9 @@ enum { TN__INTEGERS_I64 = 4, TN__INTEGERS_COUNT };
 struct tn__simd_integers {
     /* Loops whose operands and result have one dtype, or for comparisons whose operands have it. */
     tn__ew_loop *ew[TN__EW_COUNT][TN__INTEGERS_COUNT];
+    /* Return the largest or the smallest of n contiguous narrow integers, n >= 1. */
+    int64_t (*max[TN__INTEGERS_I64])(int64_t n, const void *x);
+    int64_t (*min[TN__INTEGERS_I64])(int64_t n, const void *x);
 };
 /* Returns the index of a dtype of narrow integers in the array above; -1 for other dtypes. */
 static inline int tn__integers_index(tn_dtype dtype)
