@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The time of a call of the public API: nanoseconds of operators on 4 elements, of modules, and of
- * a small forward and backward pass, where nearly nothing is computed.
+ * small forward and backward passes, where little is computed. The largest, an MLP, is measured as
+ * loops in C, too.
  *   dispatch [--peer PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]
  * --peer measures PyTorch in the same run (peer_dispatch.py). --instructions runs a case N times
  * inside the function `counted` and prints nothing: for callgrind. */
@@ -13,11 +14,13 @@
 #include <tenon/tenon.h>
 
 enum { BATCH = 500, MAX_ROUNDS = 1000, STEPS = 100 };
+enum { WIDE = 64, CLASSES = 10 }; /* the features of the MLP, and its results */
 
 static tn_tensor *a, *b, *leaf, *square, *row, *result;
 static const tn_op *add_op;
 static tn_prepared *add_kept;
-static tn_module *ten, *linear;
+static tn_tensor *features;
+static tn_module *ten, *linear, *mlp;
 static tn_plan *one_step, *steps;
 
 static double now(void)
@@ -128,6 +131,109 @@ static void mul_and_back(void)
     tn_backward(tn_sum(tn_mul(leaf, b)));
 }
 
+static void mlp_and_back(void)
+{
+    tn_tensor *y = tn_module_call(mlp, features);
+
+    tn_backward(tn_sum(tn_mul(y, y)));
+}
+
+/* ---- the same MLP as loops in C ------------------------------------------------- */
+
+struct plain_linear {
+    float weight[WIDE][WIDE], bias[WIDE], weight_grad[WIDE][WIDE], bias_grad[WIDE];
+};
+
+static struct plain_linear plain[2];
+static float plain_features[WIDE];
+
+#define PLAIN_LOOPS                                                                                \
+    __attribute__((optimize("O3", "no-math-errno", "associative-math", "no-signed-zeros",          \
+                            "no-trapping-math")))
+
+PLAIN_LOOPS static void plain_forward(const struct plain_linear *p, int outputs, const float *x,
+                                      float *y)
+{
+    for (int o = 0; o < outputs; o++) {
+        float sum = 0;
+
+        for (int i = 0; i < WIDE; i++)
+            sum += p->weight[o][i] * x[i];
+        y[o] = sum + p->bias[o];
+    }
+}
+
+/* Adds to the gradients, as backward of the library does. Writes no gx if it is NULL. */
+PLAIN_LOOPS static void plain_backward(struct plain_linear *p, int outputs, const float *x,
+                                       const float *gy, float *gx)
+{
+    for (int o = 0; o < outputs; o++) {
+        for (int i = 0; i < WIDE; i++)
+            p->weight_grad[o][i] += gy[o] * x[i];
+        p->bias_grad[o] += gy[o];
+    }
+    if (gx != NULL)
+        memset(gx, 0, WIDE * sizeof *gx);
+    for (int o = 0; o < outputs && gx != NULL; o++)
+        for (int i = 0; i < WIDE; i++)
+            gx[i] += gy[o] * p->weight[o][i];
+}
+
+/* The loss is the sum of the squares of the results. */
+PLAIN_LOOPS static void mlp_in_c(void)
+{
+    float z[WIDE], h[WIDE], y[CLASSES], gy[CLASSES], gh[WIDE];
+
+    plain_forward(&plain[0], WIDE, plain_features, z);
+    for (int i = 0; i < WIDE; i++)
+        h[i] = z[i] > 0 ? z[i] : 0;
+    plain_forward(&plain[1], CLASSES, h, y);
+    for (int i = 0; i < CLASSES; i++)
+        gy[i] = 2 * y[i];
+    plain_backward(&plain[1], CLASSES, h, gy, gh);
+    for (int i = 0; i < WIDE; i++)
+        gh[i] = z[i] > 0 ? gh[i] : 0;
+    plain_backward(&plain[0], WIDE, plain_features, gh, NULL);
+}
+
+static float larger(float most, float x)
+{
+    x = x < 0 ? -x : x;
+    return x > most ? x : most;
+}
+
+static bool read_plain(const char *layer, size_t outputs, struct plain_linear *p)
+{
+    tn_module *module = tn_module_child(mlp, layer);
+    tn_tensor *weight = tn_module_get(module, "weight"), *bias = tn_module_get(module, "bias");
+
+    return weight != NULL && bias != NULL &&
+           tn_tensor_copy_out(weight, p->weight, outputs * sizeof p->weight[0]) == TN_OK &&
+           tn_tensor_copy_out(bias, p->bias, outputs * sizeof p->bias[0]) == TN_OK;
+}
+
+/* Copies the weights of the MLP, and checks that the gradients of both ways agree. */
+static bool prepare_plain(void)
+{
+    float grad[WIDE][WIDE], apart = 0;
+    tn_module *first = tn_module_child(mlp, "0");
+
+    if (!read_plain("0", WIDE, &plain[0]) || !read_plain("2", CLASSES, &plain[1]) ||
+        tn_tensor_copy_out(features, plain_features, sizeof plain_features) != TN_OK)
+        return false;
+    mlp_and_back();
+    mlp_in_c();
+    if (tn_tensor_copy_out(tn_tensor_grad(tn_module_get(first, "weight")), grad, sizeof grad) !=
+        TN_OK)
+        return false;
+    for (int o = 0; o < WIDE; o++)
+        for (int i = 0; i < WIDE; i++)
+            apart = larger(apart, grad[o][i] - plain[0].weight_grad[o][i]);
+    if (!(apart <= 1e-4f))
+        fprintf(stderr, "dispatch: the gradients of the MLP in C differ by %g\n", (double)apart);
+    return apart <= 1e-4f;
+}
+
 static const struct {
     const char *name, *words;
     void (*run)(void);
@@ -150,6 +256,8 @@ static const struct {
     { "plan-step", "a step of a plan of 100 of them", plan_of_many, STEPS },
     { "mul-backward", "mul and sum, forward and backward", mul_and_back, 1 },
     { "linear-backward", "Linear(4, 3) and sum, forward and backward", linear_and_back, 1 },
+    { "mlp-backward", "MLP 64-64-10 of a row, forward and backward", mlp_and_back, 1 },
+    { "mlp-c", "the same as loops in C", mlp_in_c, 1 },
 };
 enum { CASES = (int)(sizeof cases / sizeof cases[0]) };
 
@@ -282,11 +390,13 @@ static int prepare(void)
     ten = tn_module_parse("Sequential(Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), "
                           "Pass(), Pass(), Pass())");
     linear = tn_module_parse("Linear(4, 3)");
+    mlp = tn_module_parse("Sequential(Linear(64, 64), ReLU(), Linear(64, 10))");
+    features = tn_rand(TN_SHAPE(1, WIDE));
     tn_register(&nothing);
     tn_register(&nothing_kernel);
     one_step = plan_nothing(1);
     steps = plan_nothing(STEPS);
-    return tn_failed();
+    return tn_failed() || !prepare_plain();
 }
 
 static int fail(void)
@@ -357,10 +467,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "dispatch: %s could not measure PyTorch\n", python);
         return 1;
     }
-    printf("%-38s %10s", "4 elements of float32, ns a call", "Tenon");
+    printf("%-43s %10s", "4 elements of float32, ns a call", "Tenon");
     printf(python != NULL ? "    PyTorch  ratio\n" : "\n");
     for (int i = first; i <= last; i++) {
-        printf("%-38s %10.*f", cases[i].words, ours[i] < 10 ? 1 : 0, ours[i]);
+        printf("%-43s %10.*f", cases[i].words, ours[i] < 10 ? 1 : 0, ours[i]);
         if (peers[i] > 0)
             printf(" %10.0f %6.3f", peers[i], ours[i] / peers[i]);
         printf("\n");
@@ -370,5 +480,6 @@ int main(int argc, char **argv)
     tn_plan_drop(steps);
     tn_module_drop(ten);
     tn_module_drop(linear);
+    tn_module_drop(mlp);
     return tn_failed() ? fail() : 0;
 }

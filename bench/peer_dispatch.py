@@ -14,6 +14,8 @@ square = a.clone().reshape(2, 2)
 row = a.clone().reshape(1, 4)
 ten = torch.nn.Sequential(*(torch.nn.Identity() for _ in range(10)))
 linear = torch.nn.Linear(4, 3)
+mlp = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+features = torch.rand(1, 64)
 
 
 def cost(work, parts=1, batch=200):
@@ -40,3 +42,4 @@ print("module", cost(lambda: ten(a), parts=10))
 print("linear", cost(lambda: linear(row)))
 print("mul-backward", cost(lambda: torch.mul(leaf, b).sum().backward()))
 print("linear-backward", cost(lambda: linear(row).sum().backward()))
+print("mlp-backward", cost(lambda: mlp(features).square().sum().backward()))

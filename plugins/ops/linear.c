@@ -50,6 +50,12 @@ static tn_status linear_decompose(const tn_decompose *call)
     return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2]) : y);
 }
 
+/* Returns x, of any shape, as a matrix with its last dimension. */
+static tn_tensor *as_rows(tn_tensor *x, int64_t rows, int64_t columns)
+{
+    return x == NULL || tn_tensor_ndim(x) == 2 ? x : tn_reshape(x, TN_SHAPE(rows, columns));
+}
+
 /* With gz the gradient of x w^T + b: gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over
  * all rows. */
 static void linear_back(tn_derive *d, tn_tensor *gz)
@@ -62,11 +68,10 @@ static void linear_back(tn_derive *d, tn_tensor *gz)
     if (tn__needs(d, 0))
         d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
-        d->gin[1] = tn__matmul_like(
-            d->in[1], tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
-            tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
-    if (tn__needs(d, 2))
-        d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
+        d->gin[1] = tn__matmul_like(d->in[1], tn_transpose(as_rows(gz, rows, outs), 0, 1),
+                                    tn__common_conj(as_rows(d->in[0], rows, features)));
+    if (tn__needs(d, 2)) /* the sum of one row is the row */
+        d->gin[2] = rows == 1 ? tn_reshape(gz, TN_SHAPE(outs)) : tn_sum_to(gz, TN_SHAPE(outs));
 }
 
 /* The same for a weight [in]: the products of rows are dot products. */

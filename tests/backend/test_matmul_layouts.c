@@ -2,7 +2,7 @@
  *
  * Products of matrices in every layout, linear layers, and threads that multiply, on every device,
  * against float64. */
-#include "tests/backend/backend.h"
+#include "tests/backend/fused.h"
 
 #include <pthread.h>
 
@@ -50,6 +50,17 @@ static void check_products(void)
                 tn_tensor *tb = put(device, floats[t], TN_SHAPE(p[0], p[2], p[3]), b,
                                     (enum layout)((layout + c) % LAYOUTS));
                 same("bmm", device, floats[t], tn_bmm(ta, tb), y, 2, 1 + 0.5 * (double)p[2]);
+                if (p[0] > 0) {
+                    tn_tensor *matrix = tn_select(tb, 0, 0);
+
+                    product(a, b, 1, p[0] * p[1], p[2], p[3], y);
+                    same("matmul", device, floats[t], tn_matmul(ta, matrix), y, 2,
+                         1 + 0.5 * (double)p[2]);
+                    product(a, b, 1, p[1], p[2], p[3], y);
+                    same("matmul of matrices", device, floats[t],
+                         tn_matmul(tn_select(ta, 0, 0), matrix), y, 2, 1 + 0.5 * (double)p[2]);
+                    product(a, b, p[0], p[1], p[2], p[3], y);
+                }
                 if (p[0] != 1 || !device_has(device, "linear", floats[t]))
                     continue;
                 tn_tensor *x = tn_select(ta, 0, 0),
@@ -260,9 +271,31 @@ START_TEST(several_threads_multiply_at_once)
 }
 END_TEST
 
-RUN_SUITE("matmul_layouts", products_of_matrices_of_any_layout,
-          products_are_right_without_a_BLAS_too, products_are_right_with_the_baseline_instructions,
-          products_are_right_with_avx2, a_BLAS_that_cannot_be_used_is_an_error_with_words,
-          integer_products_wrap_around, matmul_knows_vectors_and_batches,
-          linear_takes_any_number_of_leading_dimensions,
+/* A call that records gradients is decomposed into bmm; one that does not has a kernel. */
+START_TEST(matmul_has_the_same_bits_with_and_without_gradients)
+{
+    for (int i = 0; i < 16; i++) {
+        TN_SCOPE;
+        const tn_dtype dtype = i & 1 ? TN_F64 : TN_F32;
+        const bool tall = i & 2, turned = i & 4, few = i & 8;
+        const int64_t m = few ? 3 : 65;
+        tn_tensor *a = drawn(tall ? TN_SHAPE(5, m, 70) : TN_SHAPE(m, 70), dtype, 1), *y[2];
+        tn_tensor *b = turned ? tn_transpose(drawn(TN_SHAPE(33, 70), dtype, 2), 0, 1)
+                              : drawn(TN_SHAPE(70, 33), dtype, 2);
+
+        for (int k = 0; k < 2; k++) {
+            y[k] = tn_matmul(k == 0 ? a : leaf(tn_detach(a)), b);
+            ck_assert_msg(y[k] != NULL, "%s", tn_error_text());
+            ck_assert_int_eq(tn_tensor_requires_grad(y[k]), k);
+        }
+        same_bits(y[0], y[1], "matmul");
+    }
+}
+END_TEST
+
+RUN_SUITE("matmul_layouts", matmul_has_the_same_bits_with_and_without_gradients,
+          products_of_matrices_of_any_layout, products_are_right_without_a_BLAS_too,
+          products_are_right_with_the_baseline_instructions, products_are_right_with_avx2,
+          a_BLAS_that_cannot_be_used_is_an_error_with_words, integer_products_wrap_around,
+          matmul_knows_vectors_and_batches, linear_takes_any_number_of_leading_dimensions,
           products_do_not_depend_on_the_number_of_threads, several_threads_multiply_at_once)

@@ -401,7 +401,45 @@ static tn_status run_bmm(const tn_call *call)
     return tn__matmul_run(&p, y);
 }
 
+/* Whether all dimensions of a view but the last can be taken for the rows of one matrix. */
+static bool is_tall(const tn_view *view)
+{
+    for (int32_t d = view->ndim - 2; d-- > 0;)
+        if (view->strides[d] != view->shape[d + 1] * view->strides[d + 1])
+            return false;
+    return true;
+}
+
+/* A matrix, or a stack of matrices whose rows follow each other, times one matrix. The core
+ * decomposes all other products into bmm. */
+static bool supports_matmul(const tn_call *call, char *reason, size_t size)
+{
+    const tn_view *a = call->in[0], *b = call->in[1];
+
+    if (a->ndim >= 2 && b->ndim == 2 && is_tall(a) &&
+        (call->out == NULL || call->out[0] == NULL || is_tall(call->out[0])))
+        return true;
+    tn_snprint(reason, size,
+               "expected a matrix, or matrices whose rows follow each other, times a matrix");
+    return false;
+}
+
+static tn_status run_matmul(const tn_call *call)
+{
+    const tn_view *a = call->in[0], *b = call->in[1], *y = call->out[0];
+    struct tn__product p = { .batch = 1, .m = 1, .n = b->shape[1], .k = b->shape[0] };
+
+    for (int32_t d = 0; d < a->ndim - 1; d++)
+        p.m *= a->shape[d];
+    p.y = tn__matrix_of(y, y->ndim - 2, y->ndim - 1);
+    p.a = tn__matrix_of(a, a->ndim - 2, a->ndim - 1);
+    p.b = tn__matrix_of(b, 0, 1);
+    p.ct = tn__dtype_ct(p.y.dtype);
+    return tn__matmul_run(&p, y);
+}
+
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(bmm, TN__REALS),
+    TN__KERNEL_SUPPORTS(matmul, TN__REALS, supports_matmul),
 };
 TN__KERNEL_TABLE(matmul);
