@@ -147,9 +147,13 @@ struct plain_linear {
 static struct plain_linear plain[2];
 static float plain_features[WIDE];
 
+#if defined(__GNUC__) && !defined(__clang__)
 #define PLAIN_LOOPS                                                                                \
     __attribute__((optimize("O3", "no-math-errno", "associative-math", "no-signed-zeros",          \
                             "no-trapping-math")))
+#else
+#define PLAIN_LOOPS
+#endif
 
 PLAIN_LOOPS static void plain_forward(const struct plain_linear *p, int outputs, const float *x,
                                       float *y)
@@ -196,10 +200,11 @@ PLAIN_LOOPS static void mlp_in_c(void)
     plain_backward(&plain[0], WIDE, plain_features, gh, NULL);
 }
 
-static float larger(float most, float x)
+/* Returns the larger of `most` and the absolute value of x; NaN if x is NaN. */
+static float larger_of(float most, float x)
 {
     x = x < 0 ? -x : x;
-    return x > most ? x : most;
+    return x <= most ? most : x;
 }
 
 static bool read_plain(const char *layer, size_t outputs, struct plain_linear *p)
@@ -228,7 +233,7 @@ static bool prepare_plain(void)
         return false;
     for (int o = 0; o < WIDE; o++)
         for (int i = 0; i < WIDE; i++)
-            apart = larger(apart, grad[o][i] - plain[0].weight_grad[o][i]);
+            apart = larger_of(apart, grad[o][i] - plain[0].weight_grad[o][i]);
     if (!(apart <= 1e-4f))
         fprintf(stderr, "dispatch: the gradients of the MLP in C differ by %g\n", (double)apart);
     return apart <= 1e-4f;

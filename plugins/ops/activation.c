@@ -66,17 +66,6 @@ static bool always(const tn_op *op, const void *options, tn_dtype dtype)
     return true;
 }
 
-/* Returns whether a number has at most the bits of the mantissa that bfloat16 has, and an exponent
- * that float16 has, so that no dtype rounds it. */
-static bool is_exact(double value)
-{
-    double size = fabs(value);
-    int exponent;
-
-    return value == 0 ||
-           (size >= 0x1p-14 && size <= 0x1p15 && fmod(ldexp(frexp(size, &exponent), 8), 1) == 0);
-}
-
 /* If the dtype rounded a bound, y would contain the rounded bound, which is not equal to the bound.
  */
 static bool bounds_are_exact(const tn_op *op, const void *options, tn_dtype dtype)
@@ -509,8 +498,8 @@ static tn_tensor *glu_slopes(tn_tensor *gy, tn_tensor *x, int64_t dim)
     tn_tensor *share = tn_sigmoid(tn_narrow(x, dim, half, half)), *halves[2], *all;
 
     halves[0] = tn_mul(gy, share);
-    /* computed as a gy s (1 - s), because a gy s - a gy s^2 would be NaN for an infinite a */
-    halves[1] = tn_sigmoid_grad(tn_mul(gy, tn_narrow(x, dim, 0, half)), share);
+    /* gy s (1 - s) first: it is at most gy / 4, so that gy * a does not overflow */
+    halves[1] = tn_mul(tn_sigmoid_grad(gy, share), tn_narrow(x, dim, 0, half));
     all = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
     return tn__channels_image(tn_tensor_view(x)) ? tn__channels_copied(all) : all;
 }

@@ -113,8 +113,10 @@ static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
  * nothing is copied, and the gradients of these tensors are contiguous, too. */
 static bool is_batch_outer(tn_tensor *x)
 {
-    return tn_tensor_size(x, 0) > 1 && tn_tensor_size(x, 1) > 1 && !tn_tensor_is_contiguous(x) &&
-           tn_tensor_is_contiguous(tn_transpose(x, 0, 1));
+    const tn_view *v = tn_tensor_view(x);
+
+    return v->shape[0] > 1 && v->shape[1] > 1 && (v->shape[2] == 1 || v->strides[2] == 1) &&
+           v->strides[0] == v->shape[2] && v->strides[1] == v->shape[0] * v->shape[2];
 }
 
 /* Returns the tensor [L, N, E], or [N, L, E] with `batch_outer`, as [N, heads, L, E / heads]. */

@@ -172,4 +172,15 @@ static inline bool is(const char *text, const char *word)
     DERIVE(name, gradient)                                                                         \
     TN__OP(name, .infer = tn__common_unary, .derive = name##_derive, .decompose = name##_decompose)
 
+/* Returns whether a number has at most the bits of the mantissa that bfloat16 has, and an exponent
+ * that float16 has, so that no dtype rounds it. */
+static inline bool is_exact(double value)
+{
+    double size = fabs(value);
+    int exponent;
+
+    return value == 0 ||
+           (size >= 0x1p-14 && size <= 0x1p15 && fmod(ldexp(frexp(size, &exponent), 8), 1) == 0);
+}
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices and vectors. Devices have kernels for bmm; the other products are decomposed
- * into bmm. */
+ * Products of matrices and vectors. A device needs a kernel for bmm only: all other products can be
+ * decomposed into it. */
 #include "matmul.h"
 
 static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *rule)
@@ -31,15 +31,31 @@ static tn_status bmm_infer(tn_infer *infer)
     return TN_OK;
 }
 
+/* Whether a tensor is the transposition of the last two dimensions of a contiguous one, and is not
+ * contiguous itself. */
+static bool is_turned(tn_tensor *x)
+{
+    const tn_view *v = tn_tensor_view(x);
+    int32_t last = v->ndim - 1;
+    int64_t next;
+
+    if (last < 1 || v->shape[last] < 2 || v->shape[last - 1] < 2 || v->strides[last - 1] != 1 ||
+        v->strides[last] != v->shape[last - 1])
+        return false;
+    next = v->shape[last] * v->shape[last - 1];
+    for (int32_t d = last - 1; d-- > 0; next *= v->shape[d])
+        if (v->shape[d] != 1 && v->strides[d] != next)
+            return false;
+    return true;
+}
+
 tn_tensor *tn__matmul_like(tn_tensor *like, tn_tensor *a, tn_tensor *b)
 {
-    int32_t last = like == NULL || like == TN_NONE ? 0 : tn_tensor_ndim(like) - 1;
     tn_tensor *y;
 
     if (a == NULL || b == NULL)
         return NULL;
-    if (last < 1 || tn_tensor_is_contiguous(like) ||
-        !tn_tensor_is_contiguous(tn_transpose(like, -2, -1)))
+    if (like == NULL || like == TN_NONE || !is_turned(like))
         return tn_matmul(a, b);
     y = tn_matmul(tn_transpose(b, -2, -1), tn_transpose(a, -2, -1));
     return y == NULL ? NULL : tn_transpose(y, -2, -1);

@@ -41,7 +41,7 @@ static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
 /* Returns the product of two matrices, or of two batches, in the order of strides of `like`, whose
  * shape the result has: its columns are contiguous if those of `like` are. A gradient then has the
  * strides of its parameter even if the parameter was used transposed, and the optimizer copies
- * nothing. `like` may be NULL or TN_NONE. */
+ * nothing. `like` may be NULL or TN_NONE, as for a factor that is not saved. */
 tn_tensor *tn__matmul_like(tn_tensor *like, tn_tensor *a, tn_tensor *b);
 
 #endif

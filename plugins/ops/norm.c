@@ -211,7 +211,7 @@ static tn_status standardize_relu_infer(tn_infer *infer)
     if (status == TN_OK)
         status = tn__common_same_shape(infer->in[3], "residual", tn__common_shape(x), "x");
     if (status == TN_OK)
-        status = tn__normal_check_max(o->max);
+        status = tn__normal_check_max(o->max, tn_view_dtype(infer->in[0]));
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 0, tn_view_dtype(x));
@@ -258,7 +258,7 @@ static tn_status standardize_relu_grad_infer(tn_infer *infer)
     if (status == TN_OK)
         status = back_infer(infer, 1, o->dims, o->affine_shape);
     if (status == TN_OK)
-        status = tn__normal_check_max(o->max);
+        status = tn__normal_check_max(o->max, tn_view_dtype(infer->in[0]));
     if (status != TN_OK)
         return status;
     if (o->residual)

@@ -40,13 +40,21 @@ static inline tn_tensor *tn__normal_relu(tn_tensor *x, double max)
     return tn__given_number(max) ? tn_hardtanh(x, 0.0, max) : tn_relu(x);
 }
 
-/* Fails if `max`, a largest result of relu, is given and is not positive. */
-static inline tn_status tn__normal_check_max(double max)
+/* Fails if `max`, a largest result of relu, is given and is not positive, or if dtype might round
+ * it: the gradient compares results with it. */
+static inline tn_status tn__normal_check_max(double max, tn_dtype dtype)
 {
-    return tn__given_number(max) && max <= 0.0
-               ? tn_fail(TN_ERR_VALUE,
-                         "max: out of range, got %g; expected a number greater than 0", max)
-               : TN_OK;
+    if (!tn__given_number(max))
+        return TN_OK;
+    if (max <= 0.0)
+        return tn_fail(TN_ERR_VALUE, "max: out of range, got %g; expected a number greater than 0",
+                       max);
+    return tn_dtype_size(dtype) >= 4 || is_exact(max)
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE,
+                         "max: rounded by %s, got %g; expected a number with at most 8 significant "
+                         "bits",
+                         tn_dtype_name(dtype), max);
 }
 
 #endif

@@ -174,7 +174,7 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     tn_status status = check_eps(o->eps);
 
     if (status == TN_OK)
-        status = tn__normal_check_max(o->max);
+        status = tn__normal_check_max(o->max, tn_view_dtype(infer->in[0]));
     if (status != TN_OK)
         return status;
     if (!o->training && TN_HAS(infer, tn_infer, only_read))

@@ -3,8 +3,7 @@
  * The pass epilogue: one operator in place of a linear, convolution or batch norm and what follows
  * it. linear, then an activation, a sum, or both become linear_activation; a convolution, then
  * batch_norm with running statistics, a sum, an activation, or several of them in this order become
- * convolution_activation; batch_norm, then relu, relu6 or a sum and one of
- * them, become batch_norm_relu. */
+ * convolution_activation; batch_norm, maybe a sum, then relu or relu6 become batch_norm_relu. */
 #include "passes.h"
 
 #include <string.h>

@@ -152,6 +152,52 @@ START_TEST(elements_are_counted_in_their_bins)
 }
 END_TEST
 
+/* The ends, rounded to float32, are further apart than the width of all bins. */
+START_TEST(bins_narrower_than_the_distance_of_two_numbers)
+{
+    TN_SCOPE;
+    double y[1000] = { [0] = 1, [999] = 2 };
+
+    same("histc", tn_default_device(), TN_F32,
+         tn_histc(put(tn_default_device(), TN_F32, TN_SHAPE(3),
+                      NUMBERS(16777216, 16777218, 16777218), DENSE),
+                  1000, 16777216.9999999, 16777217.0000001),
+         y, 0, 0);
+}
+END_TEST
+
+/* A result that the caller supplies may have any strides; what lies between stays as it is. */
+START_TEST(results_go_into_strided_tensors)
+{
+    static const char *const names[] = { "take", "put", "masked_scatter", "embedding_sum" };
+    tn_put_options adds = TN_PUT_OPTIONS;
+
+    adds.accumulate = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int more = 0; more < 1 + (i == 1); more++) {
+            TN_SCOPE;
+            const tn_device *cpu = tn_default_device();
+            tn_tensor *x = put(cpu, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6), DENSE);
+            tn_tensor *index = put(cpu, TN_I64, TN_SHAPE(2, 3), NUMBERS(0, 1, 1, 1, 0, 0), DENSE);
+            tn_tensor *mask = put(cpu, TN_BOOL, TN_SHAPE(2, 3), NUMBERS(1, 0, 1, 0, 1, 1), DENSE);
+            tn_tensor *in[3] = { x, i == 2 ? mask : index, x }, *wanted = NULL, *all, *into;
+            const tn_op *op = tn_op_find(names[i], 0);
+            const int64_t n = i == 0 || i == 3 ? 2 : 3;
+            double *got, *want;
+
+            ok(tn_op_call(op, in, n, more ? &adds : NULL, &wanted, 1));
+            all = tn_tensor_full(TN_SHAPE(2, 6), -1, TN_F32, NULL);
+            into = tn_slice(all, 1, 0, 6, 2);
+            ok(tn_op_call_into(op, in, n, more ? &adds : NULL, into));
+            want = get(wanted);
+            got = get(all);
+            for (int k = 0; k < 12; k++)
+                ck_assert_msg(got[k] == (k % 2 == 0 ? want[k / 2] : -1), "%s: %g at %d", names[i],
+                              got[k], k);
+        }
+}
+END_TEST
+
 /* Equal ends are those of x; if x has one value only, the bins reach from 1 below to 1 above. */
 START_TEST(equal_ends_of_bins_are_found_in_x)
 {
@@ -449,6 +495,7 @@ END_TEST
 
 RUN_SUITE("one_pass", gradients_of_bags_can_be_derived_again,
           extremes_of_narrow_integers_at_every_length, elements_are_counted_in_their_bins,
+          bins_narrower_than_the_distance_of_two_numbers, results_go_into_strided_tensors,
           equal_ends_of_bins_are_found_in_x, whole_powers_of_2_are_exact,
           the_first_of_long_lines_are_those_of_a_stable_sort, elements_are_added_where_they_are_put,
           a_mask_says_where_elements_go, a_nan_is_the_smallest_and_the_largest,

@@ -88,6 +88,53 @@ START_TEST(large_running_extremes_and_log_sums_agree_with_a_loop)
 }
 END_TEST
 
+/* Products that the dtype cannot hold have a part in gradients that it can. */
+START_TEST(small_products_do_not_end_the_gradient)
+{
+    static const struct {
+        tn_dtype dtype;
+        double x[4], gy[4], gx[4];
+    } rows[] = {
+        { TN_F32, { 1e-25, 1e-25, 1e25, 1e25 }, { 1, 1, 1, 1 }, { 1e25, 1e25, 1e-25, 1e-25 } },
+        { TN_BF16, { 0x1p-80, 0x1p-80, 0x1p90, 4 }, { 0, 0, 2, 0 }, { 2048, 2048, 0x1p-159, 0 } },
+        { TN_F16,
+          { 0x1p-10, 0x1p-13, 128, 1 },
+          { 0, 0, 1000, 0 },
+          { 15.625, 125, 0x1p-23 * 1000 } },
+        { TN_F64, { 1e-200, 1e-200, 1e200, 1 }, { 0, 0, 1, 0 }, { 1, 1, 0, 0 } },
+    };
+    static const int64_t beside[] = { 1, 3, 8, 19 };
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t b = 0; b < sizeof beside / sizeof *beside; b++)
+            for (int64_t dim = 0; dim < 2; dim++) {
+                TN_SCOPE;
+                const tn_device *cpu = tn_device_find("cpu");
+                const tn_ints shape = TN_SHAPE(4, beside[b]);
+                tn_tensor *part[2], *gx;
+                double *got;
+
+                for (int k = 0; k < 2; k++) {
+                    part[k] = put(cpu, rows[r].dtype, TN_SHAPE(4, 1), k ? rows[r].x : rows[r].gy,
+                                  DENSE);
+                    part[k] = tn_copy(tn_expand(part[k], shape));
+                    if (dim == 1)
+                        part[k] = tn_copy(tn_transpose(part[k], 0, 1));
+                }
+                gx = tn_cumprod_grad(part[0], part[1], dim);
+                got = get(dim == 1 ? tn_transpose(gx, 0, 1) : gx);
+                for (int64_t i = 0; i < 4 * beside[b]; i++) {
+                    double want = rows[r].gx[i / beside[b]];
+
+                    if (want < 0x1p-133 && rows[r].dtype == TN_BF16)
+                        continue; /* subnormal */
+                    ck_assert_msg(fabs(got[i] - want) <= 1e-3 * want, "%d: %g, not %g", (int)r,
+                                  got[i], want);
+                }
+            }
+}
+END_TEST
+
 /* Whatever follows a zero has no part in the gradients before it, and has the gradient 0. */
 START_TEST(the_gradient_of_a_running_product_ends_at_a_zero)
 {
@@ -173,7 +220,8 @@ START_TEST(large_gradients_of_running_products_agree_with_a_loop)
 }
 END_TEST
 
-RUN_SUITE("scan", the_gradient_of_a_running_product_ends_at_a_zero,
+RUN_SUITE("scan", small_products_do_not_end_the_gradient,
+          the_gradient_of_a_running_product_ends_at_a_zero,
           gradients_of_running_products_do_not_overflow,
           large_gradients_of_running_products_agree_with_a_loop,
           running_sums_and_products_go_along_one_dimension,

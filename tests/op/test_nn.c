@@ -283,6 +283,9 @@ START_TEST(an_input_of_another_shape_than_the_one_it_belongs_to_is_refused)
     ck_assert_ptr_null(tn_batch_norm_relu(x, row, row, TN_NONE, TN_NONE, TN_NONE, norm.training,
                                           norm.momentum, norm.eps, 0));
     FAILED(TN_ERR_VALUE, "max: out of range, got 0.0; expected a number greater than 0");
+    ck_assert_ptr_null(tn_batch_norm_relu(tn_cast(x, TN_F16), row, row, TN_NONE, TN_NONE, TN_NONE,
+                                          norm.training, norm.momentum, norm.eps, 0.1));
+    FAILED(TN_ERR_VALUE, "max: rounded by float16, got 0.1; expected a number with at most 8");
     ck_assert(tn_standardize_relu(x, TN_NONE, TN_NONE, TN_NONE, TN_SHAPE(1), &out[0], &out[1],
                                   &out[2], norm.eps, -1) != TN_OK);
     FAILED(TN_ERR_VALUE, "max: out of range, got -1.0; expected a number greater than 0");

@@ -267,7 +267,6 @@ gradient(
     negative=2.0,
     inner=0.75,
 )
-print("end")
 
 
 # ---- derivatives of logit, sinc, glu and cumprod ----
@@ -389,3 +388,4 @@ for dim, name, gy, a in (
     ]
 ):
     Case("cumprod_grad/" + name, "cumprod_grad", product_slope(dim), [gy, a], dim=dim)
+print("end")

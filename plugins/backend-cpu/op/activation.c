@@ -54,9 +54,10 @@ static tn_status run_glu_grad(const tn_call *call)
     split(call->in[1], dim, gy, x);
     split(call->out[0], dim, gy, gx);
     tn_status status = run_two(call, TN__EW_glu, &gx[0], gy, &x[1]);
+    /* The slope of the sigmoid first: it is at most 1/4, so that gy * a does not overflow. */
     if (status == TN_OK)
-        status = run_two(call, TN__EW_mul, &gx[1], gy, &x[0]);
-    return status == TN_OK ? run_two(call, TN__EW_step_grad, &gx[1], &gx[1], &x[1]) : status;
+        status = run_two(call, TN__EW_step_grad, &gx[1], gy, &x[1]);
+    return status == TN_OK ? run_two(call, TN__EW_mul, &gx[1], &gx[1], &x[0]) : status;
 }
 
 /* The weight has one element, or one for each index of dimension 1; then it is viewed with a shape

@@ -107,7 +107,8 @@ static bool supports_embedding_sum(const tn_call *call, char *reason, size_t siz
 {
     const tn_view *weight = call->in[0], *index = call->in[1];
     if (tn_view_dtype(index) == TN_I64 && index->shape[1] > 0 && weight->shape[1] > 0 &&
-        weight->strides[1] == 1)
+        weight->strides[1] == 1 &&
+        (call->out == NULL || call->out[0] == NULL || call->out[0]->strides[1] == 1))
         return true;
     tn_snprint(reason, size, "expected indices in each bag and contiguous rows");
     return false;

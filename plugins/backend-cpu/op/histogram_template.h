@@ -12,9 +12,9 @@ static void NAME(count)(const struct job *job, int64_t n, const void *x, int64_t
     for (int64_t i = 0; i < n; i++) {
         bool inside = (at[i] >= low) & (at[i] <= high);
         T place = (at[i] - low) / range * bins;
-        int32_t whole = (int32_t)(inside ? place : 0);
-        whole = whole < last ? whole : last;
-        bin[i] = inside ? whole : last + 1;
+        /* Limited first: rounded ends may be further apart than `range`. */
+        place = place < (T)last ? place : (T)last;
+        bin[i] = inside ? (int32_t)place : last + 1;
     }
     for (int64_t i = 0; i < n; i++)
         counts[(i & (job->tables - 1)) * (job->bins + 1) + bin[i]]++;

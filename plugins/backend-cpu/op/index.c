@@ -361,10 +361,16 @@ static int64_t check_flat(int64_t n, int64_t size, const char *x, const int64_t 
     return n;
 }
 
-/* `x` is x of take or the source of put; results are always contiguous. */
+/* Whether the result is contiguous; one that the caller supplies may have any strides. */
+static bool gives_dense(const tn_call *call)
+{
+    return call->out == NULL || call->out[0] == NULL || tn__span_view_dense(call->out[0]);
+}
+
+/* `x` is x of take or the source of put. */
 static bool supports_flat(const tn_call *call, const tn_view *x, char *reason, size_t size)
 {
-    if (tn__copy_index(tn__view_item(x)) >= 0 && tn__span_view_dense(x) &&
+    if (gives_dense(call) && tn__copy_index(tn__view_item(x)) >= 0 && tn__span_view_dense(x) &&
         tn__span_view_dense(call->in[1]) && tn_view_dtype(call->in[1]) == TN_I64)
         return true;
     tn_snprint(reason, size, "expected contiguous tensors with elements of at most 8 bytes");
@@ -497,8 +503,9 @@ static bool supports_masked_scatter(const tn_call *call, char *reason, size_t si
     bool same = x->ndim == mask->ndim;
     for (int32_t d = 0; same && d < x->ndim; d++)
         same = x->shape[d] == mask->shape[d];
-    if (same && tn__copy_index(tn__view_item(x)) >= 0 && tn__span_view_dense(x) &&
-        tn__span_view_dense(mask) && tn__span_view_dense(src) && tn__span_view_count(src) > 0)
+    if (same && gives_dense(call) && tn__copy_index(tn__view_item(x)) >= 0 &&
+        tn__span_view_dense(x) && tn__span_view_dense(mask) && tn__span_view_dense(src) &&
+        tn__span_view_count(src) > 0)
         return true;
     tn_snprint(reason, size,
                "expected contiguous tensors, x and mask of one shape, elements of at most 8 bytes "
