@@ -75,6 +75,48 @@ static void same_by_graph(const reading *r)
     tn_graph_drop(graph);
 }
 
+/* A result goes into a tensor with strides that the caller supplies, as a call returns it (other
+ * loops may round differently), and changes nothing between its elements. */
+static void same_into_strides(const reading *r)
+{
+    const tn_op_def *def = tn_op_definition(r->op);
+    const tn_ints shape = tn_tensor_shape(r->out[0]);
+    size_t size = (size_t)tn_tensor_numel(r->out[0]) * tn_dtype_size(tn_tensor_dtype(r->out[0]));
+    int64_t wide[TN_MAX_DIMS];
+    tn_tensor *all, *parts[2], *whole = NULL;
+    tn_status status;
+    char *a;
+
+    if (def->n_outputs != 1 || shape.count == 0 || size == 0 || (def->flags & TN_OP_RANDOM))
+        return;
+    memcpy(wide, shape.at, (size_t)shape.count * sizeof *wide);
+    wide[shape.count - 1] *= 2;
+    all = tn_tensor_full((tn_ints){ wide, shape.count }, 0, tn_tensor_dtype(r->out[0]), NULL);
+    for (int k = 0; k < 2; k++)
+        parts[k] = tn_slice(all, -1, k, INT64_MAX, 2);
+    ck_assert_msg(parts[1] != NULL, "%s", tn_error_text());
+    tn_grad_begin(false);
+    status = tn_op_call_into(r->op, r->in, r->n_in, r->options, parts[0]);
+    if (status == TN_OK)
+        status = tn_op_call(r->op, r->in, r->n_in, r->options, &whole, 1);
+    tn_grad_end();
+    if (status != TN_OK) {
+        ck_assert_msg(strstr(tn_error_text(), "cannot be written into") != NULL,
+                      "%s: into strides: %s", r->name, tn_error_text());
+        tn_error_clear();
+        return;
+    }
+    a = calloc(3, size + 1);
+    ck_assert_int_eq(tn_tensor_copy_out(parts[0], a, size), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(whole, a + size, size), TN_OK);
+    ck_assert_msg(memcmp(a, a + size, size) == 0 ||
+                      tn_equality_of(tn_isclose(parts[0], whole, 1e-5, 1e-8, true)) == 1,
+                  "%s: another result in strides", r->name);
+    ck_assert_int_eq(tn_tensor_copy_out(parts[1], a, size), TN_OK);
+    ck_assert_msg(memcmp(a, a + 2 * size, size) == 0, "%s: writes between elements", r->name);
+    free(a);
+}
+
 static void call(reading *r)
 {
     const tn_op_def *def = tn_op_definition(r->op);
@@ -86,8 +128,10 @@ static void call(reading *r)
         return;
     if (def->n_outputs > 0 &&
         tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK) {
-        if (strcmp(tn_device_type(tn_default_device()), "cpu") == 0)
+        if (strcmp(tn_device_type(tn_default_device()), "cpu") == 0) {
             same_by_graph(r);
+            same_into_strides(r);
+        }
         return;
     }
     skip(r);
