@@ -110,13 +110,18 @@ static tn_tensor *by_division(tn_tensor *x, tn_tensor *gy, int64_t dim)
 static tn_status cumprod_grad_decompose(const tn_decompose *call)
 {
     int64_t dim = ((const tn_cumprod_grad_options *)call->options)->dim;
-    tn_tensor *gy = call->in[0], *x = call->in[1], *gx;
+    tn_dtype dtype = tn_tensor_dtype(call->in[1]);
+    bool narrow = tn_dtype_size(dtype) < 4; /* computed in float32, so that it is rounded once */
+    tn_tensor *gy = narrow ? tn_cast(call->in[0], TN_F32) : call->in[0], *gx;
+    tn_tensor *x = narrow ? tn_cast(call->in[1], TN_F32) : call->in[1];
 
+    if (gy == NULL || x == NULL)
+        return tn_error_last_code();
     if (tn_grad_enabled() && (tn_tensor_requires_grad(gy) || tn_tensor_requires_grad(x)))
         gx = tn_tensor_ndim(x) > 0 ? one_by_one(x, gy, dim) : tn_copy(gy);
     else
         gx = by_division(x, gy, dim);
-    return tn__common_given(call->out, gx);
+    return tn__common_given(call->out, narrow && gx != NULL ? tn_cast(gx, dtype) : gx);
 }
 
 TN__OP(cumsum, .infer = cumsum_infer, .derive = cumsum_derive, TN__PARTS(cumsum));
