@@ -11,7 +11,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/norm_running_template.h %D%/nn/pool_avg_template.h %D%/nn/pool_grad_template.h %D%/nn/pool_max_template.h \
 	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h %D%/op/float32_call.h %D%/op/fuse.h %D%/op/histogram_template.h \
-	%D%/op/scatter_add_template.h %D%/op/index_flat_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
+	%D%/op/scatter_add_template.h %D%/op/index_flat_template.h %D%/op/masked_scatter_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_grad_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
@@ -32,7 +32,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_bits.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
 	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
 	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c %D%/op/float32_call.c \
-	%D%/op/elementwise_scalar.c %D%/op/embedding.c %D%/op/fuse.c %D%/op/histogram.c %D%/op/index.c %D%/op/index_nonzero.c \
+	%D%/op/elementwise_scalar.c %D%/op/embedding.c %D%/op/fuse.c %D%/op/histogram.c %D%/op/index.c %D%/op/masked_scatter.c %D%/op/index_nonzero.c \
 	%D%/op/index_reduce.c %D%/op/index_span.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_prepare.c %D%/op/reduction_strided.c %D%/op/scan.c \
 	%D%/op/scan_extreme.c %D%/op/scan_grad.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/unary.c \

@@ -32,14 +32,16 @@ static const char *const moments[] = { "running_mean", "running_var" }; /* initi
     TN_OPTION_ROW(struct running, num_features, NULL, "channels", TN_OPTION_KIND_INT,              \
                   TN_OPTION_REQUIRED),                                                             \
         RUNNING_MORE(affine_, track_), TN_OPTION_END
-#define RUNNING_MORE(affine_, track_)                                                              \
+#define RUNNING_MORE(affine_, track_) RUNNING_NUMBERS, RUNNING_CHOICES(affine_, track_)
+#define RUNNING_NUMBERS                                                                            \
     TN_OPTION_ROW(struct running, eps, "1e-05", "added to the variance, for stability",            \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                                   \
         TN_OPTION_ROW(struct running, momentum, "0.1",                                             \
                       "weight of a batch in the running statistics; None: equal weights for all",  \
-                      TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),          \
-        TN_OPTION_ROW(struct running, affine, affine_, "whether weight and bias are learned",      \
-                      TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),                                \
+                      TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD)
+#define RUNNING_CHOICES(affine_, track_)                                                           \
+    TN_OPTION_ROW(struct running, affine, affine_, "whether weight and bias are learned",          \
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),                                    \
         TN_OPTION_ROW(struct running, track_running_stats, track_,                                 \
                       "whether running statistics are kept", TN_OPTION_KIND_BOOL,                  \
                       TN_OPTION_REPR_KEYWORD),                                                     \

@@ -489,15 +489,16 @@ static tn_status convolution_activation_decompose(const tn_decompose *call)
 {
     const tn_convolution_activation_options *o = call->options;
     tn_convolution_options plain = convolution_part(o);
+    const bool six = strcmp(o->activation, "relu6") == 0;
     tn_tensor *const *in = call->in;
     tn_tensor *y = tn_convolution(in[0], in[1], in[2], plain.stride, plain.padding, plain.dilation,
                                   plain.groups);
 
-    if (y != NULL && in[3] != TN_NONE && strncmp(o->activation, "relu", 4) == 0) {
+    if (y != NULL && in[3] != TN_NONE && (six || strcmp(o->activation, "relu") == 0)) {
         tn_batch_norm_relu_options norm = TN_BATCH_NORM_RELU_OPTIONS;
 
         norm.eps = o->eps;
-        norm.max = strcmp(o->activation, "relu6") == 0 ? 6.0 : norm.max;
+        norm.max = six ? 6.0 : norm.max;
         return tn__common_given(call->out, tn_batch_norm_relu(y, in[3], in[4], in[5], in[6],
                                                               in[RESIDUAL], norm.training,
                                                               norm.momentum, norm.eps, norm.max));
@@ -512,7 +513,7 @@ static tn_status convolution_activation_decompose(const tn_decompose *call)
         y = tn_add(y, in[RESIDUAL]);
     if (y != NULL && strcmp(o->activation, "relu") == 0)
         y = tn_relu(y);
-    else if (y != NULL && strcmp(o->activation, "relu6") == 0)
+    else if (y != NULL && six)
         y = tn_relu6(y);
     else if (y != NULL && strcmp(o->activation, "silu") == 0)
         y = tn_silu(y);

@@ -87,10 +87,10 @@ static inline struct tn__philox tn__kernel_philox(int64_t seed, int64_t block, c
     X(activation) X(addmm) X(arithmetic) X(arithmetic_bits) X(arithmetic_ternary) X(attention)     \
     X(compare) X(compare_bitwise) X(compare_where) X(complex) X(conv) X(conv_grad_weight)          \
     X(copy) X(creation) X(embedding) X(fft) X(histogram) X(index) X(index_nonzero)                 \
-    X(index_reduce)                                                                                \
-    X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise) X(loss_nll) X(matmul)      \
-    X(norm) X(optimizer) X(optimizer_rules) X(pool) X(random) X(random_permutation) X(reduction)   \
-    X(rnn) X(scan) X(scan_extreme) X(scan_grad) X(search) X(softmax) X(sort) X(special) X(unary)
+    X(index_reduce) X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise)            \
+    X(loss_nll) X(masked_scatter) X(matmul) X(norm) X(optimizer) X(optimizer_rules) X(pool)        \
+    X(random) X(random_permutation) X(reduction) X(rnn) X(scan) X(scan_extreme) X(scan_grad)       \
+    X(search) X(softmax) X(sort) X(special) X(unary)
 /* clang-format on */
 #define TN__DECLARE_TABLE(family) extern const struct tn__kernel_table tn__kernels_##family;
 TN__KERNEL_FAMILIES(TN__DECLARE_TABLE)

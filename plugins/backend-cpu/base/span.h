@@ -38,6 +38,12 @@ static inline void tn__view_as_floats(tn_view *view, int bits)
 
 int64_t tn__span_view_count(const tn_view *view);
 bool tn__span_view_dense(const tn_view *view);
+/* Whether the first result is contiguous, or not there yet: the core allocates contiguous results,
+ * but one that the caller supplies may have any strides. */
+static inline bool tn__span_result_dense(const tn_call *call)
+{
+    return call->out == NULL || call->out[0] == NULL || tn__span_view_dense(call->out[0]);
+}
 
 /* Fails: operator `op` was given a dimension that a tensor with `ndim` of them does not have. */
 tn_status tn__span_bad_dim(const char *op, int64_t dim, int32_t ndim);

@@ -228,7 +228,7 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
  * supplied may have other strides, and such a call is declined. */
 static bool supports_unit_padding(const tn_call *call, char *reason, size_t size)
 {
-    if (call->out == NULL || call->out[0] == NULL || tn__span_view_dense(call->out[0]))
+    if (tn__span_result_dense(call))
         return true;
     tn_snprint(reason, size, "the gradient of the weight must be contiguous");
     return false;

@@ -173,10 +173,20 @@ struct ends {
     int64_t n, segments; /* elements and pieces of a result */
     int64_t item;
     enum tn__ct ct;
-    int narrow;     /* tn__integers_index of the dtype */
-    tn__load *load; /* NULL: elements have the compute type */
-    union tn__number (*found)[2];
+    int narrow;                   /* tn__integers_index of the dtype */
+    tn__load *load;               /* NULL: elements have the compute type */
+    union tn__number (*found)[2]; /* of each piece, if a result has several; else NULL */
+    const tn_call *call;
 };
+
+/* Stores the smallest and largest elements of result `row`. */
+static void store_ends(const struct ends *ends, int64_t row, const union tn__number *all)
+{
+    tn_dtype dtype = tn_view_dtype(ends->call->in[0]);
+    for (int k = 0; k < 2; k++)
+        tn__dtype_store(ends->ct == TN__I64 ? TN__I64 : TN__F64,
+                        dtype)(1, &all[k], tn__view_at(ends->call->out[k]) + row * ends->item, 0);
+}
 
 static void ends_of_block(const struct ends *ends, int64_t n, const char *x,
                           union tn__number *least, union tn__number *most)
@@ -213,16 +223,18 @@ static tn_status ends_part(void *user, int64_t begin, int64_t end)
     for (int64_t p = begin; p < end; p++) {
         int64_t first = p % ends->segments * SEGMENT, last = first + SEGMENT;
         const char *row = ends->x + p / ends->segments * ends->n * ends->item;
-        union tn__number block[2];
+        union tn__number block[2], whole[2], *all = ends->found ? ends->found[p] : whole;
         last = last < ends->n ? last : ends->n;
         for (int64_t i = first; i < last; i += BLOCK) {
             int64_t n = last - i < BLOCK ? last - i : BLOCK;
             ends_of_block(ends, n, row + i * ends->item, &block[0], &block[1]);
             if (i == first)
-                memcpy(ends->found[p], block, sizeof block);
+                memcpy(all, block, sizeof block);
             else
-                widen(ends, ends->found[p], block);
+                widen(ends, all, block);
         }
+        if (!ends->found)
+            store_ends(ends, p, all);
     }
     return TN_OK;
 }
@@ -243,7 +255,7 @@ static tn_status run_aminmax(const tn_call *call)
     const tn_view *x = call->in[0];
     tn_dtype dtype = tn_view_dtype(x);
     int64_t dim = ((const tn_aminmax_options *)call->options)->dim, count = tn__span_view_count(x);
-    struct ends ends = { .x = tn__view_at(x), .n = count, .item = tn__view_item(x) };
+    struct ends ends = { .x = tn__view_at(x), .n = count, .item = tn__view_item(x), .call = call };
     if (dim != INT64_MIN && x->ndim > 0)
         ends.n = x->shape[x->ndim - 1];
     ends.ct = tn__dtype_ct(dtype);
@@ -252,19 +264,19 @@ static tn_status run_aminmax(const tn_call *call)
         ends.load = tn__dtype_load(dtype, ends.ct);
     ends.segments = (ends.n + SEGMENT - 1) / SEGMENT;
     int64_t rows = count / ends.n, pieces = rows * ends.segments, grain = GRAIN / ends.n;
-    ends.found = tn__scratch_take((size_t)pieces * sizeof *ends.found);
-    if (!ends.found)
-        return TN_ERR_MEMORY;
+    if (ends.segments > 1) {
+        ends.found = tn__scratch_take((size_t)pieces * sizeof *ends.found);
+        if (!ends.found)
+            return TN_ERR_MEMORY;
+    }
     tn_status status = count <= GRAIN
                            ? ends_part(&ends, 0, pieces)
                            : tn_parallel_for(pieces, grain > 0 ? grain : 1, ends_part, &ends);
-    tn__store *store = tn__dtype_store(ends.ct == TN__I64 ? TN__I64 : TN__F64, dtype);
-    for (int64_t r = 0; status == TN_OK && r < rows; r++) {
+    for (int64_t r = 0; ends.found && status == TN_OK && r < rows; r++) {
         union tn__number *all = ends.found[r * ends.segments];
         for (int64_t s = 1; s < ends.segments; s++)
             widen(&ends, all, ends.found[r * ends.segments + s]);
-        for (int k = 0; k < 2; k++)
-            store(1, &all[k], tn__view_at(call->out[k]) + r * ends.item, 0);
+        store_ends(&ends, r, all);
     }
     tn__scratch_give(ends.found);
     return status;
