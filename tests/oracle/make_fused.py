@@ -480,4 +480,15 @@ for d in (F32, F64):
             None,
             moments(3, d, False),
         )
+
+# ---- sums of rows of an embedding ----
+for d in FLOATS:
+    for mode in ("sum", "mean"):
+        Case(
+            "embedding_sum/%s-%s" % (mode, NAMES[d]),
+            "embedding_sum",
+            lambda w, at, mode=mode: F.embedding_bag(at, w, mode=mode),
+            [x(7, 5, dtype=d), places(3, 4, high=7)],
+            mean=mode == "mean",
+        )
 print("end")

@@ -597,15 +597,3 @@ for name, bins, low, high in (
         max=high,
     )
 refused("histc-values", "histc", lambda x: torch.histc(x, 2), t(1.0, float("inf")), bins=2)
-
-
-# ---- embedding_sum ----
-for d in (F32, F64, F16, BF16):
-    for mode in ("sum", "mean"):
-        case(
-            "embedding_sum",
-            "%s-%s" % (mode, NAMES[d]),
-            lambda w, at, mode=mode: torch.nn.functional.embedding_bag(at, w, mode=mode),
-            [x(7, 5, dtype=d), places(3, 4, high=7)],
-            mean=mode == "mean",
-        )
