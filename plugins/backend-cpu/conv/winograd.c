@@ -17,6 +17,7 @@ enum {
     NEAR = 8,      /* channels whose windows are transposed together */
     WIDTH = 64,    /* columns of a panel of the weight, at most, with any instruction set */
     ACROSS = 128,  /* outputs of a piece */
+    LINE = 16,     /* elements of a cache line */
     PARTS = 8,     /* maximum number of parts of the weight's gradient */
     KEPT = 1 << 21 /* elements of the sums of all parts, about: large sums have fewer parts */
 };
@@ -26,6 +27,14 @@ bool tn__winograd_allowed = true;
 struct tiles {
     int64_t down, across, all; /* rows and columns of tiles in an image; tiles of all images */
 };
+
+/* Returns the distance between matrices of `n` elements, a multiple of LINE, of which a transform
+ * writes one element each: an odd number of cache lines, so that these elements fall into different
+ * sets of the cache. At a multiple of 4096 bytes they would all evict each other. */
+static int64_t apart(int64_t n)
+{
+    return n | LINE;
+}
 
 static struct tiles tiles_of(const struct tn__windows *w)
 {
@@ -186,9 +195,9 @@ static tn_status forward_piece(const struct forward *f, int64_t index)
     int64_t first = index / f->strips * f->block, output = index % f->strips * f->across;
     int64_t n = f->tiles.all - first < f->block ? f->tiles.all - first : f->block;
     int64_t outputs = w->outputs - output < f->across ? w->outputs - output : f->across;
-    int64_t v_step = n * w->channels, m_step = n * outputs;
-    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + m_step) * 4)),
-          *m = v + TN__WINO_ALL * v_step;
+    int64_t v_step = apart(n * w->channels), m_step = apart(n * outputs);
+    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + m_step) + w->channels) * 4),
+          *m = v + TN__WINO_ALL * v_step, *zeros = m + TN__WINO_ALL * m_step;
     struct tn__gemm g = { .ct = TN__F32,
                           .m = n,
                           .n = outputs,
@@ -201,9 +210,10 @@ static tn_status forward_piece(const struct forward *f, int64_t index)
 
     if (!v)
         return TN_ERR_MEMORY;
+    memset(zeros, 0, sizeof *zeros * (size_t)w->channels);
     for (int64_t i = 0; i < n; i++) {
         struct tn__square s = seen(w, f->x, &f->tiles, first + i);
-        tn__simd.winograd->input(&s, v + i * w->channels, v_step);
+        tn__simd.winograd->input(&s, zeros, v + i * w->channels, v_step);
     }
     for (int64_t i = 0; i < TN__WINO_ALL; i++) {
         g.a = v + i * v_step;
@@ -233,12 +243,20 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
  * enough that a weight too large for the cache is not read too often. */
 static int64_t block_of(int64_t channels, int64_t outputs)
 {
-    return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;
+    return channels + outputs <= 64    ? 12
+           : channels + outputs <= 128 ? 24
+           : channels + outputs <= 256 ? 48
+                                       : 96;
+}
+
+static int64_t u_step_of(const struct tn__windows *w)
+{
+    return apart(tn__up(w->outputs, tn__gemm_width(TN__F32, w->outputs)) * w->channels);
 }
 
 int64_t tn__winograd_bytes(const struct tn__windows *w)
 {
-    return TN__WINO_ALL * tn__up(w->outputs, tn__gemm_width(TN__F32, w->outputs)) * w->channels * 4;
+    return TN__WINO_ALL * u_step_of(w) * 4;
 }
 
 tn_status tn__winograd_transform(const struct tn__windows *w, const char *weight, bool turned,
@@ -251,7 +269,7 @@ tn_status tn__winograd_transform(const struct tn__windows *w, const char *weight
                          .u = u };
 
     f.panels = (w->outputs + f.width - 1) / f.width;
-    f.u_step = f.panels * f.width * w->channels;
+    f.u_step = u_step_of(w);
     return tn_parallel_for(f.panels * w->channels, 64, weigh, &f);
 }
 
@@ -266,7 +284,7 @@ tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__ima
                          .width = tn__gemm_width(TN__F32, w->outputs),
                          .u = (float *)(uintptr_t)u };
 
-    f.u_step = tn__up(w->outputs, f.width) * w->channels;
+    f.u_step = u_step_of(w);
     f.block = block_of(w->channels, w->outputs);
     f.blocks = (f.tiles.all + f.block - 1) / f.block;
     f.block = tn__up((f.tiles.all + f.blocks - 1) / f.blocks, 12);
@@ -296,9 +314,10 @@ static tn_status back_piece(const struct back *b, int64_t index)
     int64_t part = index / b->strips, output = index % b->strips * b->across;
     int64_t first = part * b->part, last = first + b->part;
     int64_t outputs = w->outputs - output < b->across ? w->outputs - output : b->across;
-    int64_t v_step = b->block * w->channels, u_step = b->block * outputs;
-    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + u_step) * 4)),
-          *u = v + TN__WINO_ALL * v_step;
+    int64_t v_step = apart(b->block * w->channels), u_step = apart(b->block * outputs);
+    int64_t most = w->channels > outputs ? w->channels : outputs;
+    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + u_step) + most) * 4),
+          *u = v + TN__WINO_ALL * v_step, *zeros = u + TN__WINO_ALL * u_step;
     float *sums = b->sums + part * TN__WINO_ALL * b->step + output * w->channels;
     struct tn__gemm g = { .ct = TN__F32,
                           .by_columns = true,
@@ -310,6 +329,7 @@ static tn_status back_piece(const struct back *b, int64_t index)
 
     if (!v)
         return TN_ERR_MEMORY;
+    memset(zeros, 0, sizeof *zeros * (size_t)most);
     g.width = g.b_panel = tn__gemm_width(TN__F32, w->channels);
     last = last < b->tiles.all ? last : b->tiles.all;
     for (int64_t at = first; at < last; at += b->block) {
@@ -317,8 +337,8 @@ static tn_status back_piece(const struct back *b, int64_t index)
         for (int64_t i = 0; i < g.k; i++) {
             struct tn__square x = seen(w, b->x, &b->tiles, at + i),
                               gy = made(w, b->gy, &b->tiles, at + i, output, outputs);
-            tn__simd.winograd->input(&x, v + i * w->channels, v_step);
-            tn__simd.winograd->gradient(&gy, u + i * outputs, u_step);
+            tn__simd.winograd->input(&x, zeros, v + i * w->channels, v_step);
+            tn__simd.winograd->gradient(&gy, zeros, u + i * outputs, u_step);
         }
         for (int64_t i = 0; i < TN__WINO_ALL; i++) {
             g.a = u + i * u_step;
@@ -373,10 +393,10 @@ tn_status tn__winograd_weight(const struct tn__windows *w, const struct tn__imag
     struct back b = { .w = w, .x = x, .gy = gy, .gw = gw, .tiles = tiles_of(w) };
     tn_status status;
 
-    b.step = w->outputs * w->channels;
+    b.step = apart(w->outputs * w->channels);
     b.across = w->outputs < ACROSS ? w->outputs : ACROSS;
     b.strips = (w->outputs + b.across - 1) / b.across;
-    b.block = b.step <= 64 * 64 ? 32 : 96;
+    b.block = w->outputs * w->channels <= 64 * 64 ? 32 : 96;
     b.parts = KEPT / (TN__WINO_ALL * b.step) / b.strips;
     b.parts = b.parts > PARTS ? PARTS : b.parts < 1 ? 1 : b.parts;
     if (b.parts * b.strips < 2)

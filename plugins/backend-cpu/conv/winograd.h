@@ -22,10 +22,12 @@ struct tn__square {
 };
 
 /* The transforms. A transformed square has 36 numbers for each channel, `step` elements apart. x,
- * gy and y are squares of the size that is given; ' means transposed. */
+ * gy and y are squares of the size that is given; ' means transposed. `zeros` has as many zeros as
+ * the square has channels; they are read in place of the pixels outside of the image. */
 struct tn__simd_winograd {
-    void (*input)(const struct tn__square *x, float *to, int64_t step);     /* 6 x 6: B' x B */
-    void (*gradient)(const struct tn__square *gy, float *to, int64_t step); /* 4 x 4: A gy A' */
+    /* input, 6 x 6: B' x B; gradient, 4 x 4: A gy A' */
+    void (*input)(const struct tn__square *x, const float *zeros, float *to, int64_t step);
+    void (*gradient)(const struct tn__square *gy, const float *zeros, float *to, int64_t step);
     /* 4 x 4: A' m A + bias; bias has a number for each channel, or is NULL */
     void (*output)(const float *m, int64_t step, const float *bias, const struct tn__square *y);
     /* weight: `to` = G w G'; weight_back: w = G' m G. w is [9][n], n a multiple of

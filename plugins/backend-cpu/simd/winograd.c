@@ -80,50 +80,62 @@ static inline void by_g_back(const lanes *from, int f, lanes *to, int t)
     to[2 * t] = (s2 - s) * (1.0f / 6) + from[5 * f];
 }
 
-/* Reads a square of n x n pixels, LANES channels from `channel` on; zeros outside of the image. */
-static inline void read(const struct tn__square *x, int n, int64_t channel, lanes *d)
+/* Stores in `at` the addresses of the n x n pixels of a square. */
+static inline void find(const struct tn__square *x, int n, const float *zeros, const float **at)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            d[i * n + j] = i >= x->top && i < x->bottom && j >= x->left && j < x->right
-                               ? AT(x->at + i * x->row + j * x->column + channel)
-                               : (lanes){ 0 };
+            at[i * n + j] = i >= x->top && i < x->bottom && j >= x->left && j < x->right
+                                ? x->at + i * x->row + j * x->column
+                                : zeros;
 }
 
-static void input(const struct tn__square *x, float *to, int64_t step)
+static void input(const struct tn__square *x, const float *zeros, float *to, int64_t step)
 {
-    lanes d[36], t[36], line[6];
-    bool whole = x->top == 0 && x->left == 0 && x->bottom == 6 && x->right == 6;
+    const float *at[36];
 
+    find(x, 6, zeros, at);
     for (int64_t c = 0; c < x->channels; c += LANES) {
-        if (whole)
+        lanes d[6], t[36], line[6];
+        float *o = to + c;
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; j++) {
+#pragma GCC unroll 6
             for (int i = 0; i < 6; i++)
-                for (int j = 0; j < 6; j++)
-                    d[i * 6 + j] = AT(x->at + i * x->row + j * x->column + c);
-        else
-            read(x, 6, c, d);
-        for (int j = 0; j < 6; j++)
-            by_b(d + j, 6, t + j, 6);
+                d[i] = AT(at[i * 6 + j] + c);
+            by_b(d, 1, t + j, 6);
+        }
+#pragma GCC unroll 6
         for (int i = 0; i < 6; i++) {
             by_b(t + i * 6, 1, line, 1);
-            for (int j = 0; j < 6; j++)
-                AT(to + (i * 6 + j) * step + c) = line[j];
+#pragma GCC unroll 6
+            for (int j = 0; j < 6; j++, o += step)
+                AT(o) = line[j];
         }
     }
 }
 
-static void gradient(const struct tn__square *gy, float *to, int64_t step)
+static void gradient(const struct tn__square *gy, const float *zeros, float *to, int64_t step)
 {
-    lanes d[16], t[24], line[6];
+    const float *at[16];
 
+    find(gy, 4, zeros, at);
     for (int64_t c = 0; c < gy->channels; c += LANES) {
-        read(gy, 4, c, d);
-        for (int j = 0; j < 4; j++)
-            by_a_back(d + j, 4, t + j, 4);
+        lanes d[4], t[24], line[6];
+        float *o = to + c;
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                d[i] = AT(at[i * 4 + j] + c);
+            by_a_back(d, 1, t + j, 4);
+        }
+#pragma GCC unroll 6
         for (int i = 0; i < 6; i++) {
             by_a_back(t + i * 4, 1, line, 1);
-            for (int j = 0; j < 6; j++)
-                AT(to + (i * 6 + j) * step + c) = line[j];
+#pragma GCC unroll 6
+            for (int j = 0; j < 6; j++, o += step)
+                AT(o) = line[j];
         }
     }
 }
