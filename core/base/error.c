@@ -258,6 +258,23 @@ tn_status tn_error_prefix(const char *format, ...)
     return status;
 }
 
+static tn_status without_message(tn_status status, const char *who)
+{
+    if (status < 0 || status >= TN_ERR_COUNT)
+        return tn_fail(TN_ERR_RUNTIME, "%s: returned an unknown status, got %d; expected 0 to %d",
+                       who, (int)status, TN_ERR_COUNT - 1);
+    return tn_fail(status, "%s: failed with %s and recorded no message", who,
+                   tn_status_name(status));
+}
+
+/* The code that ran may have taken the failure (tn_error_take), and failed with it all the same. */
+static tn_status record_again(const struct records *r)
+{
+    if (r->first.code == TN_OK)
+        tn__error_put(&r->last);
+    return r->last.code;
+}
+
 tn_status tn__error_status_of(tn_status status, const char *who)
 {
     const struct records *r;
@@ -266,12 +283,20 @@ tn_status tn__error_status_of(tn_status status, const char *who)
         return TN_OK;
     r = mine();
     if (r->last.code == status && r->last_serial > tn__error_here.entered)
-        return status;
-    if (status < 0 || status >= TN_ERR_COUNT)
-        return tn_fail(TN_ERR_RUNTIME, "%s: returned an unknown status, got %d; expected 0 to %d",
-                       who, (int)status, TN_ERR_COUNT - 1);
-    return tn_fail(status, "%s: failed with %s and recorded no message", who,
-                   tn_status_name(status));
+        return record_again(r);
+    return without_message(status, who);
+}
+
+tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who)
+{
+    const struct records *r;
+
+    if (tn__likely(status == TN_OK))
+        return TN_OK;
+    r = mine();
+    if (r->last.code != TN_OK && r->last_serial > mark)
+        return record_again(r);
+    return without_message(status, who);
 }
 
 tn_status tn__error_refuse_null(const char *what)

@@ -280,6 +280,10 @@ static inline bool tn__not_null(const void *object, const char *what)
 /* Checks a status that code of a plugin returned, and returns it. If it is an error but the plugin
  * recorded none, records "WHO: failed with CODE and recorded no message". */
 tn_status tn__error_status_of(tn_status status, const char *who);
+/* Like tn__error_status_of(), for a callback that ran since `mark` (tn_error_mark): after a failure
+ * tn_failed() is true, and the result is the code of the last failure. If the callback recorded a
+ * failure of its own, its code counts, also if the callback has taken it. */
+tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who);
 /* Returns how many failures this thread has recorded so far. The number never decreases, so two
  * calls show whether something failed between them. */
 static inline uint64_t tn__error_count(void)

@@ -56,11 +56,13 @@ static double *values_of(const tn_tensor *tensor)
 
 static tn_status forward(check *c)
 {
+    uint64_t mark = tn_error_mark();
     tn_status status;
 
     for (int64_t i = 0; i < c->n_out; i++)
         c->out[i] = NULL;
-    status = tn__error_status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
+    status = tn__error_returned(c->code(c->user, c->leaves, c->out), mark,
+                                "tn_gradcheck: the code");
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(c->out[i]))
             return tn__tensor_bad_at(c->out[i], "tn_gradcheck: the code: out", i);
@@ -275,12 +277,13 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     second *s = user;
     tn_backward_options options = { .size = sizeof options, .create_graph = 1, .allow_unused = 1 };
+    uint64_t mark = tn_error_mark();
     tn_status status;
 
     tn_grad_begin(true);
     for (int64_t i = 0; i < s->n_out; i++)
         s->out[i] = NULL;
-    status = tn__error_status_of(s->code(s->user, in, s->out), "tn_gradgradcheck: the code");
+    status = tn__error_returned(s->code(s->user, in, s->out), mark, "tn_gradgradcheck: the code");
     if (status == TN_OK)
         status = tn_grad(s->out, in + s->n_in, s->n_out, in, out, s->n_in, &options);
     for (int64_t i = 0; i < s->n_in && status == TN_OK; i++)
@@ -321,7 +324,8 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     s.out = all + n_in + n_out;
     scope = tn_scope_begin();
     tn_grad_begin(false);
-    status = tn__error_status_of(code(user, in, s.out), "tn_gradgradcheck: the code");
+    uint64_t mark = tn_error_mark();
+    status = tn__error_returned(code(user, in, s.out), mark, "tn_gradgradcheck: the code");
     tn_grad_end();
     memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {

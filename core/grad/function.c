@@ -300,11 +300,12 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
                       bool wanted, bool *given)
 {
     uint64_t scope = tn_scope_begin();
+    uint64_t mark = tn_error_mark();
     tn__node *node = NULL;
     tn_status status;
 
     tn_grad_begin(false);
-    status = tn__error_status_of(function->forward(ctx, user, in, out), function->name);
+    status = tn__error_returned(function->forward(ctx, user, in, out), mark, function->name);
     tn_grad_end();
     ctx->forward = false;
     if (status == TN_OK)
@@ -441,11 +442,12 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
             status = tn__node_attach_saved(node, &node->saved[i], &ctx.saved[i]);
     if (status == TN_OK && node->as.function.made != NULL)
         status = materialize(node, gout, whole);
+    uint64_t mark = tn_error_mark();
     if (status == TN_OK)
-        status = tn__error_status_of(
+        status = tn__error_returned(
             node->as.function.calls.backward(&ctx, node->as.function.user,
                                              node->as.function.made != NULL ? whole : gout, gin),
-            node->name);
+            mark, node->name);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++)
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
             status = tn_failed() ? tn_error_last_code()

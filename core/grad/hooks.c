@@ -219,9 +219,9 @@ static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after
 static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
 {
     tn_tensor *replacement = NULL;
-    uint64_t scope = tn_scope_begin();
-    tn_status status = tn__error_status_of(row->call(row->user, *gradient, &replacement),
-                                           "hook on a gradient");
+    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+    tn_status status = tn__error_returned(row->call(row->user, *gradient, &replacement), mark,
+                                          "hook on a gradient");
 
     if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) &&
         replacement != *gradient) {
@@ -289,10 +289,10 @@ tn_status tn__hooks_added(tn__node *leaf)
         after = row->handle.id;
         if (row->added != NULL) {
             tn_tensor *gradient = tn__grad_slot_grad(leaf->as.slot);
-            uint64_t scope = tn_scope_begin();
+            uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
 
-            status = tn__error_status_of(row->added(row->user, gradient),
-                                         "hook on an accumulated gradient");
+            status = tn__error_returned(row->added(row->user, gradient), mark,
+                                        "hook on an accumulated gradient");
             tn_scope_end(scope);
             if (!tn__is_none(gradient))
                 tn_tensor_drop(gradient);

@@ -204,13 +204,14 @@ static tn_status call_again(tn__recompute *recompute, struct tn__recompute_run *
 {
     struct tn__recompute_run *outer = tn__recompute_here;
     tn_status status = inputs(recompute, tensors);
+    uint64_t mark = tn_error_mark();
 
     for (int64_t i = 0; i < recompute->n_out; i++)
         tensors[recompute->n_in + i] = NULL;
     if (status == TN_OK) {
         tn__recompute_here = run;
-        status = tn__error_status_of(
-            recompute->call(recompute->user, tensors, tensors + recompute->n_in),
+        status = tn__error_returned(
+            recompute->call(recompute->user, tensors, tensors + recompute->n_in), mark,
             "the function of a checkpoint");
         tn__recompute_here = outer;
     }
@@ -319,8 +320,9 @@ static tn__recompute *make(tn_checkpoint_function function, tn_tensor *const *in
 static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_tensor *const *in,
                                tn_tensor **out, int64_t n_out)
 {
-    uint64_t scope = tn_scope_begin();
-    tn_status status = tn__error_status_of(function(user, in, out), "the function of a checkpoint");
+    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+    tn_status status = tn__error_returned(function(user, in, out), mark,
+                                          "the function of a checkpoint");
 
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] == NULL)

@@ -92,31 +92,18 @@ static tn_status decide(const tn_tensor *tensor, const char *what, bool *yes)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Returns the status of a function of the program, with a message even if it has recorded none.
- * `before` is the number of failures before the call. */
-static tn_status failed(uint64_t before, tn_status status)
-{
-    if (status == TN_OK)
-        return TN_OK;
-    if (tn__error_count() > before && tn_error_last_code() != TN_OK)
-        return tn_error_last_code();
-    if (status < 0 || status >= TN_ERR_COUNT)
-        return tn_fail(TN_ERR_RUNTIME, "returned an unknown status, got %d; expected 0 to %d",
-                       (int)status, TN_ERR_COUNT - 1);
-    return tn_fail(status, "failed with %s and recorded no message", tn_status_name(status));
-}
-
 tn_status tn__control_call(const tn__control *c, int block, tn_tensor *const *in, tn_tensor **out,
                            int64_t n_out)
 {
     const char *name = tn__blocks_name(c->kind, block);
-    uint64_t before = tn__error_count();
+    uint64_t before = tn_error_mark();
     tn_status status;
     char what[32];
 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
-    status = failed(before, c->fn[block](c->user, in, c->n_in, out, n_out));
+    status = tn__error_returned(c->fn[block](c->user, in, c->n_in, out, n_out), before,
+                                "the function");
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (!tn__tensor_ok(out[i])) {
             tn_snprint(what, sizeof what, "result %lld", (long long)i);

@@ -147,11 +147,14 @@ static void exchange(tn_graph *a, tn_graph *b)
 
 void tn__graph_take(tn_graph *graph, tn_graph *from)
 {
+    uint64_t edits = graph->edits;
+
     for (tn_node *node = from->first; node != NULL; node = node->next)
         node->graph = graph;
     for (tn_node *node = from->erased; node != NULL; node = node->next)
         node->graph = graph;
     exchange(graph, from);
+    graph->edits = edits + 1;
     /* The program may have pointers to the nodes in `from`, so they are kept as erased nodes. */
     for (tn_node *list = from->first, *next; list != NULL; list = next) {
         next = list->next;

@@ -194,6 +194,7 @@ void tn__graph_node_link(tn_node *node, tn_node *before)
 {
     tn_graph *graph = node->graph;
 
+    graph->edits++;
     if (tn__graph_is_leaf(node))
         before = graph->steps;
     node->next = before;
@@ -208,6 +209,7 @@ void tn__graph_node_unlink(tn_node *node)
 {
     tn_graph *graph = node->graph;
 
+    graph->edits++;
     if (graph->steps == node)
         graph->steps = node->next;
     *(node->prev != NULL ? &node->prev->next : &graph->first) = node->next;
@@ -397,11 +399,6 @@ tn_node_kind tn_node_kind_of(const tn_node *node)
     return tn__graph_node_asked(node, "tn_node_kind_of: node") ? node->kind : 0;
 }
 
-bool tn_node_is_erased(const tn_node *node)
-{
-    return tn__graph_node_asked(node, "tn_node_is_erased: node") && node->erased;
-}
-
 const char *tn_node_name(const tn_node *node)
 {
     return tn__graph_node_asked(node, "tn_node_name: node") ? node->name : NULL;
@@ -539,6 +536,7 @@ tn_status tn_node_set_input(tn_node *node, int64_t index, tn_node *value)
         status = use_room(value);
     if (status != TN_OK)
         return status;
+    node->graph->edits++;
     use_add(value, node, false);
     use_remove(node->in[index], node);
     node->in[index] = value;
@@ -558,6 +556,7 @@ int64_t tn_node_replace_uses(tn_node *node, tn_node *value)
                          sizeof *value->users) ||
         tn__graph_inherit(value, node) != TN_OK)
         return -1;
+    node->graph->edits++;
     while (node->n_users > kept) {
         tn_node *user = node->users[kept].user;
 

@@ -203,9 +203,11 @@ static tn_status run_after(struct walk *w)
 {
     tn_tensor **before = tn_calloc((size_t)w->n_sources + 1, sizeof(tn_tensor *));
     tn_status status = before != NULL ? exchange(w, before) : TN_ERR_MEMORY;
+    uint64_t mark = tn_error_mark();
 
     if (status == TN_OK)
-        status = tn__error_status_of(w->train->after(w->train->user), "the function `gradients`");
+        status = tn__error_returned(w->train->after(w->train->user), mark,
+                                    "the function `gradients`");
     if (before != NULL)
         status = take_back(w, before, status);
     tn_free(before);

@@ -115,6 +115,7 @@ struct tn_graph {
     tn_node *output;
     tn_node *erased;
     int64_t n_inputs, next_id;
+    uint64_t edits; /* number of changes of the nodes, their order and their inputs */
     tn__name_table names;
     tn__named *named; /* named[i] belongs to names.names[i] */
     int64_t named_capacity;

@@ -155,3 +155,8 @@ int64_t tn_node_part(const tn_node *node)
 {
     return tn__graph_node_asked(node, "tn_node_part: node") ? node->part : 0;
 }
+
+bool tn_node_is_erased(const tn_node *node)
+{
+    return tn__graph_node_asked(node, "tn_node_is_erased: node") && node->erased;
+}

@@ -252,10 +252,12 @@ static tn_status run_plain(const tn__run *run, tn_node *node, tn_tensor *const *
 /* The run of this thread whose handler is called, for tn_node_run. */
 static _Thread_local const tn__run *handled TN__TLS_NEAR;
 
-/* Lets the handler run the node, and checks what it returned. */
+/* Lets the handler run the node, and checks what it returned. The run relies on the nodes, so the
+ * handler must not change them. Nodes that it has erased exist as long as the graph. */
 static tn_status run_handled(const tn__run *run, tn_node *node)
 {
     const tn__run *outer = handled;
+    uint64_t mark = tn_error_mark(), edits = run->graph->edits;
     tn_status status;
 
     for (int32_t i = 0; i < node->n_out; i++)
@@ -263,6 +265,11 @@ static tn_status run_handled(const tn__run *run, tn_node *node)
     handled = run;
     status = run->handler(run->user, node, run->operands, node->n_in, run->results, node->n_out);
     handled = outer;
+    status = tn__error_returned(status, mark, "handler");
+    if (status == TN_OK && run->graph->edits != edits)
+        status = tn_fail(TN_ERR_REFUSED,
+                         "handler: it has changed the graph while the graph runs; expected changes "
+                         "before or after the run, or in a copy (tn_graph_copy)");
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
         if (!tn__tensor_ok(run->results[i]))
             status = tn__tensor_bad_at(run->results[i], "handler: out", i);
@@ -443,7 +450,8 @@ tn_status tn__run_begin(tn__run *run)
         most_in = node->n_in > most_in ? node->n_in : most_in;
         most_out = node->n_out > most_out ? node->n_out : most_out;
     }
-    run->values = tn_calloc((size_t)graph->next_id + 1, sizeof *run->values);
+    run->n_values = graph->next_id;
+    run->values = tn_calloc((size_t)run->n_values + 1, sizeof *run->values);
     run->operands = tn_malloc((size_t)most_in * sizeof *run->operands);
     run->results = tn_malloc((size_t)most_out * sizeof *run->results);
     return run->values != NULL && run->operands != NULL && run->results != NULL ? TN_OK
@@ -452,7 +460,7 @@ tn_status tn__run_begin(tn__run *run)
 
 void tn__run_end(tn__run *run)
 {
-    for (int64_t i = 0; run->values != NULL && i < run->graph->next_id; i++)
+    for (int64_t i = 0; run->values != NULL && i < run->n_values; i++)
         tn_tensor_drop(run->values[i].tensor);
     tn_free(run->values);
     tn_free(run->operands);
@@ -530,7 +538,10 @@ tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
             return tn__tensor_bad_at(in[i], "tn_graph_run: in", i);
-    return tn__run_graph(graph, NULL, handler, user, in, out);
+    tn_graph_keep(graph); /* the handler may drop it */
+    tn_status status = tn__run_graph(graph, NULL, handler, user, in, out);
+    tn_graph_drop(graph);
+    return status;
 }
 
 tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_tensor **out,

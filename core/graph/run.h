@@ -24,7 +24,8 @@ typedef struct tn__run {
     void *user;
     tn_tensor *const *in;
     tn__run_value *values; /* by the id of the node */
-    tn_tensor **operands;  /* space for the inputs of any node */
+    int64_t n_values;
+    tn_tensor **operands; /* space for the inputs of any node */
     tn_tensor **results;
     int64_t taken; /* number of inputs used so far */
     int64_t symbols[TN__SYMBOLS];

@@ -430,9 +430,7 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
             status = x->pack_out != NULL ? tn__hook_add_values(x->pack_out, h.output, true, true)
                                          : one_tensor(h.output, &x->output);
         if (status != TN_OK) {
-            if (tn_error_mark() == failures)
-                tn_fail(status, "forward: failed with %s and recorded no message",
-                        tn_status_name(status));
+            status = tn__error_returned(status, failures, "forward");
             run_always(&h);
         }
     }
@@ -477,9 +475,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn_scope_end(scope);
     tn__own_forward_drop(own);
     if (tn__unlikely(status != TN_OK)) {
-        if (tn_error_mark() == failures)
-            tn_fail(status, "forward: failed with %s and recorded no message",
-                    tn_status_name(status));
+        tn__error_returned(status, failures, "forward");
         add_where(&frame);
         status = tn_error_last_code();
     }

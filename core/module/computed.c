@@ -61,6 +61,18 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
     return status;
 }
 
+/* Returns what a function of the program returned, with a message if that is a failure. */
+static tn_status returned(tn_status status, uint64_t failures, const tn_module *module,
+                          const char *name, const char *function)
+{
+    char what[256];
+    if (tn__likely(status == TN_OK))
+        return TN_OK;
+    tn_snprint(what, sizeof what, "computed slot '%.100s' of %.100s: %s", name, module->type,
+               function);
+    return tn__error_returned(status, failures, what);
+}
+
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
 {
     const struct tn__computed *computed = slot->computed;
@@ -75,10 +87,8 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     depth++;
     tn_tensor *tensor = computed->how.get(computed->user, module, slot->name);
     depth--;
-    if (tensor == NULL && tn_error_mark() == failures && !tn_failed())
-        tn_fail(TN_ERR_RUNTIME,
-                "computed slot '%s' of %s: get: returned NULL and recorded no message", slot->name,
-                module->type);
+    if (tensor == NULL)
+        returned(TN_ERR_RUNTIME, failures, module, slot->name, "get");
     tn_scope_end_with(scope, &tensor, 1);
     return tensor;
 }
@@ -91,10 +101,10 @@ tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *t
                        "computed slot '%s' of %s: cannot be set; set what it is computed from, or "
                        "remove it first",
                        slot->name, module->type);
-    uint64_t scope = tn_scope_begin();
+    uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
     tn_status status = computed->how.set(computed->user, module, slot->name, tensor);
     tn_scope_end(scope);
-    return status;
+    return returned(status, failures, module, slot->name, "set");
 }
 
 tn_status tn__computed_copy(const tn_module *from, tn_module *to)
@@ -103,9 +113,11 @@ tn_status tn__computed_copy(const tn_module *from, tn_module *to)
         const tn__slot *slot = &from->computed.at[i];
         const struct tn__computed *computed = slot->computed;
         void *user = NULL;
+        uint64_t failures = tn_error_mark();
         tn_status status = TN_OK;
         if (computed->how.copy != NULL)
-            status = computed->how.copy(computed->user, to, &user);
+            status = returned(computed->how.copy(computed->user, to, &user), failures, from,
+                              slot->name, "copy");
         else if (computed->user != NULL)
             status = tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,

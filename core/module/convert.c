@@ -80,9 +80,7 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     const struct exchange *known = exchange_of(map, tensor);
     tn_tensor *now = known != NULL ? known->with : tensor, *out = now;
     uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
-    tn_status status = map->change(map->user, now, &out);
-    if (status != TN_OK && tn_error_mark() == failures)
-        tn_fail(status, "change: failed with %s and recorded no message", tn_status_name(status));
+    tn_status status = tn__error_returned(map->change(map->user, now, &out), failures, "change");
     if (status == TN_OK && !tn__tensor_ok(out))
         status = tn__tensor_bad(out, "the result of a change");
     if (status == TN_OK && out != now)

@@ -135,10 +135,9 @@ static tn_status copy_data(tn_module *from, tn_module *to)
     if (layer->copy != NULL) {
         const char *before = tn__error_plugin(from->plugin != NULL ? from->plugin->id : "");
         uint64_t failures = tn_error_mark();
-        status = layer->copy(to, from);
-        if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: copy: failed with %s and recorded no message", layer->name,
-                    tn_status_name(status));
+        char what[128];
+        tn_snprint(what, sizeof what, "layer %s: copy", layer->name);
+        status = tn__error_returned(layer->copy(to, from), failures, what);
         tn__error_plugin(before);
     }
     to->build_began = status == TN_OK;

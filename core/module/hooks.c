@@ -410,14 +410,6 @@ void tn__hook_row_drop(tn__hook_row *row)
     row->at = row->few;
 }
 
-static tn_status with_message(tn_status status, uint64_t failures, const char *what)
-{
-    if (tn__unlikely(status != TN_OK && tn_error_mark() == failures))
-        return tn_fail(status, "%s: failed with %s and recorded no message", what,
-                       tn_status_name(status));
-    return status;
-}
-
 tn_status tn__hook_turn_begin(tn__hook_turn *turn)
 {
     turn->outcome = TN_HOOK_UNCHANGED;
@@ -438,7 +430,7 @@ tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *w
 
     *replaced = NULL;
     tn_scope_end(turn->scope);
-    status = with_message(status, turn->failures, what);
+    status = tn__error_returned(status, turn->failures, what);
     if (status == TN_OK && outcome == TN_HOOK_UNCHANGED && count != 0)
         status = tn_fail(TN_ERR_RUNTIME,
                          "%s must return None or %s, but got %lld value%s with TN_HOOK_UNCHANGED: "
@@ -483,7 +475,7 @@ tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, con
         tn_tensor *other = NULL;
         const char *before = tn__error_plugin("");
         uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
-        status = with_message(
+        status = tn__error_returned(
             code->function.slot(code->user, module, name, *tensor, &other), failures,
             kind == TN__HOOK_PARAMETER ? "a hook on the registration of parameters"
                                        : "a hook on the registration of buffers");
@@ -509,8 +501,8 @@ tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_mo
         tn_module *other = NULL;
         const char *before = tn__error_plugin("");
         uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
-        status = with_message(code->function.child(code->user, module, name, *child, &other),
-                              failures, "a hook on the registration of modules");
+        status = tn__error_returned(code->function.child(code->user, module, name, *child, &other),
+                                    failures, "a hook on the registration of modules");
         tn_scope_end(scope);
         tn__error_plugin_back(before);
         if (other != NULL) {

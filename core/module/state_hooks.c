@@ -65,8 +65,8 @@ static tn_status run(const struct turn *turn, tn_module *module)
     tn_status status = tn__hook_row_take(module, turn->kind, &row);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
         const char *before = tn__error_plugin(""); /* the plugin of the hook is not known */
-        uint64_t scope = tn_scope_begin();
-        status = tn__error_status_of(run_one(turn, module, row.at[i]->code), turn->name);
+        uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+        status = tn__error_returned(run_one(turn, module, row.at[i]->code), mark, turn->name);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }

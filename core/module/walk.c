@@ -208,6 +208,17 @@ void tn__walk_free(tn__walk *walk)
 
 /* ---- public walks ---------------------------------------------------------------------------- */
 
+/* Returns what a visitor returned, with a message if that is a failure. */
+static tn_status visited(tn_status status, uint64_t failures, const char *who)
+{
+    char what[64];
+
+    if (tn__likely(status == TN_OK))
+        return TN_OK;
+    tn_snprint(what, sizeof what, "%s: visit", who);
+    return tn__error_returned(status, failures, what);
+}
+
 tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicates,
                                 tn_status (*visit)(void *user, const char *path, tn_tensor *tensor),
                                 void *user)
@@ -219,8 +230,11 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, kinds & (TN_SLOT_PARAMETER | TN_SLOT_BUFFER),
                                         duplicates, &walk);
-    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
-        status = visit(user, walk.at[i].path, walk.at[i].tensor);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
+        uint64_t failures = tn_error_mark();
+        status = visited(visit(user, walk.at[i].path, walk.at[i].tensor), failures,
+                         "tn_module_each_tensor");
+    }
     tn__walk_free(&walk);
     return status;
 }
@@ -235,8 +249,11 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, duplicates, &walk);
-    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
-        status = visit(user, walk.at[i].path, walk.at[i].module);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
+        uint64_t failures = tn_error_mark();
+        status = visited(visit(user, walk.at[i].path, walk.at[i].module), failures,
+                         "tn_module_each");
+    }
     tn__walk_free(&walk);
     return status;
 }
@@ -251,7 +268,8 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
         const tn__met *met = &walk.at[i];
         const tn_visit what = { met->path, met->module, met->tensor, met->kind, met->flags };
-        status = visit(user, &what);
+        uint64_t failures = tn_error_mark();
+        status = visited(visit(user, &what), failures, "tn_module_walk");
     }
     tn__walk_free(&walk);
     return status;
@@ -341,8 +359,10 @@ tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_m
         return tn__error_null_of("tn_module_apply", "module, visit", module, visit);
     struct row row = { NULL, 0, 0 };
     tn_status status = collect_after(module, &row, 0);
-    for (int64_t i = 0; i < row.count && status == TN_OK; i++)
-        status = visit(user, row.at[i]);
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
+        uint64_t failures = tn_error_mark();
+        status = visited(visit(user, row.at[i]), failures, "tn_module_apply");
+    }
     for (int64_t i = 0; i < row.count; i++)
         tn_module_drop(row.at[i]);
     tn_free(row.at);

@@ -367,10 +367,10 @@ static tn_status average_all(const tn_average_options *options, const struct pai
 static tn_status call_one(const tn_average_options *options, tn_tensor *average, tn_tensor *value,
                           int64_t count)
 {
-    uint64_t scope = tn_scope_begin();
+    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     tn_tensor *result = options->one(options->user, average, value, count);
-    tn_status status = tn__error_status_of(result != NULL ? TN_OK : TN_ERR_RUNTIME,
-                                           "`one` of tn_average_options");
+    tn_status status = tn__error_returned(result != NULL ? TN_OK : TN_ERR_RUNTIME, mark,
+                                          "`one` of tn_average_options");
 
     if (status == TN_OK && result != average)
         status = tn__copy(average, result);
@@ -400,8 +400,9 @@ static tn_status call_many(const tn_average_options *options, struct pairs *pair
         values[n++] = pairs->values[i];
         pairs->averages[i] = NULL;
     }
-    status = tn__error_status_of(options->many(options->user, row, values, n, count),
-                                 "`many` of tn_average_options");
+    uint64_t mark = tn_error_mark();
+    status = tn__error_returned(options->many(options->user, row, values, n, count), mark,
+                                "`many` of tn_average_options");
     tn_scope_end(scope);
     return status;
 }

@@ -136,11 +136,12 @@ static tn_tensor *evaluate(void *user)
 
     if (status == TN_OK) {
         bool autocast = tn__autocast_pause();
+        uint64_t mark = tn_error_mark();
 
         tn__autocast_resume(evaluation->autocast);
         loss = evaluation->closure(evaluation->user);
-        status = tn__error_status_of(loss != NULL ? TN_OK : TN_ERR_RUNTIME,
-                                     "the closure of tn_optimizer_step_with");
+        status = tn__error_returned(loss != NULL ? TN_OK : TN_ERR_RUNTIME, mark,
+                                    "the closure of tn_optimizer_step_with");
         tn__autocast_resume(autocast);
     }
     tn_grad_end();

@@ -301,12 +301,12 @@ tn_status tn__step_hooks_run(tn_optimizer *optimizer, tn__step_kind kind, tn_sta
     for (int64_t i = 0; i < run.count && status == TN_OK; i++) {
         const tn__step_hook *hook = run.at[i];
         const char *before = tn__error_plugin(""); /* the plugin of the hook is not known */
-        uint64_t scope = tn_scope_begin();
+        uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
 
-        status = tn__error_status_of(hook->plain != NULL
-                                         ? hook->plain(hook->user, optimizer)
-                                         : hook->with_state(hook->user, optimizer, state, prefix),
-                                     whats[kind]);
+        status = tn__error_returned(hook->plain != NULL
+                                        ? hook->plain(hook->user, optimizer)
+                                        : hook->with_state(hook->user, optimizer, state, prefix),
+                                    mark, whats[kind]);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }

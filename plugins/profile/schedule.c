@@ -135,6 +135,22 @@ static void window_begin(void)
     record_start(current.options.limit, current.options.flags);
 }
 
+/* Calls the function of the program. A failure has a message, even if the function recorded none.
+ */
+static tn_status trace_ready(void)
+{
+    uint64_t failures = tn_error_mark();
+    tn_status status;
+
+    if (current.options.on_trace_ready == NULL)
+        return TN_OK;
+    status = current.options.on_trace_ready(current.options.user);
+    if (status != TN_OK && (tn_error_mark() == failures || !tn_failed()))
+        tn_fail(status, "profile: on_trace_ready: failed with %s and recorded no message",
+                tn_status_name(status));
+    return status;
+}
+
 /* Moves from the action of one step to that of the next. */
 static tn_status change_action(tn_profile_action next)
 {
@@ -145,8 +161,8 @@ static tn_status change_action(tn_profile_action next)
     if (last == TN_PROFILE_RECORD_AND_SAVE) {
         record_stop();
         status = result_collect(current.steps);
-        if (status == TN_OK && current.options.on_trace_ready != NULL)
-            status = current.options.on_trace_ready(current.options.user);
+        if (status == TN_OK)
+            status = trace_ready();
         /* The callback may have stopped the profile. */
         if (!current.running)
             return status;
@@ -240,7 +256,5 @@ tn_status schedule_stop(void)
         return TN_OK;
     }
     status = result_collect(current.steps);
-    if (status == TN_OK && current.options.on_trace_ready != NULL)
-        status = current.options.on_trace_ready(current.options.user);
-    return status;
+    return status == TN_OK ? trace_ready() : status;
 }
