@@ -5,6 +5,7 @@
  * conversions need no special care.
  */
 #include "core/graph/private.h"
+#include "core/module/mode_seen.h"
 
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@
 /* Returns whether the modules below have the mode of the root. */
 static bool is_uniform(const tn_module *module, bool training)
 {
-    bool same = module->training == training;
+    bool same = tn__mode_is_training(module) == training;
 
     for (int64_t i = 0; i < module->children.count && same; i++)
         if (module->children.at[i].child != NULL)
@@ -24,7 +25,8 @@ static bool is_uniform(const tn_module *module, bool training)
 /* Returns whether the modules whose mode counts for a graph have that mode. */
 static bool has_modes(const tn_graph *graph, const tn_module *self)
 {
-    bool has = graph->training < 0 || graph->n_asked > 0 || graph->training == self->training;
+    bool has = graph->training < 0 || graph->n_asked > 0 ||
+               graph->training == tn__mode_is_training(self);
 
     for (int64_t i = 0; i < graph->n_asked && has; i++) {
         uint64_t mark = tn_error_mark();
@@ -32,7 +34,7 @@ static bool has_modes(const tn_graph *graph, const tn_module *self)
                                                  graph->asked[i].path);
 
         /* A part that the script does not have any more counts as the root. */
-        has = (module != NULL ? module : self)->training == graph->asked[i].training;
+        has = tn__mode_is_training(module != NULL ? module : self) == graph->asked[i].training;
         tn_error_restore(mark);
     }
     return has;
@@ -55,7 +57,7 @@ static tn_graph *graph_of_modes(const tn__modes *modes, const tn_module *self)
 
         if (module != NULL)
             tn__text_add(&text, "%s%q: %s", text.length > 0 ? ", " : "", some->asked[i].path,
-                         module->training ? "training" : "evaluation");
+                         tn__mode_is_training(module) ? "training" : "evaluation");
         tn_error_restore(mark);
     }
     tn__text_put(&text, "", 1);
@@ -71,16 +73,17 @@ static tn_graph *graph_of_modes(const tn__modes *modes, const tn_module *self)
 static tn_graph *graph_now(const tn_module *self)
 {
     const tn__modes *modes = tn_module_user(self);
-    tn_graph *graph = modes->graphs[self->training];
+    bool training = tn__mode_is_training(self);
+    tn_graph *graph = modes->graphs[training];
 
-    if (modes->files != NULL && !is_uniform(self, self->training))
+    if (modes->files != NULL && !is_uniform(self, training))
         return graph_of_modes(modes, self);
     if (tn__unlikely(graph == NULL))
         tn_fail(TN_ERR_RUNTIME,
                 "%s: the graph was traced in %s mode, and the module is in %s mode; trace the "
                 "original module in this mode",
-                self->type, self->training ? "evaluation" : "training",
-                self->training ? "training" : "evaluation");
+                self->type, training ? "evaluation" : "training",
+                training ? "training" : "evaluation");
     return graph;
 }
 

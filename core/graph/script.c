@@ -5,6 +5,7 @@
  * slots are frozen: their tensors change, their names do not. */
 #include "core/graph/private.h"
 #include "core/module/hooks.h"
+#include "core/module/mode_seen.h"
 
 #define TYPE "RecursiveScriptModule"
 #define EXTRA "original_name="
@@ -280,7 +281,7 @@ struct tracing {
     const tn_tracing_options *options;
 };
 
-static tn_status trace(const struct tracing *t, tn_graph **graph)
+static tn_status trace(const struct tracing *t, bool training, tn_graph **graph)
 {
     tn_module *module = t->module;
 
@@ -288,15 +289,26 @@ static tn_status trace(const struct tracing *t, tn_graph **graph)
                              : tn_module_trace(module, t->input, t->options);
     if (*graph != NULL)
         return TN_OK;
-    return tn_error_prefix("script: in %s mode: ", module->training ? "training" : "evaluation");
+    return tn_error_prefix("script: in %s mode: ", training ? "training" : "evaluation");
 }
 
-/* Traces with all modules in one mode. */
+/* Traces with all modules in one mode. Other threads may call the modules, so this thread only sees
+ * them in this mode. */
 static tn_status trace_mode(const struct tracing *t, bool training, tn_graph **graph)
+{
+    tn__mode_seen before = tn__mode_see(training ? TN__MODE_TRAINING : TN__MODE_EVAL);
+    tn_status status = trace(t, training, graph);
+
+    tn__mode_see(before);
+    return status;
+}
+
+/* Like trace_mode(), for modules whose layers react to a change of the mode. Their modes change. */
+static tn_status trace_changed(const struct tracing *t, bool training, tn_graph **graph)
 {
     tn_status status = tn_module_train(t->module, training);
 
-    return status == TN_OK ? trace(t, graph) : status;
+    return status == TN_OK ? trace(t, training, graph) : status;
 }
 
 /* Returns the place of a graph in tn__modes; -1: for all modes. */
@@ -309,35 +321,53 @@ static int mode_of(const tn_graph *graph)
     return graph->n_asked > 0 ? graph->asked[0].training : graph->training;
 }
 
+static bool reacts(const tn__walk *walk)
+{
+    bool any = false;
+
+    for (int64_t i = 0; i < walk->count && !any; i++)
+        any = walk->at[i].module->layer != NULL && walk->at[i].module->layer->train != NULL;
+    return any;
+}
+
+/* Traces with all modules in each mode, if there is no graph for it yet. */
+static tn_status trace_both(const struct tracing *t, const tn__walk *walk, tn_graph *graphs[3])
+{
+    bool *modes = tn_malloc((size_t)walk->count + 1), changes = reacts(walk);
+    tn_status status = modes != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < walk->count && status == TN_OK; i++)
+        modes[i] = walk->at[i].module->training;
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        if (graphs[i] == NULL)
+            status = changes ? trace_changed(t, i == 1, &graphs[i])
+                             : trace_mode(t, i == 1, &graphs[i]);
+    for (int64_t i = 0; i < walk->count && changes && modes != NULL; i++)
+        if (tn__module_set_mode(walk->at[i].module, modes[i]) != TN_OK)
+            status = tn_error_last_code();
+    tn_free(modes);
+    return status;
+}
+
 /* Traces in the present modes and, if any code asks for them, with all modules in each mode. */
 static tn_status trace_modes(const struct tracing *t, tn_graph *graphs[3])
 {
-    bool *modes;
     tn_graph *graph = NULL;
     tn__walk walk = { 0 };
-    tn_status status = tn__walk_collect(t->module, TN_SLOT_CHILD, false, &walk);
+    tn_status status = trace(t, t->module->training, &graph);
 
-    modes = tn_malloc((size_t)walk.count + 1);
-    if (status == TN_OK && modes == NULL)
-        status = TN_ERR_MEMORY;
-    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
-        modes[i] = walk.at[i].module->training;
-    if (status == TN_OK)
-        status = trace(t, &graph);
     if (status == TN_OK && graph->training < 0) {
         graphs[0] = graph;
         graphs[1] = tn_graph_keep(graph);
-    } else if (status == TN_OK) {
-        graphs[mode_of(graph)] = graph;
-        for (int i = 0; i < 2 && status == TN_OK; i++)
-            if (graphs[i] == NULL)
-                status = trace_mode(t, i == 1, &graphs[i]);
-        for (int64_t i = 0; i < walk.count; i++)
-            if (tn__module_set_mode(walk.at[i].module, modes[i]) != TN_OK)
-                status = tn_error_last_code();
+        return TN_OK;
     }
+    if (status == TN_OK) {
+        graphs[mode_of(graph)] = graph;
+        status = tn__walk_collect(t->module, TN_SLOT_CHILD, false, &walk);
+    }
+    if (status == TN_OK)
+        status = trace_both(t, &walk, graphs);
     tn__walk_free(&walk);
-    tn_free(modes);
     return status;
 }
 

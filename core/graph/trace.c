@@ -5,6 +5,7 @@
  * this file. */
 #include "core/graph/control.h"
 #include "core/graph/tracing.h"
+#include "core/module/mode_seen.h"
 #include "core/op/needed.h"
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -454,7 +455,7 @@ static void trace_training(tn__tracer *tracer)
     const tn__trace *trace = tn__trace_of(tracer);
 
     if (tracer->silent == 0)
-        outermost(trace)->training = trace->root->training;
+        outermost(trace)->training = tn__mode_is_training(trace->root);
 }
 
 static void trace_asked(tn__tracer *tracer, const tn_module *module)
@@ -463,7 +464,7 @@ static void trace_asked(tn__tracer *tracer, const tn_module *module)
     void **path = tn__map_value(&trace->modules, module);
 
     if (tracer->silent == 0 && path != NULL &&
-        tn__graph_ask(outermost(trace), *path, module->training) != TN_OK)
+        tn__graph_ask(outermost(trace), *path, tn__mode_is_training(module)) != TN_OK)
         tn__trace_keep_failure(trace);
 }
 

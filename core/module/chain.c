@@ -4,6 +4,7 @@
  * module can compute the modules after it in the same operator (tn_layer_def.fuse), and no hook or
  * observer could see the difference, it does so. */
 #include "core/module/hooks.h"
+#include "core/module/mode_seen.h"
 #include "core/op/needed.h"
 #include "core/tensor/autocast.h"
 #include "core/tensor/mode.h"
@@ -65,7 +66,8 @@ static bool add_follower(ahead *after, tn_module *module)
  * slot keeps. */
 static bool may_write(const tn_module *module)
 {
-    return module->training && (module->buffers.count > 0 || module->computed.count > 0);
+    return tn__mode_is_training(module) &&
+           (module->buffers.count > 0 || module->computed.count > 0);
 }
 
 /* Calls the module together with modules and sums after it. If that fails, calls the module alone,

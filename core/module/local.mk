@@ -24,6 +24,7 @@ libcore_la_SOURCES += \
 	%D%/loading.h \
 	%D%/make.c \
 	%D%/mode.c \
+	%D%/mode_seen.h \
 	%D%/module.c \
 	%D%/option.c \
 	%D%/own_forward.c \

@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings for a whole tree: training or evaluation, gradients, requires_grad. */
-#include "core/module/internal.h"
+#include "core/module/mode_seen.h"
 #include "core/op/needed.h"
+#include "core/tensor/trace.h"
+
+/* ---- the mode that a trace sees -------------------------------------------------------------- */
+
+static _Thread_local tn__mode_seen seen TN__TLS_NEAR;
+
+tn__mode_seen tn__mode_see(tn__mode_seen mode)
+{
+    tn__mode_seen before = seen;
+
+    seen = mode;
+    return before;
+}
+
+bool tn__mode_is_training(const tn_module *module)
+{
+    return tn__likely(seen == TN__MODE_OWN || tn__tracer_here == NULL) ? module->training
+                                                                       : seen == TN__MODE_TRAINING;
+}
 
 /* ---- training and eval ----------------------------------------------------------------------- */
 
@@ -14,10 +33,9 @@ tn_status tn__module_set_mode(tn_module *module, bool training)
     if (module->layer != NULL && module->layer->train != NULL) {
         const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
         uint64_t failures = tn_error_mark();
-        status = module->layer->train(module, training);
-        if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: train: failed with %s and recorded no message",
-                    module->layer->name, tn_status_name(status));
+        char what[128];
+        tn_snprint(what, sizeof what, "layer %s: train", module->layer->name);
+        status = tn__error_returned(module->layer->train(module, training), failures, what);
         tn__error_plugin(before);
     }
     return status;

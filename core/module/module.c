@@ -2,6 +2,7 @@
  *
  * The module object: reference count, destruction, queries. */
 #include "core/module/internal.h"
+#include "core/module/mode_seen.h"
 #include "core/tensor/trace.h"
 
 tn_module *tn_module_keep(tn_module *module)
@@ -94,5 +95,5 @@ bool tn_module_is_training(const tn_module *module)
         if (tn__tracer_here->asked != NULL && module != NULL)
             tn__tracer_here->asked(tn__tracer_here, module);
     }
-    return tn__not_null(module, "tn_module_is_training: module") && module->training;
+    return tn__not_null(module, "tn_module_is_training: module") && tn__mode_is_training(module);
 }

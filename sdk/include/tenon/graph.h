@@ -235,8 +235,9 @@ TN_API tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_stat
 typedef tn_status (*tn_node_handler)(void *user, tn_node *node, tn_tensor *const *in, int64_t n_in,
                                      tn_tensor **out, int64_t n_out);
 /* Runs the graph as tn_graph_run does, but calls `handler` for every node that computes something:
- * it may call tn_node_run, measure, or compute something else. It is not called for nodes of
- * blocks. NULL: tn_graph_run. [scoped] [array: in n_in, out n_out] [null-ok: handler, user]
+ * it may call tn_node_run, measure, or compute something else. It must not change the nodes of the
+ * graph: the run then fails with TN_ERR_REFUSED. It is not called for nodes of blocks. NULL:
+ * tn_graph_run. [scoped] [array: in n_in, out n_out] [null-ok: handler, user]
  * [null-through] */
 TN_API tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
                                    tn_tensor **out, int64_t n_out, tn_node_handler handler,
@@ -387,13 +388,13 @@ TN_API void tn_plan_drop(tn_plan *plan);
 /* Returns a script of a module: a module that has the same parameters, buffers and children under
  * the same paths, and shares their tensors, but needs none of the layers: its forward runs the
  * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
- * through; the mode of the module is the same afterwards). If no code asks for the mode, there is
- * one graph for both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to
- * a file with the extension .script, and tn_module_from_file reads it. No name can be added to a
- * script or removed from it. If `module` is a script, it is returned with a new reference. Fails as
- * tn_module_trace does, and for modules with parametrized or computed tensors or backward hooks. If
- * some parts are in training mode and some in evaluation mode, there is a graph for these modes,
- * too. [owned] [null-ok: options] [null-through] */
+ * through). Threads may call `module` meanwhile, because its mode does not change, unless a layer
+ * has a function `train`. Without code that asks for the mode, one graph is for both. Of `options`,
+ * only `dynamic` is used. tn_module_save writes a script to a file NAME.script, tn_module_from_file
+ * reads it. A script has fixed names. If `module` is a script, it is returned with a new reference.
+ * Fails as tn_module_trace does, and for modules with parametrized or computed tensors or backward
+ * hooks. If parts are in training mode and others in evaluation mode, there is a graph for these
+ * modes, too. [owned] [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]
