@@ -121,8 +121,9 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
         list[i] = p->stack[base + i].value;
     out->as.list = list;
     p->count = base;
+    uint64_t mark = tn_error_mark();
     if (open == '{' && tn__value_check_dict(out) != TN_OK) {
-        tn_error_clear();
+        tn_error_restore(mark);
         return tn__spec_fail(p, start,
                              "dictionary: wrong key; expected strings, numbers, True, False or "
                              "None");
@@ -301,8 +302,9 @@ static tn_status push_named(struct tn__parser *p, struct tn__item *item, const s
 
             tn__text_add(&text, "%.*s%lld%.*s", (int)names->before, p->text + names->at,
                          (long long)i, (int)names->after, p->text + names->behind);
-            item->name = text.at != NULL ? tn__arena_text(p->arena, text.at, text.length) : NULL;
-            tn__text_free(&text);
+            char *name = tn__text_take(&text);
+            item->name = name != NULL ? tn__arena_text(p->arena, name, strlen(name)) : NULL;
+            tn_free(name);
             status = item->name != NULL ? TN_OK : TN_ERR_MEMORY;
         } else if (!names->range) {
             item->name = keep_text(p, names->at, names->before, &status);

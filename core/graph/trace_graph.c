@@ -4,19 +4,25 @@
  * call. */
 #include "core/graph/tracing.h"
 
-/* Returns the device of the first tensor of a module, NULL if it has none. */
-static const tn_device *device_of(tn_module *module)
+/* Returns the device of the first tensor of the modules; NULL: they have none. Allocates nothing.
+ */
+static const tn_device *device_of(const tn_module *module)
 {
-    tn_walk *walk = tn_walk_begin(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, NULL);
-    const tn_visit *at = walk != NULL ? tn_walk_next(walk) : NULL;
-    const tn_device *device = at != NULL ? at->tensor->device : NULL;
+    const tn__slots *maps[] = { &module->parameters, &module->buffers };
+    const tn_device *device = NULL;
 
-    tn_walk_end(walk);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < maps[k]->count && device == NULL; i++)
+            if (tn__tensor_ok(maps[k]->at[i].tensor))
+                device = maps[k]->at[i].tensor->device;
+    for (int64_t i = 0; i < module->children.count && device == NULL; i++)
+        if (module->children.at[i].child != NULL)
+            device = device_of(module->children.at[i].child);
     return device;
 }
 
 /* Returns the device on which a graph probably runs. */
-static const tn_device *device_for(const tn_graph *graph, tn_module *module)
+static const tn_device *device_for(const tn_graph *graph, const tn_module *module)
 {
     const tn_device *device = NULL;
 

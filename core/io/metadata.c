@@ -216,8 +216,9 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         status = take_value(l, state, arena, used, depth + 1, &list[i]);
     *out = (tn_value){ .kind = kind, .count = (uint32_t)count, .as.list = list };
+    uint64_t mark = tn_error_mark();
     if (status == TN_OK && kind == TN_VALUE_DICT && tn__value_check_dict(out) != TN_OK) {
-        tn_error_clear();
+        tn_error_restore(mark);
         return bad(l, "wrong dict; expected a key (a string, a number, a bool or None) and a value "
                       "in turn");
     }

@@ -41,20 +41,30 @@ static tn_module *child_from(const tn_value *value, bool printed)
     return NULL;
 }
 
-/* Returns whether the module has a child of that name with the same spec. */
-static bool has_equal(tn_module *module, const char *name, const tn_module *child)
+/* Sets *equal to whether the module has a child of that name with the same spec. */
+static tn_status has_equal(tn_module *module, const char *name, const tn_module *child, bool *equal)
 {
     const tn__slot *slot = tn__slots_find(&module->children, name);
-    tn__text one = { 0 }, two = { 0 };
-    bool equal = slot != NULL && slot->child != NULL && slot->child->layer != NULL &&
-                 slot->child->layer == child->layer &&
-                 tn__module_spec_text(slot->child, &one) == TN_OK &&
-                 tn__module_spec_text(child, &two) == TN_OK && !one.failed && !two.failed &&
-                 strcmp(one.at, two.at) == 0;
+    tn__text texts[2] = { { 0 }, { 0 } };
+    char *specs[2] = { NULL, NULL };
+    tn_status status = TN_OK;
 
-    tn__text_free(&one);
-    tn__text_free(&two);
-    return equal;
+    *equal = false;
+    if (slot == NULL || slot->child == NULL || slot->child->layer == NULL ||
+        slot->child->layer != child->layer)
+        return TN_OK;
+    for (int i = 0; i < 2 && status == TN_OK; i++) {
+        status = tn__module_spec_text(i == 0 ? slot->child : child, &texts[i]);
+        specs[i] = status == TN_OK ? tn__text_take(&texts[i]) : NULL;
+        if (status == TN_OK && specs[i] == NULL)
+            status = tn_error_last_code();
+    }
+    *equal = status == TN_OK && strcmp(specs[0], specs[1]) == 0;
+    for (int i = 0; i < 2; i++) {
+        tn__text_free(&texts[i]);
+        tn_free(specs[i]);
+    }
+    return status;
 }
 
 /* Adds the child that a value describes, under a name. A child from printed text is dropped if
@@ -63,14 +73,16 @@ static bool has_equal(tn_module *module, const char *name, const tn_module *chil
 static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
 {
     tn_module *child = child_from(value, printed);
+    bool equal = false;
     tn_status status;
 
     if (child == NULL) {
         tn_error_prefix("%s, child \"%s\": ", module->type, name);
         return tn_error_last_code();
     }
-    status = printed && has_equal(module, name, child) ? TN_OK
-                                                       : tn_module_add_child(module, name, child);
+    status = printed ? has_equal(module, name, child, &equal) : TN_OK;
+    if (status == TN_OK && !equal)
+        status = tn_module_add_child(module, name, child);
     tn_module_drop(child);
     return status;
 }

@@ -4,7 +4,7 @@ EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/make_networks.py %D%/networks.h %
 .PHONY: graph-networks
 
 if HAVE_CHECK
-TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
+TN_GRAPH_TESTS = %D%/test_callbacks %D%/test_memory_results %D%/test_script_threads %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_pass_inplace \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
@@ -19,6 +19,12 @@ TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_s
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
+%C%_test_callbacks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_callbacks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_memory_results_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_memory_results_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_threads_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_graph_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS)
