@@ -231,6 +231,8 @@ static tn_status run_wide(const struct tn__product *p)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+/* Few rows come first, because the other units compute blocks of 16 rows or columns, of which most
+ * would be padding: such a product takes the time in which b is read once. */
 static bool takes_few(const struct tn__product *p)
 {
     return p->m <= FEW_ROWS && p->k > 1 &&
@@ -252,10 +254,10 @@ static bool takes_pairs(const struct tn__product *p)
 bool tn__narrow_take(const struct tn__product *p)
 {
     return p->ct == TN__F32 && tn__dtype_is_narrow(p->a.dtype) && tn__dtype_is_narrow(p->b.dtype) &&
-           tn__dtype_is_narrow(p->y.dtype) && (takes_pairs(p) || takes_few(p) || takes_wide(p));
+           tn__dtype_is_narrow(p->y.dtype) && (takes_few(p) || takes_pairs(p) || takes_wide(p));
 }
 
 tn_status tn__narrow_run(const struct tn__product *p)
 {
-    return takes_pairs(p) ? tn__bfloat16_run(p) : takes_few(p) ? run_few(p) : run_wide(p);
+    return takes_few(p) ? run_few(p) : takes_pairs(p) ? tn__bfloat16_run(p) : run_wide(p);
 }
