@@ -12,7 +12,9 @@ enum { SETS = sizeof sets / sizeof *sets };
 static const int64_t sizes[][3] = { { 1, 40, 70 },     { 3, 33, 256 },  { 8, 8, 512 },
                                     { 32, 32, 32 },    { 64, 96, 128 }, { 33, 17, 100 },
                                     { 20, 200, 33 },   { 200, 20, 65 }, { 47, 31, 95 },
-                                    { 130, 300, 257 }, { 5, 300, 64 } };
+                                    { 130, 300, 257 }, { 5, 300, 64 },  { 5, 33, 256 },
+                                    { 7, 65, 100 },    { 15, 48, 31 },  { 6, 16, 16 },
+                                    { 4, 300, 64 } };
 
 /* y: sums of products. size: sums of their absolute values, to which errors of float32 are
  * relative. */

@@ -168,6 +168,8 @@ static const layer layers[] = {
       1,
       36 * 32 * 48 * 4 },
     { "a few rows", linear, TN_F32, { 12, 700 }, { 90, 700 }, 2, 2, 0, 0, 0, 700 * 90 * 4 },
+    { "five rows", linear, TN_F32, { 5, 700 }, { 90, 700 }, 2, 2, 0, 0, 0, 700 * 90 * 4 },
+    { "four rows", linear, TN_F32, { 4, 700 }, { 90, 700 }, 2, 2, 0, 0, 0, 0 },
     { "many rows, a long depth",
       linear,
       TN_F32,

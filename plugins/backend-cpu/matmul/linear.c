@@ -109,7 +109,7 @@ static tn_status compute(const tn_call *call, struct layer *l)
  * does not matter, or the weight is very small or very large. */
 static uint64_t key_linear(const tn_call *call)
 {
-    enum { LEAST_ROWS = 6, MOST_ROWS = 1024 };
+    enum { MOST_ROWS = 1024 };
     const tn_view *x = call->in[0], *weight = call->in[1];
     double elements;
     int64_t rows = 1;
@@ -119,7 +119,7 @@ static uint64_t key_linear(const tn_call *call)
     elements = (double)weight->shape[0] * (double)weight->shape[1];
     for (int32_t i = 0; i + 1 < x->ndim; i++)
         rows *= x->shape[i];
-    return (call->dtype == TN_F32 || call->dtype == TN_F64) && rows >= LEAST_ROWS &&
+    return (call->dtype == TN_F32 || call->dtype == TN_F64) && rows >= TN__PACKED_ROWS &&
                    rows <= MOST_ROWS && weight->shape[0] > 1 && elements >= 1024 && elements <= 64e6
                ? 1
                : 0;

@@ -57,6 +57,8 @@ static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, 
 /* Computes the product on all threads. y is the view from which p->y was made. */
 tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 
+/* With fewer rows, packing the other matrix does not pay. */
+enum { TN__PACKED_ROWS = 5 };
 /* Returns whether packed.c can compute this product. */
 bool tn__packed_take(const struct tn__product *p);
 /* Computes the product, applies p->finish and sets p->finished. */

@@ -12,7 +12,7 @@
 
 enum {
     FEW_ROWS = 4,
-    LEAST = 16,       /* fewer rows are not worth a copy of b in float32 */
+    LEAST = 16,       /* minimum of columns and depth for a copy of b in float32 */
     COPIED = 1 << 17, /* approximate number of elements of b that are converted at a time */
     PART = 65536,     /* numbers that one thread reads or converts at least */
     SUMS = 4096       /* maximum number of sums that are computed in one pass over the rows of b */
@@ -241,7 +241,7 @@ static bool takes_few(const struct tn__product *p)
 
 static bool takes_wide(const struct tn__product *p)
 {
-    return p->batch == 1 && p->m >= LEAST && p->n >= LEAST && p->k >= LEAST;
+    return p->batch == 1 && p->m > FEW_ROWS && p->n >= LEAST && p->k >= LEAST;
 }
 
 /* Calls tn__bfloat16_unit() only for a product that the unit can compute, because the call may ask

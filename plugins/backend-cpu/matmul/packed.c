@@ -15,7 +15,6 @@
 #include "simd/simd.h"
 
 enum {
-    LEAST_ROWS = 6,   /* with fewer, packing the other matrix does not pay */
     MOST_ROWS = 192,  /* approximate number of rows of a piece */
     ACROSS = 128,     /* minimum number of columns of a piece */
     PIECES = 16,      /* pieces to aim for */
@@ -54,8 +53,8 @@ bool tn__packed_take(const struct tn__product *p)
     tn_dtype dtype = tn__dtype_of_ct(p->ct);
     bool floats = p->ct == TN__F32 || p->ct == TN__F64;
 
-    return floats && p->m >= LEAST_ROWS && p->n > 1 && p->a.dtype == dtype && p->b.dtype == dtype &&
-           p->y.dtype == dtype && p->y.column == p->y.item &&
+    return floats && p->m >= TN__PACKED_ROWS && p->n > 1 && p->a.dtype == dtype &&
+           p->b.dtype == dtype && p->y.dtype == dtype && p->y.column == p->y.item &&
            (!p->bias || p->bias_dtype == dtype) &&
            (p->a.column == p->a.item || p->a.row == p->a.item) &&
            (double)(p->batch_b ? p->batch : 1) * (double)p->k * (double)p->n <= 64e6;
