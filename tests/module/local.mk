@@ -14,6 +14,7 @@ TN_MODULE_TESTS = \
 	%D%/test_chain_conv \
 	%D%/test_convert \
 	%D%/test_copy \
+	%D%/test_depth \
 	%D%/test_every_layer \
 	%D%/test_every_layer_threads \
 	%D%/test_layer_options \
@@ -157,6 +158,8 @@ CLEANFILES += %D%/prune.live
 %C%_test_locale_environment_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_convert_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_convert_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_depth_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_depth_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_copy_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_mode_CPPFLAGS = $(TN_TEST_CPPFLAGS)
