@@ -158,7 +158,7 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
 static tn_dtype dtype_in_call(const tn__work *work, int64_t i)
 {
     const tn_operand *operand = tn__operand(work->op, i);
-    tn_dtype dtype = (tn_dtype)work->in[i]->dtype;
+    tn_dtype dtype = (tn_dtype)work->given[i]->dtype;
 
     if ((cast_from(operand) & TN_BIT(dtype)) != 0)
         return operand->dtypes == TN_BIT(TN_BOOL) ? TN_BOOL : TN_I64;
@@ -172,7 +172,7 @@ static tn_dtype dtype_in_call(const tn__work *work, int64_t i)
 static tn_status cast_inputs(tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++) {
-        tn_tensor *tensor = work->in[i];
+        tn_tensor *tensor = work->given[i];
 
         if (!tn__is_none(tensor)) {
             tn_dtype dtype = dtype_in_call(work, i);
@@ -420,6 +420,7 @@ static TN__INLINE tn_status begin(tn__work *work, const tn_op *op, tn_tensor *co
     if (tn__unlikely(tn__autocast_on()) && (op->flags & TN__OP_AUTOCAST) != 0 && into == NULL &&
         status == TN_OK)
         status = tn__autocast_inputs(work, options);
+    work->given = work->in;
     if (tn__likely(status == TN_OK))
         status = check_inputs(work, &mixed);
     if (tn__unlikely(mixed) && status == TN_OK)

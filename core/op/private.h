@@ -51,6 +51,9 @@ enum { TN__FEW = 8 }; /* most inputs for which a call allocates no arrays */
 typedef struct tn__work {
     const tn_op *op;
     tn_tensor *const *in; /* the caller's inputs, or `cast` */
+    /* The inputs before promotion. Every cast begins with these: a cast to the dtype that promotion
+     * gave may lose what the dtype that inference asks for can represent. */
+    tn_tensor *const *given;
     int64_t n_in;
     const void *options; /* with defaults for what the caller left out */
     const tn_device *device;
