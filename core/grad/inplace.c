@@ -135,8 +135,7 @@ static tn_status made_blind(const char *who, const char *suffix)
  * memory. */
 static bool is_plain(const tn_tensor *tensor)
 {
-    return tensor->numel == 0 ||
-           tn__view_strides_nest(tensor->view.shape, tensor->view.strides, tensor->view.ndim, 0);
+    return tn__view_strides_nest(tensor->view.shape, tensor->view.strides, tensor->view.ndim, 0);
 }
 
 tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into)

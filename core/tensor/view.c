@@ -140,6 +140,8 @@ bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t
     for (int32_t d = 0; d < ndim; d++) {
         int32_t at = count;
 
+        if (shape[d] == 0) /* no element, so none twice */
+            return true;
         if (shape[d] == 1 || (without >> d & 1) != 0)
             continue;
         for (; at > 0 && strides[order[at - 1]] > strides[d]; at--)

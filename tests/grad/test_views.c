@@ -180,6 +180,62 @@ START_TEST(a_history_that_was_overwritten_gets_zeros)
 }
 END_TEST
 
+/* ---- views without elements ---- */
+
+enum { NARROWED, TURNED, EXPANDED, WINDOWS, EMPTY_VIEWS };
+
+static tn_tensor *empty_view(int which, tn_tensor *z)
+{
+    const int32_t dim = tn_tensor_shape(z).at[0] == 0 ? 0 : 1;
+
+    switch (which) {
+    case NARROWED: return tn_narrow(z, dim, 0, 0);
+    case TURNED: return tn_transpose(tn_narrow(z, dim, tn_tensor_shape(z).at[dim], 0), 0, 1);
+    case EXPANDED: return tn_expand(tn_unsqueeze(tn_narrow(z, dim, 0, 0), 1), TN_SHAPE(-1, 4, -1));
+    default: return tn_unfold(tn_narrow(z, dim, 0, 0), 1 - dim, 2, 1);
+    }
+}
+
+/* Returns z^3 by x, with a view of z, the copy of x, that has no element. The view is changed in
+ * place if it shows no element twice, and read after its base was changed. */
+static tn_tensor *cube_beside_empty(int which, bool inplace, tn_tensor *x)
+{
+    tn_tensor *z = tn_copy(x), *view = empty_view(which, z), *sum;
+
+    if (inplace)
+        tn_mul_scalar_(view, 2);
+    tn_mul_scalar_(z, 2);
+    sum = tn_sum(tn_mul(view, view));
+    return tn_add(sum, tn_sum(tn_mul(z, tn_mul(z, z))));
+}
+
+START_TEST(views_without_elements_are_changed_and_differentiated_twice)
+{
+    static const int64_t shapes[][2] = { { 2, 3 }, { 0, 3 }, { 2, 0 }, { 0, 0 }, { 1, 3 } };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int which = 0; which < 2 * EMPTY_VIEWS; which++) {
+            TN_SCOPE;
+            const int64_t n = shapes[i][0] * shapes[i][1], dim = shapes[i][0] == 0 ? 0 : 1;
+            const float values[] = { 1, -2, 3, 0.5f, 4, -1 };
+            tn_tensor *x = with_grad(
+                tn_tensor_from(values, TN_F32, TN_SHAPE(shapes[i][0], shapes[i][1])));
+            tn_tensor *g, *h;
+
+            if (which / 2 == WINDOWS && shapes[i][1 - dim] < 2)
+                continue; /* no window fits */
+            g = slope(cube_beside_empty(which / 2, which % 2 == 1, x), x);
+            ck_assert_int_eq(tn_tensor_numel(g), n);
+            h = slope(tn_sum(g), x);
+            for (int64_t k = 0; k < n; k++) {
+                ck_assert_double_eq(at(g, k), 24 * (double)values[k] * (double)values[k]);
+                ck_assert_double_eq(at(h, k), 48 * (double)values[k]);
+            }
+            FINE();
+        }
+}
+END_TEST
+
 /* The gradient of a parameter that is used transposed has the parameter's strides, so that an
  * optimizer copies nothing, and the numbers that it has without the transposition. */
 START_TEST(the_gradient_of_a_transposed_factor_is_contiguous)
@@ -222,6 +278,7 @@ int main(void)
     tcase_add_test(t, the_parts_of_complex_numbers_are_changed_in_place);
     tcase_add_test(t, pairs_are_viewed_as_complex_numbers);
     tcase_add_test(t, a_history_that_was_overwritten_gets_zeros);
+    tcase_add_test(t, views_without_elements_are_changed_and_differentiated_twice);
     tcase_add_test(t, the_gradient_of_a_transposed_factor_is_contiguous);
     suite_add_tcase(suite, t);
     return run_suite(suite);
