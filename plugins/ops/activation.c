@@ -55,25 +55,10 @@ static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
 
 /* ---- piecewise linear or quadratic functions ---- */
 
-/* The gradients of relu6, hardtanh and leaky_relu only compare x with bounds. y compares with the
- * bounds as x does, so an in-place call saves y instead of x. The formulas use x where it is known.
- */
-#define KNOWN (x != NULL ? x : y)
-
 static bool always(const tn_op *op, const void *options, tn_dtype dtype)
 {
     (void)op, (void)options, (void)dtype;
     return true;
-}
-
-/* If the dtype rounded a bound, y would contain the rounded bound, which is not equal to the bound.
- */
-static bool bounds_are_exact(const tn_op *op, const void *options, tn_dtype dtype)
-{
-    const tn_hardtanh_options *o = options;
-
-    (void)op;
-    return dtype == TN_F32 || dtype == TN_F64 || (is_exact(o->min_val) && is_exact(o->max_val));
 }
 
 static bool slope_keeps_order(const tn_op *op, const void *options, tn_dtype dtype)
@@ -83,13 +68,14 @@ static bool slope_keeps_order(const tn_op *op, const void *options, tn_dtype dty
 }
 
 DECOMPOSE(relu6, clamped(x, 0.0, 6.0))
-DERIVE(relu6, tn_hardtanh_grad(gy, KNOWN, 0.0, 6.0))
+DERIVE(relu6, tn_hardtanh_grad(gy, x, 0.0, 6.0))
 UNARY(relu_squared, tn_square(tn_relu(x)), times(tn_mul(gy, tn_relu(x)), 2.0));
 DECOMPOSE(hardtanh, clamped(x, o->min_val, o->max_val))
-DERIVE(hardtanh, tn_hardtanh_grad(gy, KNOWN, o->min_val, o->max_val))
+DERIVE(hardtanh, tn_hardtanh_grad(gy, x, o->min_val, o->max_val))
 DECOMPOSE_GRAD(hardtanh_grad, inside(gy, x, o->min_val, o->max_val))
 DECOMPOSE(leaky_relu, tn_where(is_above(x, 0.0), x, times(x, o->negative_slope)))
-DERIVE(leaky_relu, tn_leaky_relu_grad(gy, KNOWN, o->negative_slope))
+/* The gradient only compares x with 0. y compares as x does, so an in-place call saves y. */
+DERIVE(leaky_relu, tn_leaky_relu_grad(gy, x != NULL ? x : y, o->negative_slope))
 DECOMPOSE_GRAD(leaky_relu_grad, tn_where(is_above(x, 0.0), gy, times(gy, o->negative_slope)))
 DECOMPOSE(threshold, tn_where(is_at_most(x, o->threshold), number(x, o->value), x))
 DERIVE(threshold, tn_threshold_grad(gy, x, tn_scalar_as_float(o->threshold)))
@@ -516,9 +502,9 @@ TN__OP(celu, .infer = celu_infer, .derive = celu_derive, .decompose = celu_decom
        .result_suffices = celu_keeps_sign);
 TN__OP(gelu, .infer = gelu_infer, .derive = gelu_derive, .decompose = gelu_decompose);
 TN__OP(hardtanh, .infer = hardtanh_infer, .derive = hardtanh_derive,
-       .decompose = hardtanh_decompose, .result_suffices = bounds_are_exact);
-TN__OP(relu6, .infer = tn__common_unary, .derive = relu6_derive, .decompose = relu6_decompose,
-       .result_suffices = always);
+       .decompose = hardtanh_decompose);
+TN__OP(relu6, .infer = tn__common_unary, .derive = relu6_derive,
+       .decompose = relu6_decompose);
 TN__OP(leaky_relu, .infer = tn__common_unary, .derive = leaky_relu_derive,
        .decompose = leaky_relu_decompose, .result_suffices = slope_keeps_order);
 TN__OP(softshrink, .infer = softshrink_infer, .derive = softshrink_derive,

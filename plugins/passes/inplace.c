@@ -45,7 +45,7 @@ static const uint64_t refused_flags = TN_OP_RANDOM | TN_OP_ORDERED | TN_OP_PROMO
 
 /* Operators whose derivative in place, from the result, has the bits of that from the input. Those
  * of elu, selu and celu differ by rounding. */
-static const char *const same_derivatives[] = { "relu6", "hardtanh", "leaky_relu" };
+static const char *const same_derivatives[] = { "leaky_relu" };
 
 static bool has_same_derivative(const tn_op_def *def)
 {
