@@ -315,12 +315,32 @@ static void file_of(const char *step, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)(!plain && length ? length - 1 : length), from);
 }
 
+/* Returns the name of a signal without SIG; NULL if it has none here. musl, and glibc before 2.32,
+ * have no sigabbrev_np. */
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        { SIGABRT, "ABRT" }, { SIGALRM, "ALRM" }, { SIGBUS, "BUS" },   { SIGFPE, "FPE" },
+        { SIGHUP, "HUP" },   { SIGILL, "ILL" },   { SIGINT, "INT" },   { SIGKILL, "KILL" },
+        { SIGPIPE, "PIPE" }, { SIGQUIT, "QUIT" }, { SIGSEGV, "SEGV" }, { SIGSYS, "SYS" },
+        { SIGTERM, "TERM" }, { SIGTRAP, "TRAP" }, { SIGUSR1, "USR1" }, { SIGUSR2, "USR2" },
+        { SIGXCPU, "XCPU" }, { SIGXFSZ, "XFSZ" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return NULL;
+}
+
 /* Describes why a child failed: the signal, exit status or timeout, and the last step. */
 static void fault_of(const struct child *child, fault *out)
 {
     const struct step *step = step_of(child->step);
     int number = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
-    const char *abbreviation = number ? sigabbrev_np(number) : NULL;
+    const char *abbreviation = signal_name(number);
     const char *where = step ? step->crashed : "before the first plugin";
     memset(out, 0, sizeof *out);
     out->stage = step ? step->stage : TN_STAGE_FOUND;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE ((size_t)65536)
@@ -188,12 +189,15 @@ static int link_new(tn__writer *writer, bool *placed)
     return number;
 }
 
+/* RENAME_NOREPLACE. musl before 1.2.6 has no renameat2. */
+enum { NO_REPLACE = 1 };
+
 static int rename_new(const tn__writer *writer)
 {
     int folder = writer->place.folder;
     const char *from = writer->temporary, *to = writer->place.name;
     if (writer->set != NULL) {
-        if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0)
+        if (syscall(SYS_renameat2, folder, from, folder, to, NO_REPLACE) == 0)
             return 0;
         if (errno != EINVAL && errno != ENOSYS)
             return errno;

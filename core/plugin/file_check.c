@@ -44,6 +44,12 @@ static bool trusted_group(gid_t group)
 
 bool tn__file_check_owner(const struct stat *at, const char *what, char *words, size_t size)
 {
+    if (S_ISREG(at->st_mode) && at->st_mode & (S_ISUID | S_ISGID)) {
+        /* A program that runs with other rights, not a library. On a folder, set-gid only says
+         * which group its new files get. */
+        tn_snprint(words, size, "the %s is set-uid or set-gid; expected neither; chmod ug-s", what);
+        return false;
+    }
     if (at->st_mode & S_IWOTH) {
         tn_snprint(words, size,
                    "the %s is world-writable: anybody could have written code to it; chmod o-w",
@@ -138,6 +144,32 @@ static int seek(struct dl_phdr_info *info, size_t size, void *user)
     return s->found;
 }
 
+/* Finds the ELF header of the object whose segments contain an address: it is at the beginning of
+ * the segment for offset 0. */
+struct sought_header {
+    const char *at;
+    const header *header;
+};
+static int find_header(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct sought_header *s = user;
+    const header *first = NULL;
+    bool inside = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const segment *p = &info->dlpi_phdr[i];
+        const char *from = (const char *)(uintptr_t)(info->dlpi_addr + p->p_vaddr);
+        if (p->p_type != PT_LOAD)
+            continue;
+        if (p->p_offset == 0 && p->p_filesz >= sizeof(header))
+            first = (const void *)from;
+        inside = inside || (s->at >= from && s->at < from + p->p_memsz);
+    }
+    if (inside && first && !memcmp(first->e_ident, ELFMAG, SELFMAG))
+        s->header = first;
+    return inside;
+}
+
 static bool needed_acceptable(const char *name, char *words, size_t size)
 {
     for (int64_t i = 0; i < tn__countof(runtimes); i++) {
@@ -201,6 +233,44 @@ static bool segment_whole(int fd, const segment *s, char *words, size_t size)
     return false;
 }
 
+static const char *machine_name(unsigned machine, char *number, size_t size)
+{
+    static const struct {
+        unsigned machine;
+        const char *name;
+    } names[] = {
+        { EM_386, "x86" },     { EM_X86_64, "x86-64" },       { EM_ARM, "32-bit ARM" },
+        { EM_PPC64, "ppc64" }, { EM_AARCH64, "aarch64" },     { EM_S390, "s390" },
+        { EM_RISCV, "riscv" }, { EM_LOONGARCH, "loongarch" },
+    };
+    for (int64_t i = 0; i < tn__countof(names); i++)
+        if (names[i].machine == machine)
+            return names[i].name;
+    tn_snprint(number, size, "machine %u", machine);
+    return number;
+}
+
+/* Checks that the file is for the processor of this process, by comparison with the ELF header of
+ * libtenon itself. The dynamic linker says of such a file that it does not exist. */
+static bool machine_fits(const header *h, char *words, size_t size)
+{
+    struct sought_header ours = { .at = (const void *)&tn__plugins_first };
+    char theirs_text[32], ours_text[32];
+    dl_iterate_phdr(find_header, &ours);
+    if (!ours.header || (h->e_machine == ours.header->e_machine &&
+                         h->e_ident[EI_CLASS] == ours.header->e_ident[EI_CLASS] &&
+                         h->e_ident[EI_DATA] == ours.header->e_ident[EI_DATA]))
+        return true;
+    tn_snprint(words, size,
+               "compiled for another processor, got %s, %s bits; expected %s, %s bits: compile it "
+               "for this machine",
+               machine_name(h->e_machine, theirs_text, sizeof theirs_text),
+               h->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
+               machine_name(ours.header->e_machine, ours_text, sizeof ours_text),
+               ours.header->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32");
+    return false;
+}
+
 tn_outcome tn__file_check_elf(const char *path, char *words, size_t size)
 {
     header h;
@@ -210,10 +280,12 @@ tn_outcome tn__file_check_elf(const char *path, char *words, size_t size)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return TN_OUTCOME_OK; /* dlopen will fail and say why */
-    if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
-        h.e_phentsize == sizeof s &&
-        h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
-        h.e_phnum <= MOST_SEGMENTS) {
+    bool is_elf = read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG);
+    if (is_elf && !machine_fits(&h, words, size)) {
+        outcome = TN_OUTCOME_REFUSED;
+    } else if (is_elf && h.e_phentsize == sizeof s &&
+               h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+               h.e_phnum <= MOST_SEGMENTS) {
         for (int i = 0; i < h.e_phnum && outcome == TN_OUTCOME_OK; i++) {
             if (!read_at(fd, &s, sizeof s, h.e_phoff + (uint64_t)i * sizeof s))
                 break;

@@ -132,10 +132,12 @@ static void grow(struct mapping *map, int64_t height, int64_t width)
         float nx = x * (float)map->matrix[0] + y * (float)map->matrix[1] + (float)map->matrix[2];
         float ny = x * (float)map->matrix[3] + y * (float)map->matrix[4] + (float)map->matrix[5];
 
-        low_x = fmin(low_x, (double)nx);
-        high_x = fmax(high_x, (double)nx);
-        low_y = fmin(low_y, (double)ny);
-        high_y = fmax(high_y, (double)ny);
+        /* Not fmin and fmax: GCC 12.2 for aarch64 ends with an internal error when it vectorizes
+         * them here. */
+        low_x = nx < low_x ? nx : low_x;
+        high_x = nx > high_x ? nx : high_x;
+        low_y = ny < low_y ? ny : low_y;
+        high_y = ny > high_y ? ny : high_y;
     }
     /* rounding errors must not add a row or a column */
     low_x = trunc(((low_x + 0.5 * (double)width) / 1e-4)) * 1e-4;

@@ -5,6 +5,7 @@
 #include "tests/plugin/suite.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 enum {
     OK = TN_OUTCOME_OK,
@@ -32,7 +33,7 @@ START_TEST(files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15
     expect("text.so", FAILED, TN_STAGE_DLOPEN, "");
     ck_assert_ptr_nonnull(strstr(line_of("text.so").reason, "text.so: "));
     expect("folder.so", FAILED, TN_STAGE_FOUND, "got a folder");
-    expect("elf32.so", FAILED, TN_STAGE_DLOPEN, "wrong ELF class");
+    expect("elf32.so", REFUSED, TN_STAGE_DLOPEN, "compiled for another processor");
     expect("cut.so", FAILED, TN_STAGE_DLOPEN, "cut.so: ");
     expect("empty.so", FAILED, TN_STAGE_DLOPEN, "empty.so: ");
     expect_good_beside();
@@ -283,6 +284,34 @@ START_TEST(a_world_writable_file_is_refused_rule_14)
     place("good", "counting", NULL);
     ck_assert_int_eq(chmod(path_of("counting.so"), 0646), 0);
     expect("counting.so", REFUSED, TN_STAGE_OWNER, "the file is world-writable");
+    expect_good_beside();
+}
+END_TEST
+
+/* Writes `machine` into the ELF header of a file. */
+static void set_machine(const char *name, uint16_t machine)
+{
+    int fd = open(path_of(name), O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pwrite(fd, &machine, sizeof machine, offsetof(ElfW(Ehdr), e_machine)),
+                     sizeof machine);
+    close(fd);
+}
+
+START_TEST(a_file_for_another_processor_is_refused_with_both_names_rule_15)
+{
+#ifdef __aarch64__
+    const uint16_t other = EM_X86_64;
+    const char *words = "got x86-64, 64 bits; expected aarch64, 64 bits";
+#else
+    const uint16_t other = EM_AARCH64;
+    const char *words = "got aarch64, 64 bits; expected";
+#endif
+    place("good", "counting", "gives", NULL);
+    set_machine("counting.so", other);
+    set_machine("gives.so", 9999);
+    expect("counting.so", REFUSED, TN_STAGE_DLOPEN, words);
+    expect("gives.so", REFUSED, TN_STAGE_DLOPEN, "got machine 9999");
     expect_good_beside();
 }
 END_TEST
@@ -542,6 +571,7 @@ static Suite *loader(void)
     tcase_add_test(files,
                    a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process_law_4);
     tcase_add_test(files, a_world_writable_file_is_refused_rule_14);
+    tcase_add_test(files, a_file_for_another_processor_is_refused_with_both_names_rule_15);
     tcase_add_test(files, a_file_that_another_group_can_write_is_refused_rule_14);
     tcase_add_test(files, a_file_that_our_group_can_write_or_another_can_read_is_taken_rule_14);
     tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);

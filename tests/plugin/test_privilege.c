@@ -111,6 +111,17 @@ static int sees_what_it_may_not_read(const char *unused)
     return tn_failed();
 }
 
+START_TEST(a_set_uid_or_set_gid_file_is_refused_rule_14)
+{
+    place("good", "counting", "gives", NULL);
+    ck_assert_int_eq(chmod(path_of("counting.so"), 04755), 0);
+    ck_assert_int_eq(chmod(path_of("gives.so"), 02755), 0);
+    expect("counting.so", TN_OUTCOME_REFUSED, TN_STAGE_OWNER, "the file is set-uid or set-gid");
+    expect("gives.so", TN_OUTCOME_REFUSED, TN_STAGE_OWNER, "the file is set-uid or set-gid");
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(a_file_without_the_right_to_read_it_is_named_rule_18)
 {
     if (getuid() != 0) {
@@ -139,6 +150,7 @@ static Suite *privilege(void)
     tcase_add_checked_fixture(all, set_up, take_down);
     tcase_set_timeout(all, 60);
     tcase_add_test(all, a_set_uid_program_loads_nothing_that_its_caller_chose_rule_14);
+    tcase_add_test(all, a_set_uid_or_set_gid_file_is_refused_rule_14);
     tcase_add_test(all, a_file_without_the_right_to_read_it_is_named_rule_18);
     suite_add_tcase(suite, all);
     return suite;
