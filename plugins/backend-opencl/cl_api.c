@@ -12,12 +12,14 @@ static const struct {
     cl_int number;
     const char *name;
 } errors[] = {
+    { 0, "no error, but nothing was made" },
     { -1, "CL_DEVICE_NOT_FOUND" },
     { -2, "CL_DEVICE_NOT_AVAILABLE" },
     { -3, "CL_COMPILER_NOT_AVAILABLE" },
     { -4, "CL_MEM_OBJECT_ALLOCATION_FAILURE" },
     { -5, "CL_OUT_OF_RESOURCES" },
     { -6, "CL_OUT_OF_HOST_MEMORY" },
+    { -12, "CL_MAP_FAILURE" },
     { -11, "CL_BUILD_PROGRAM_FAILURE" },
     { -14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST" },
     { -30, "CL_INVALID_VALUE" },

@@ -7,35 +7,24 @@
 #include <unistd.h>
 
 #define MAX_PLATFORMS 16
-#define MAX_DEVICES 64
 
-/* A device that was found. Devices are numbered in this order: GPUs, accelerators, processors;
- * within each of these classes by the name of the platform, then in the order of the driver. */
-struct found {
-    cl_platform_id platform;
-    cl_device_id id;
-    int32_t rank;     /* 0: GPU, 1: accelerator, 2: processor */
-    int32_t place;    /* number in the order in which the drivers list devices */
-    char vendor[128]; /* name of the platform */
-};
+struct opencl_options opencl_options = { .seconds = 30 };
+struct opencl_probe opencl_probes[OPENCL_MAX_DEVICES];
 
-struct opencl_options opencl_options;
-
-static struct found found[MAX_DEVICES];
+/* Usable devices are numbered in this order: GPUs, accelerators, processors; within each of these
+ * classes by the name of the platform, then in the order of the driver. */
+static struct opencl_listed found[OPENCL_MAX_DEVICES];
 static int32_t found_count;
 
 /* ---- finding devices ------------------------------------------------------------------------- */
 
-static bool found_before(const struct found *a, const struct found *b)
+static bool found_before(const struct opencl_listed *a, const struct opencl_listed *b)
 {
-    int by_name = strcmp(a->vendor, b->vendor);
-
-    if (a->rank != b->rank)
-        return a->rank < b->rank;
-    return by_name ? by_name < 0 : a->place < b->place;
+    return a->rank != b->rank ? a->rank < b->rank : strcmp(a->vendor, b->vendor) < 0;
 }
 
-static void found_add(const struct found *one)
+/* Devices come in the order of the drivers, and those that compare equal keep it. */
+static void found_add(const struct opencl_listed *one)
 {
     int32_t at = found_count;
 
@@ -47,62 +36,99 @@ static void found_add(const struct found *one)
     found_count++;
 }
 
-static void found_add_if_usable(cl_platform_id platform, cl_device_id id, int32_t place)
+static void describe(struct opencl_listed *one)
 {
-    struct found one = { .platform = platform, .id = id, .place = place };
-    char name[128] = "";
     cl_device_type type = 0;
     cl_bool available = 0, compiler = 0;
     size_t group = 0;
 
-    cl.clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    cl.clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
-    cl.clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
-    cl.clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
-    cl.clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-    cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof one.vendor - 1, one.vendor, NULL);
-    if (!available || !compiler || group < 256) {
-        tn_log(TN_LOG_INFO, "OpenCL device %q of %q is ignored: %s", name, one.vendor,
-               !available  ? "it is not available"
-               : !compiler ? "it has no compiler"
-                           : "it does not support work groups of 256 items");
-        return;
-    }
-    one.rank = type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
-    if (found_count < MAX_DEVICES)
-        found_add(&one);
+    cl.clGetDeviceInfo(one->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    cl.clGetDeviceInfo(one->id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    cl.clGetDeviceInfo(one->id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
+    cl.clGetDeviceInfo(one->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
+    cl.clGetDeviceInfo(one->id, CL_DEVICE_NAME, sizeof one->name - 1, one->name, NULL);
+    one->unusable = !available    ? "it is not available"
+                    : !compiler   ? "it has no compiler"
+                    : group < 256 ? "it does not support work groups of 256 items"
+                                  : NULL;
+    one->rank = type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
 }
 
-tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
+static void no_step(const char *name)
 {
-    (void)self;
-    cl_platform_id platforms[MAX_PLATFORMS];
-    cl_uint n_platforms = 0;
-    int32_t place = 0;
-    cl_int error = cl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
+    (void)name;
+}
 
-    found_count = 0;
+tn_status opencl_list(struct opencl_listed *all, int32_t *count, void (*step)(const char *name))
+{
+    cl_platform_id platforms[MAX_PLATFORMS] = { NULL };
+    cl_uint n_platforms = 0;
+
+    if (!step)
+        step = no_step;
+    *count = 0;
+    step("clGetPlatformIDs");
+    cl_int error = cl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
     if (error != CL_SUCCESS || n_platforms == 0)
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
             "OpenCL: the loader found no driver; install one (for the processor: Debian package "
             "pocl-opencl-icd)");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
-        cl_device_id ids[MAX_DEVICES];
+        cl_device_id ids[OPENCL_MAX_DEVICES] = { NULL };
+        char vendor[128] = "";
         cl_uint n = 0;
 
+        if (!platforms[p])
+            continue;
+        step("clGetPlatformInfo");
+        cl.clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof vendor - 1, vendor, NULL);
+        step("clGetDeviceIDs");
         if (cl.clGetDeviceIDs(platforms[p],
                               CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR,
-                              MAX_DEVICES, ids, &n) != CL_SUCCESS)
+                              OPENCL_MAX_DEVICES, ids, &n) != CL_SUCCESS)
             continue;
-        for (cl_uint i = 0; i < n && i < MAX_DEVICES; i++)
-            found_add_if_usable(platforms[p], ids[i], place++);
+        step("clGetDeviceInfo");
+        for (cl_uint i = 0; i < n && i < OPENCL_MAX_DEVICES && *count < OPENCL_MAX_DEVICES; i++) {
+            if (!ids[i])
+                continue;
+            struct opencl_listed *one = &all[(*count)++];
+            *one = (struct opencl_listed){ .platform = platforms[p], .id = ids[i] };
+            memcpy(one->vendor, vendor, sizeof vendor);
+            describe(one);
+        }
+    }
+    return TN_OK;
+}
+
+tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
+{
+    (void)self;
+    static struct opencl_listed all[OPENCL_MAX_DEVICES];
+    char last[400] = "";
+    int32_t listed;
+    tn_status status = opencl_list(all, &listed, NULL);
+
+    found_count = 0;
+    if (status != TN_OK)
+        return status;
+    for (int32_t i = 0; i < listed; i++) {
+        const char *why = all[i].unusable ? all[i].unusable : opencl_probes[i].words;
+
+        if (!all[i].unusable && !opencl_probes[i].failed) {
+            found_add(&all[i]);
+            continue;
+        }
+        tn_snprint(last, sizeof last, "; %q of %q: %s", all[i].name, all[i].vendor, why);
+        /* A device without a compiler is no news; one whose driver crashes is. */
+        tn_log(all[i].unusable ? TN_LOG_INFO : TN_LOG_WARNING,
+               "OpenCL device %q of %q is ignored: %s", all[i].name, all[i].vendor, why);
     }
     if (found_count == 0)
-        return tn_fail(
-            TN_ERR_UNAVAILABLE,
-            "OpenCL: no usable device on %u platforms; TENON_LOG=info says why devices are ignored",
-            (unsigned)n_platforms);
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "OpenCL: none of %d devices is usable%s; TENON_LOG=info gives the reason "
+                       "for each",
+                       (int)listed, last);
     *count = found_count;
     return TN_OK;
 }
@@ -156,7 +182,7 @@ static tn_status device_open(const tn_backend_def *self, int32_t index, void **o
     struct opencl_device *device;
     char platform[96] = "", version[96] = "";
     cl_ulong max_alloc = 0;
-    cl_int error;
+    cl_int error = CL_SUCCESS;
 
     if (index < 0 || index >= found_count)
         return tn_fail(TN_ERR_INDEX, "OpenCL device: index: out of range, got %d; expected 0 to %d",
@@ -244,7 +270,7 @@ static cl_int buffer_map(struct opencl_device *device, cl_mem buffer, tn_memory 
     memory->host = cl.clEnqueueMapBuffer(device->queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                                          0, memory->bytes, 0, NULL, NULL, &error);
     pthread_mutex_unlock(&device->lock);
-    return error;
+    return error == CL_SUCCESS && !memory->host ? CL_MAP_FAILURE : error;
 }
 
 static tn_status device_alloc(void *handle, tn_memory *memory)
@@ -335,7 +361,7 @@ static tn_status stream_new(void *handle, const tn_stream_args *args, void **out
     if (stream->error)
         error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none,
                                         &none, 0, NULL, NULL);
-    if (error != CL_SUCCESS) {
+    if (error != CL_SUCCESS || !stream->error) {
         tn_status status = cl_api_fail(error, "making a queue", device->name);
 
         stream_drop(device, stream);
@@ -349,7 +375,7 @@ static tn_status stream_new(void *handle, const tn_stream_args *args, void **out
  * The stream's work must be done. */
 tn_status opencl_check_errors(struct opencl_stream *stream)
 {
-    gpu_error record, none = { 0 };
+    gpu_error record = { 0 }, none = { 0 };
     cl_int error;
 
     if (!stream->may_fail)

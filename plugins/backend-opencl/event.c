@@ -50,7 +50,7 @@ tn_status opencl_event_record(void *handle, void *event_, void *stream_)
      * another queue may wait for the marker, or the host may query it. */
     if (error == CL_SUCCESS)
         error = cl.clFlush(stream->queue);
-    if (error != CL_SUCCESS) {
+    if (error != CL_SUCCESS || !marker) {
         if (marker)
             cl.clReleaseEvent(marker);
         return cl_api_fail(error, "recording an event", device->name);

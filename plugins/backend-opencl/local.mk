@@ -7,7 +7,7 @@ EXTRA_DIST += %D%/dialect.cl
 if HAVE_OPENCL
 TN_PLUGINS += plugins/backend-opencl.la
 plugins_backend_opencl_la_SOURCES = %D%/cl_api.h %D%/cl_api.c %D%/opencl.h %D%/device.c %D%/event.c %D%/launch.c \
-	%D%/plugin.c %D%/program.c $(TN_GPU_HOST)
+	%D%/plugin.c %D%/probe.c %D%/program.c $(TN_GPU_HOST)
 nodist_plugins_backend_opencl_la_SOURCES = %D%/texts.c
 plugins_backend_opencl_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_opencl_la_LDFLAGS = $(TN_PLUGIN_LINK)

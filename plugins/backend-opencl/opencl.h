@@ -11,12 +11,31 @@
 #include <stdatomic.h>
 #include <tenon/native.h>
 
-/* The values of the environment variables TENON_OPENCL_LIBRARY and TENON_OPENCL_BUILD. */
+/* The values of the environment variables TENON_OPENCL_LIBRARY, _BUILD and _SECONDS. */
 struct opencl_options {
     const char *library;
     const char *build;
+    int64_t seconds; /* the longest time of one step of opencl_probe_drivers() */
 };
 extern struct opencl_options opencl_options;
+
+enum { OPENCL_MAX_DEVICES = 64, OPENCL_NO_DEVICE = -1 };
+
+/* A device in the order in which the drivers list them. */
+struct opencl_listed {
+    cl_platform_id platform;
+    cl_device_id id;
+    int32_t rank; /* 0: GPU, 1: accelerator, 2: processor */
+    char name[128];
+    char vendor[128];     /* name of the platform */
+    const char *unusable; /* why the device is ignored; NULL: it is not */
+};
+
+/* What trying a device in a child process showed. */
+struct opencl_probe {
+    bool failed;
+    char words[200];
+};
 
 struct opencl_device {
     cl_platform_id platform;
@@ -49,7 +68,15 @@ struct opencl_stream {
 extern const tn_backend_def opencl_backend;
 tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count);
 void opencl_reset(void);
+/* Lists at most OPENCL_MAX_DEVICES devices of all drivers. `step`, if it is not NULL, is called
+ * with the name of each function of OpenCL before it is called. */
+tn_status opencl_list(struct opencl_listed *all, int32_t *count, void (*step)(const char *name));
 tn_status opencl_check_errors(struct opencl_stream *stream);
+
+/* probe.c: opens the loader and tries all devices in child processes. results[i] is that of the
+ * i-th listed device. Fails if a child dies before it tries the first device. */
+tn_status opencl_probe_drivers(const char *library, struct opencl_probe *results);
+extern struct opencl_probe opencl_probes[OPENCL_MAX_DEVICES];
 
 /* event.c: members of opencl_backend. */
 tn_status opencl_event_new(void *device, const tn_event_args *args, void **event);

@@ -3,11 +3,15 @@
  * The plugin: its options, its kernels, and its activation, which opens the OpenCL loader. */
 #include "opencl.h"
 
+#include <dlfcn.h>
+
 static const tn_option options[] = {
     TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"",
                      "the OpenCL loader to open, a name or a path"),
     TN_OPTION_STRING(struct opencl_options, build, "\"\"",
                      "additional options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
+    TN_OPTION_INT(struct opencl_options, seconds, "30",
+                  "the longest time of one step when drivers are tried in a child process"),
     TN_OPTION_END
 };
 
@@ -21,10 +25,27 @@ static const tn_kernel_def kernels[] = {
 
 static const void *const contributions[] = { &opencl_backend };
 
+/* Returns whether the program itself has opened the drivers. Then they work here, and a child of
+ * fork would have them without their threads. */
+static bool opened_before(const char *library)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+
+    if (!handle)
+        handle = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
 static tn_status activate(const tn_plugin *self)
 {
     (void)self;
-    return cl_api_open(opencl_options.library ? opencl_options.library : "libOpenCL.so.1");
+    const char *library = opencl_options.library ? opencl_options.library : "libOpenCL.so.1";
+    tn_status status = opened_before(library) ? TN_OK
+                                              : opencl_probe_drivers(library, opencl_probes);
+
+    return status == TN_OK ? cl_api_open(library) : status;
 }
 
 static void deactivate(const tn_plugin *self)

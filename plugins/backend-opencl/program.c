@@ -53,7 +53,7 @@ static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtyp
                             (const char *)tn_embed_common, (const char *)tn_embed_types,
                             (const char *)texts[text] };
     char options[288];
-    cl_int error;
+    cl_int error = CL_SUCCESS;
     cl_program program = cl.clCreateProgramWithSource(device->context, 5, parts, NULL, &error);
 
     if (!program)
@@ -95,7 +95,7 @@ tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn
 {
     cl_program program;
     char name[64];
-    cl_int error;
+    cl_int error = CL_SUCCESS;
     tn_status status;
 
     if ((size_t)type >= TN_DTYPE_COUNT)

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: MIT
 
+TESTS += %D%/hostile.sh
+EXTRA_DIST += %D%/hostile.sh
+if HAVE_OPENCL
+check_LTLIBRARIES += %D%/fake.la
+%C%_fake_la_SOURCES = %D%/fake.c
+%C%_fake_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+endif
+
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_opencl
 TESTS += %D%/test_opencl

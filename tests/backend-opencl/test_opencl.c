@@ -13,6 +13,7 @@
 
 struct options {
     const char *library, *build;
+    int64_t seconds;
 };
 
 static struct direct d;

@@ -81,8 +81,10 @@ test -z "$found" || complain "law 2: a part looks into the core:" "$found"
 calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror'
 calls="$calls|signal|sigaction|longjmp|setlocale|system"
 # longjmp is allowed in image_jpeg.c: libjpeg reports errors to a function that must not return.
+# probe.c ends and prepares its child process, in which drivers may do what they like.
 found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
-    grep -vE '\.(cl|cu):|^plugins/data/image_jpeg\.c:[0-9]+: *longjmp\(')
+    grep -vE '\.(cl|cu):|^plugins/data/image_jpeg\.c:[0-9]+: *longjmp\(' |
+    grep -vE '^plugins/backend-opencl/probe\.c:[0-9]+: *(_exit\([0-2]\)|signal\(s, SIG_DFL\));')
 test -z "$found" || complain \
     "law 4: the core or a plugin ends the process, prints or changes its settings:" "$found"
 found=$(code core plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')
