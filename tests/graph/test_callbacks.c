@@ -5,6 +5,8 @@
  * change the graph that runs. */
 #include "tests/graph/suite.h"
 
+#include <stdatomic.h>
+
 /* ---- ways to fail ---------------------------------------------------------------------------- */
 
 enum way { SILENTLY, WITH_MESSAGE, OTHER_CODE, TAKEN, CLEARED, UNKNOWN, WAYS };
@@ -15,7 +17,7 @@ static const char *const ways[] = { "without a message",
                                     "with a failure it cleared",
                                     "with an unknown status" };
 static enum way way;
-static int called;
+static atomic_int called; /* also from threads of the pool */
 
 static tn_status fails(void)
 {
