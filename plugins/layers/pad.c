@@ -47,10 +47,11 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double
     const struct padding *s = tn_module_data(self);
 
     /* As in PyTorch, padding with a constant applies to the last dimensions of any tensor; the
-     * other modes need images. */
+     * other modes need images. There, the circular layers check this themselves: a ValueError. The
+     * others leave it to the operator. */
     if (strcmp(mode, "constant") != 0 && tn_tensor_ndim(x) != dims + 1 &&
         tn_tensor_ndim(x) != dims + 2) {
-        tn_fail(TN_ERR_RUNTIME,
+        tn_fail(strcmp(mode, "circular") == 0 ? TN_ERR_VALUE : TN_ERR_RUNTIME,
                 "%s: input: wrong number of dimensions, got %d; expected %d, or %d with a batch "
                 "dimension",
                 tn_module_type(self), (int)tn_tensor_ndim(x), (int)dims + 1, (int)dims + 2);

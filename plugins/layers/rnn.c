@@ -417,7 +417,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct recurrent *s = tn_module_data(self);
     int64_t states = s->num_layers * (s->bidirectional ? 2 : 1);
-    bool memory = kind_of(self) == LSTM, batched;
+    bool memory = kind_of(self) == LSTM, batched, ranked;
     tn_tensor *in[4], *x, *h0, *c0 = TN_NONE, *y = NULL, **last;
     tn_status status = take(self, input, false, in);
 
@@ -425,9 +425,10 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
         return status;
     x = in[0];
     batched = tn_tensor_ndim(x) == 3;
-    if ((!batched && tn_tensor_ndim(x) != 2) || tn_tensor_size(x, -1) != s->input_size)
+    ranked = batched || tn_tensor_ndim(x) == 2;
+    if (!ranked || tn_tensor_size(x, -1) != s->input_size)
         return tn_fail(
-            TN_ERR_RUNTIME,
+            ranked ? TN_ERR_RUNTIME : TN_ERR_VALUE,
             "%s: input: wrong shape, got %lld dimensions, the last of size %lld; expected "
             "[%s, %lld], or without N",
             tn_module_type(self), (long long)tn_tensor_ndim(x),
@@ -465,6 +466,17 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     return status;
 }
 
+/* Checks the number of dimensions of an argument of a cell. */
+static tn_status cell_rank(tn_module *self, const char *name, tn_tensor *x)
+{
+    if (x == TN_NONE || tn_tensor_ndim(x) == 1 || tn_tensor_ndim(x) == 2)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %s: wrong number of dimensions, got %d; expected 1, or 2 with a batch "
+                   "dimension",
+                   tn_module_type(self), name, (int)tn_tensor_ndim(x));
+}
+
 static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct recurrent *s = tn_module_data(self);
@@ -473,6 +485,12 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     tn_status status = take(self, input, true, in);
     tn_ints shape;
 
+    if (status == TN_OK)
+        status = cell_rank(self, "input", in[0]);
+    if (status == TN_OK)
+        status = cell_rank(self, memory ? "h_0 of hx" : "hx", in[1]);
+    if (status == TN_OK)
+        status = cell_rank(self, "c_0 of hx", in[2]);
     if (status == TN_OK)
         status = weights_of(self, "", w);
     if (status != TN_OK)

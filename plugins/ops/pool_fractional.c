@@ -21,6 +21,11 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
             "[N, C] or [C], and samples [N, C, %d] or [C, %d]",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_s, tn__common_shape(samples)), (int)dims, (int)dims, (int)dims);
+    for (int32_t d = 1; d < x->ndim; d++)
+        if (x->shape[d] == 0)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "x: empty images, got %s; only the first dimension may be empty",
+                           tn__common_text(text, tn__common_shape(x)));
     fits = kernel.count == dims && output.count == dims;
     for (int32_t d = 0; fits && d < dims; d++)
         fits = kernel.at[d] > 0 && output.at[d] > 0 && kernel.at[d] <= x->shape[before + d] &&

@@ -218,6 +218,108 @@ START_TEST(padding_layers_take_the_dimensions_that_those_of_pytorch_take)
 }
 END_TEST
 
+/* PyTorch gives a ValueError where a layer in Python checks the rank, and a RuntimeError where an
+ * operator does. */
+START_TEST(a_wrong_rank_is_the_error_that_it_is_in_pytorch)
+{
+    enum { NONE = -1 }; /* no state */
+    static const struct {
+        const char *spec;
+        int32_t x, h, c;
+        tn_status code;
+    } rows[] = {
+        { "RNNCell(3, 3)", 0, NONE, NONE, TN_ERR_VALUE },
+        { "RNNCell(3, 3)", 3, NONE, NONE, TN_ERR_VALUE },
+        { "RNNCell(3, 3)", 1, NONE, NONE, TN_OK },
+        { "RNNCell(3, 3)", 2, 0, NONE, TN_ERR_VALUE },
+        { "RNNCell(3, 3)", 2, 3, NONE, TN_ERR_VALUE },
+        { "RNNCell(3, 3)", 2, 1, NONE, TN_ERR_RUNTIME },
+        { "RNNCell(3, 3)", 1, 2, NONE, TN_ERR_RUNTIME },
+        { "RNNCell(3, 3)", 2, 2, NONE, TN_OK },
+        { "GRUCell(3, 3)", 3, NONE, NONE, TN_ERR_VALUE },
+        { "GRUCell(3, 3)", 2, 3, NONE, TN_ERR_VALUE },
+        { "GRUCell(3, 3)", 2, 1, NONE, TN_ERR_RUNTIME },
+        { "LSTMCell(3, 3)", 3, NONE, NONE, TN_ERR_VALUE },
+        { "LSTMCell(3, 3)", 2, 3, 2, TN_ERR_VALUE },
+        { "LSTMCell(3, 3)", 2, 2, 0, TN_ERR_VALUE },
+        { "LSTMCell(3, 3)", 2, 2, 1, TN_ERR_RUNTIME },
+        { "LSTMCell(3, 3)", 2, 2, 2, TN_OK },
+        { "RNN(3, 3)", 1, NONE, NONE, TN_ERR_VALUE },
+        { "LSTM(3, 3)", 4, NONE, NONE, TN_ERR_VALUE },
+        { "GRU(3, 3)", 0, NONE, NONE, TN_ERR_VALUE },
+        { "GRU(4, 3)", 3, NONE, NONE, TN_ERR_RUNTIME },
+        { "GRU(3, 3)", 3, 1, NONE, TN_ERR_RUNTIME },
+        { "CircularPad1d(1)", 1, NONE, NONE, TN_ERR_VALUE },
+        { "CircularPad2d(1)", 5, NONE, NONE, TN_ERR_VALUE },
+        { "CircularPad3d(1)", 3, NONE, NONE, TN_ERR_VALUE },
+        { "ReflectionPad1d(1)", 1, NONE, NONE, TN_ERR_RUNTIME },
+        { "ReplicationPad2d(1)", 5, NONE, NONE, TN_ERR_RUNTIME },
+    };
+    static const int64_t threes[] = { 3, 3, 3, 3, 3 };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *module = tn_module_parse(rows[i].spec);
+        int32_t ranks[] = { rows[i].x, rows[i].h, rows[i].c };
+        tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+        tn_status status;
+
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        for (size_t k = 0; k < 3 && ranks[k] != NONE; k++)
+            tn_pack_add(
+                in, NULL,
+                tn_value_tensor(tn_tensor_full((tn_ints){ threes, ranks[k] }, 1.0, TN_F32, NULL)));
+        status = tn_module_call_pack(module, in, out);
+        ck_assert_msg(status == rows[i].code, "%s, row %d: status %d: %s", rows[i].spec, (int)i,
+                      (int)status, tn_error_text());
+        tn_error_clear();
+        tn_pack_drop(in);
+        tn_pack_drop(out);
+        tn_module_drop(module);
+    }
+}
+END_TEST
+
+/* Only the first dimension may be empty: the batch, or the channels where there is no batch. */
+START_TEST(fractional_pools_take_an_empty_first_dimension_only)
+{
+    static const int64_t sizes[][5] = { { 0, 2, 6, 6, 6 }, { 2, 0, 6, 6, 6 }, { 0, 0, 6, 6, 6 },
+                                        { 0, 6, 6, 6, 0 }, { 2, 6, 6, 6, 0 }, { 2, 2, 6, 0, 6 } };
+    static const struct {
+        const char *spec;
+        int32_t size, ndim; /* the row of sizes */
+        bool taken;
+    } rows[] = {
+        { "FractionalMaxPool2d(2, 3)", 0, 4, true },  { "FractionalMaxPool2d(2, 3)", 1, 4, false },
+        { "FractionalMaxPool2d(2, 3)", 2, 4, false }, { "FractionalMaxPool2d(2, 3)", 3, 3, true },
+        { "FractionalMaxPool2d(2, 3)", 1, 3, false }, { "FractionalMaxPool2d(2, 3)", 5, 4, false },
+        { "FractionalMaxPool3d(2, 3)", 0, 5, true },  { "FractionalMaxPool3d(2, 3)", 1, 5, false },
+        { "FractionalMaxPool3d(2, 3)", 2, 5, false }, { "FractionalMaxPool3d(2, 3)", 3, 4, true },
+        { "FractionalMaxPool3d(2, 3)", 1, 4, false }, { "FractionalMaxPool3d(2, 3)", 4, 5, false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *module = tn_module_parse(rows[i].spec);
+        tn_ints shape = { sizes[rows[i].size], rows[i].ndim };
+        tn_tensor *y;
+
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        y = tn_module_call(module, tn_tensor_full(shape, 1.0, TN_F32, NULL));
+        ck_assert_msg((y != NULL) == rows[i].taken, "row %d: %s", (int)i,
+                      y != NULL ? "taken" : tn_error_text());
+        if (y == NULL)
+            ck_assert_msg(tn_error_code() == TN_ERR_RUNTIME &&
+                              strstr(tn_error_text(), "only the first dimension may be empty"),
+                          "row %d: %s", (int)i, tn_error_text());
+        for (int32_t d = 0; y != NULL && d < rows[i].ndim; d++)
+            ck_assert_int_eq(tn_tensor_size(y, d), shape.at[d] == 6 ? 3 : shape.at[d]);
+        tn_error_clear();
+        tn_module_drop(module);
+    }
+}
+END_TEST
+
 START_TEST(adaptive_pools_keep_the_size_for_none_and_print_it)
 {
     TN_SCOPE;
@@ -316,6 +418,8 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, every_option_of_every_layer_at_its_extremes_is_answered_as_pytorch_does);
     tcase_add_test(tcase, no_option_of_a_layer_is_left_out);
     tcase_add_test(tcase, padding_layers_take_the_dimensions_that_those_of_pytorch_take);
+    tcase_add_test(tcase, a_wrong_rank_is_the_error_that_it_is_in_pytorch);
+    tcase_add_test(tcase, fractional_pools_take_an_empty_first_dimension_only);
     tcase_add_test(tcase, adaptive_pools_keep_the_size_for_none_and_print_it);
     tcase_add_test(tcase, a_loss_refuses_its_smoothing_when_it_is_built);
     suite_add_tcase(suite, tcase);
