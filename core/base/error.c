@@ -299,6 +299,15 @@ tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who)
     return without_message(status, who);
 }
 
+tn_status tn__error_returned_null(uint64_t mark, const char *who)
+{
+    const struct records *r = mine();
+
+    if (r->last.code != TN_OK && r->last_serial > mark)
+        return record_again(r);
+    return tn_fail(TN_ERR_RUNTIME, "%s: returned NULL and recorded no message", who);
+}
+
 tn_status tn__error_refuse_null(const char *what)
 {
     return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what);

@@ -284,6 +284,9 @@ tn_status tn__error_status_of(tn_status status, const char *who);
  * tn_failed() is true, and the result is the code of the last failure. If the callback recorded a
  * failure of its own, its code counts, also if the callback has taken it. */
 tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who);
+
+/* The same for a callback that returns an object, and returned NULL. */
+tn_status tn__error_returned_null(uint64_t mark, const char *who);
 /* Returns how many failures this thread has recorded so far. The number never decreases, so two
  * calls show whether something failed between them. */
 static inline uint64_t tn__error_count(void)

@@ -61,6 +61,13 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
     return status;
 }
 
+/* Names a function of a computed slot for a message. */
+static void name_function(char *what, size_t size, const tn_module *module, const char *name,
+                          const char *function)
+{
+    tn_snprint(what, size, "computed slot '%.100s' of %.100s: %s", name, module->type, function);
+}
+
 /* Returns what a function of the program returned, with a message if that is a failure. */
 static tn_status returned(tn_status status, uint64_t failures, const tn_module *module,
                           const char *name, const char *function)
@@ -68,8 +75,7 @@ static tn_status returned(tn_status status, uint64_t failures, const tn_module *
     char what[256];
     if (tn__likely(status == TN_OK))
         return TN_OK;
-    tn_snprint(what, sizeof what, "computed slot '%.100s' of %.100s: %s", name, module->type,
-               function);
+    name_function(what, sizeof what, module, name, function);
     return tn__error_returned(status, failures, what);
 }
 
@@ -87,8 +93,11 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     depth++;
     tn_tensor *tensor = computed->how.get(computed->user, module, slot->name);
     depth--;
-    if (tensor == NULL)
-        returned(TN_ERR_RUNTIME, failures, module, slot->name, "get");
+    if (tensor == NULL) {
+        char what[256];
+        name_function(what, sizeof what, module, slot->name, "get");
+        tn__error_returned_null(failures, what);
+    }
     tn_scope_end_with(scope, &tensor, 1);
     return tensor;
 }
