@@ -503,8 +503,7 @@ TN__OP(celu, .infer = celu_infer, .derive = celu_derive, .decompose = celu_decom
 TN__OP(gelu, .infer = gelu_infer, .derive = gelu_derive, .decompose = gelu_decompose);
 TN__OP(hardtanh, .infer = hardtanh_infer, .derive = hardtanh_derive,
        .decompose = hardtanh_decompose);
-TN__OP(relu6, .infer = tn__common_unary, .derive = relu6_derive,
-       .decompose = relu6_decompose);
+TN__OP(relu6, .infer = tn__common_unary, .derive = relu6_derive, .decompose = relu6_decompose);
 TN__OP(leaky_relu, .infer = tn__common_unary, .derive = leaky_relu_derive,
        .decompose = leaky_relu_decompose, .result_suffices = slope_keeps_order);
 TN__OP(softshrink, .infer = softshrink_infer, .derive = softshrink_derive,
