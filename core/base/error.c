@@ -287,25 +287,29 @@ tn_status tn__error_status_of(tn_status status, const char *who)
     return without_message(status, who);
 }
 
+/* Returns the code of the last failure since `mark`, which it records again; TN_OK: there is none.
+ */
+static tn_status recorded_since(uint64_t mark)
+{
+    const struct records *r = mine();
+
+    return r->last.code != TN_OK && r->last_serial > mark ? record_again(r) : TN_OK;
+}
+
 tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who)
 {
-    const struct records *r;
-
     if (tn__likely(status == TN_OK))
         return TN_OK;
-    r = mine();
-    if (r->last.code != TN_OK && r->last_serial > mark)
-        return record_again(r);
-    return without_message(status, who);
+    tn_status recorded = recorded_since(mark);
+    return recorded != TN_OK ? recorded : without_message(status, who);
 }
 
 tn_status tn__error_returned_null(uint64_t mark, const char *who)
 {
-    const struct records *r = mine();
-
-    if (r->last.code != TN_OK && r->last_serial > mark)
-        return record_again(r);
-    return tn_fail(TN_ERR_RUNTIME, "%s: returned NULL and recorded no message", who);
+    tn_status recorded = recorded_since(mark);
+    return recorded != TN_OK
+               ? recorded
+               : tn_fail(TN_ERR_RUNTIME, "%s: returned NULL and recorded no message", who);
 }
 
 tn_status tn__error_refuse_null(const char *what)

@@ -369,8 +369,10 @@ static tn_status call_one(const tn_average_options *options, tn_tensor *average,
 {
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     tn_tensor *result = options->one(options->user, average, value, count);
-    tn_status status = tn__error_returned(result != NULL ? TN_OK : TN_ERR_RUNTIME, mark,
-                                          "`one` of tn_average_options");
+    tn_status status = TN_OK;
+
+    if (result == NULL)
+        status = tn__error_returned_null(mark, "`one` of tn_average_options");
 
     if (status == TN_OK && result != average)
         status = tn__copy(average, result);

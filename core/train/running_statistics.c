@@ -79,8 +79,10 @@ static tn_status run_batch(tn_module *module, tn_tensor *(*next)(void *user), vo
     const char *before = tn__error_plugin("");
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     tn_tensor *batch = next(user);
-    tn_status status = tn__error_returned(batch != NULL ? TN_OK : TN_ERR_RUNTIME, mark,
-                                          "`next` of tn_module_update_statistics");
+    tn_status status = TN_OK;
+
+    if (batch == NULL)
+        status = tn__error_returned_null(mark, "`next` of tn_module_update_statistics");
 
     *more = batch != NULL && !tn__is_none(batch);
     if (*more) {

@@ -140,8 +140,8 @@ static tn_tensor *evaluate(void *user)
 
         tn__autocast_resume(evaluation->autocast);
         loss = evaluation->closure(evaluation->user);
-        status = tn__error_returned(loss != NULL ? TN_OK : TN_ERR_RUNTIME, mark,
-                                    "the closure of tn_optimizer_step_with");
+        if (loss == NULL)
+            status = tn__error_returned_null(mark, "the closure of tn_optimizer_step_with");
         tn__autocast_resume(autocast);
     }
     tn_grad_end();

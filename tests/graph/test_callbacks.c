@@ -419,6 +419,25 @@ START_TEST(the_failure_of_a_callback_is_not_that_of_an_earlier_one)
 }
 END_TEST
 
+static tn_tensor *no_loss(void *user)
+{
+    (void)user;
+    return NULL;
+}
+
+START_TEST(a_callback_that_returns_null_is_said_to)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Linear(2, 2)");
+    tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.1)");
+    ck_assert_ptr_null(tn_optimizer_step_with(opt, no_loss, NULL));
+    ck_error(TN_ERR_RUNTIME, "the closure of tn_optimizer_step_with",
+             "returned NULL and recorded no message");
+    tn_optimizer_drop(opt);
+    tn_module_drop(net);
+}
+END_TEST
+
 /* ---- handlers that change the graph ---------------------------------------------------------- */
 
 enum edit { ERASE, ADD, INPUT, REPLACE, OUTPUT, PASS, EDITS };
@@ -502,6 +521,7 @@ int main(void)
     const TTest *const tests[] = {
         a_callback_that_fails_in_any_way_makes_its_call_fail_with_a_record,
         the_failure_of_a_callback_is_not_that_of_an_earlier_one,
+        a_callback_that_returns_null_is_said_to,
         a_handler_that_changes_the_graph_ends_the_run, a_handler_may_drop_the_graph, NULL
     };
     return suite_run("callbacks", tests);
