@@ -11,7 +11,8 @@ static const tn_option options[] = {
     TN_OPTION_STRING(struct opencl_options, build, "\"\"",
                      "additional options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
     TN_OPTION_INT(struct opencl_options, seconds, "30",
-                  "the longest time of one step when drivers are tried in a child process"),
+                  "the longest time of one step when drivers are tried in a child process, 1 to "
+                  "86400"),
     TN_OPTION_END
 };
 
@@ -42,6 +43,11 @@ static tn_status activate(const tn_plugin *self)
 {
     (void)self;
     const char *library = opencl_options.library ? opencl_options.library : "libOpenCL.so.1";
+
+    if (opencl_options.seconds < 1 || opencl_options.seconds > 86400)
+        return tn_fail(TN_ERR_VALUE,
+                       "TENON_OPENCL_SECONDS: out of range, got %lld; expected 1 to 86400",
+                       (long long)opencl_options.seconds);
     tn_status status = opened_before(library) ? TN_OK
                                               : opencl_probe_drivers(library, opencl_probes);
 

@@ -64,6 +64,12 @@ for f in clGetPlatformIDs clCreateContext clFinish clWaitForEvents; do
     tr -s ' \n' ' ' <"$work/out" | grep -q "$f did not return within 1 s" ||
         tell "hang $f: no reason"
 done
+# A time that is none is refused by its name.
+for seconds in 0 -1 86401 9223372036854775807; do
+    TENON_OPENCL_SECONDS=$seconds "$abs_builddir/tools/tenon" devices >"$work/out" 2>&1
+    tr -s ' \n' ' ' <"$work/out" | grep -q "TENON_OPENCL_SECONDS: out of range, got $seconds;" ||
+        tell "TENON_OPENCL_SECONDS=$seconds: not refused"
+done
 # A name that no device has opens no driver that ends this process.
 TENON_TEST_FAKE=abort:clGetDeviceIDs "$abs_builddir/tools/tenon" devices nowhere \
     >"$work/out" 2>"$work/err"
