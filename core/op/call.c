@@ -570,7 +570,6 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
                      tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     tn_status status = tn_grad_begin(false);
-
     if (status == TN_OK)
         status = tn__call_plain(op, in, n_in, options, out, n_out, into);
     tn_grad_end();
