@@ -157,6 +157,20 @@ static bool worth(const struct job *job)
     return s->kind != PLAN_WEIGHT || s->inputs < MANY || s->outputs < MANY;
 }
 
+/* Returns whether parts that run at the same time may disturb each other. The gradient of a 1x1
+ * weight with a stride had other bits in some runs while other processes used the cores, with
+ * oneDNN 2.6.3 and AVX2, and never if one part ran at a time. */
+static bool unsafe(const struct shape *s)
+{
+    bool strided = false;
+    for (int64_t d = 0; d < s->dims; d++) {
+        if (s->kernel[d] != 1)
+            return false;
+        strided = strided || s->stride[d] != 1;
+    }
+    return s->kind == PLAN_WEIGHT && strided;
+}
+
 bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
 {
     const char *why = NULL;
@@ -176,6 +190,8 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
         why = "the activations are not channels last";
     else if (!rows(job.weight) || (job.bias && !rows(job.bias)))
         why = "the weight or the bias is not contiguous";
+    else if (unsafe(&job.shape))
+        why = "oneDNN's gradient of a 1x1 weight with a stride varies from run to run";
     else if (!onednn_all_shapes && !worth(&job))
         why = "the device's own kernel is faster for this shape";
     if (!why) {

@@ -83,6 +83,13 @@ static void draw(const figure *f, double **from)
     }
 }
 
+/* Returns how many of the three operators the pack computes for all shapes: not the gradient of a
+ * 1x1 weight with a stride, which varies from run to run. */
+static int taken_of_all(const figure *f)
+{
+    return f->kernel == 1 && f->stride != 1 ? 2 : 3;
+}
+
 START_TEST(convolutions_are_those_in_float64)
 {
     static const char *const names[] = { "y", "gx", "gw" };
@@ -98,10 +105,11 @@ START_TEST(convolutions_are_those_in_float64)
 
         draw(&figures[i], from);
         compute(&figures[i], TN_F32, from, single);
-        ck_assert_msg(plans == before + 3, "figure %zu: %d plans were made, 3 expected", i,
-                      plans - before);
+        const int expected = taken_of_all(&figures[i]);
+        ck_assert_msg(plans == before + expected, "figure %zu: %d plans were made, %d expected", i,
+                      plans - before, expected);
         compute(&figures[i], TN_F64, from, twice);
-        ck_assert_int_eq(plans, before + 3);
+        ck_assert_int_eq(plans, before + expected);
         for (int k = 0; k < 3; k++) {
             there(single[k]);
             there(twice[k]);
@@ -208,7 +216,7 @@ START_TEST(only_shapes_that_measured_faster_are_taken)
     tn_set_log_sink(listen, NULL);
     ck_assert_int_eq(taken((figure){ 4, 1, 6, 1, 12, 5, 1, 2, 1, false }), 3);
     ck_assert_int_eq(taken((figure){ 4, 32, 32, 32, 8, 3, 1, 1, 1, false }), 3);
-    ck_assert_int_eq(taken((figure){ 4, 64, 128, 1, 8, 1, 2, 0, 1, false }), 3);
+    ck_assert_int_eq(taken((figure){ 4, 64, 128, 1, 8, 1, 2, 0, 1, false }), 2);
     /* Winograd's, and products that are large enough, are the device's own. */
     ck_assert_int_eq(taken((figure){ 4, 64, 64, 1, 16, 3, 1, 1, 1, false }), 0);
     ck_assert_int_eq(taken((figure){ 4, 256, 512, 1, 4, 1, 1, 0, 1, false }), 0);
