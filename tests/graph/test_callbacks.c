@@ -428,13 +428,13 @@ static tn_tensor *no_loss(void *user)
 START_TEST(a_callback_that_returns_null_is_said_to)
 {
     TN_SCOPE;
-    tn_module *net = tn_module_new("Linear(2, 2)");
-    tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.1)");
+    tn_module *linear = tn_module_new("Linear(2, 2)");
+    tn_optimizer *opt = tn_optimizer_new(linear, "SGD(lr=0.1)");
     ck_assert_ptr_null(tn_optimizer_step_with(opt, no_loss, NULL));
     ck_error(TN_ERR_RUNTIME, "the closure of tn_optimizer_step_with",
              "returned NULL and recorded no message");
     tn_optimizer_drop(opt);
-    tn_module_drop(net);
+    tn_module_drop(linear);
 }
 END_TEST
 
