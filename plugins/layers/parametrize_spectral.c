@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* The iteration has long converged then, or never does; a call must end. */
+enum { ITERATIONS_MOST = 10000 };
+
 struct spectral {
     int64_t n_power_iterations;
     double eps;
@@ -33,6 +36,10 @@ static tn_status build(tn_module *self)
                        "%s: Expected n_power_iterations to be positive, but got "
                        "n_power_iterations=%lld",
                        tn_module_type(self), (long long)s->n_power_iterations);
+    if (s->n_power_iterations > ITERATIONS_MOST)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: n_power_iterations: too many, got %lld; expected at most %d",
+                       tn_module_type(self), (long long)s->n_power_iterations, ITERATIONS_MOST);
     if (isfinite(s->eps) && s->eps >= 0)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,

@@ -11,6 +11,13 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_h
 # tenon train, killed and continued. `make kills` kills it 50 times.
 TESTS += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
 EXTRA_DIST += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
+# tenon train, ended or failing at each call that changes a file.
+TESTS += %D%/faults.sh
+EXTRA_DIST += %D%/faults.sh
+check_LTLIBRARIES += %D%/fault.la
+%C%_fault_la_SOURCES = %D%/fault.c
+%C%_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+%C%_fault_la_LIBADD = -ldl
 # Trains four networks with PyTorch, and with Tenon, and compares the losses.
 .PHONY: curves
 curves: all %D%/test_curves

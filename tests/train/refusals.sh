@@ -45,6 +45,18 @@ train 0 'epoch 1/1' --config good.json
 printf 'lr = 0.1\n' >option.toml
 train 2 'option.toml:1: unknown setting "lr"; expected one of the options' --config option.toml
 
+# files that are no regular files, and a long list, end at once
+mkfifo pipe && mkdir folder2
+train 2 '--config: pipe: cannot be read: it is not a regular file' --config pipe
+train 2 '--config: folder2: cannot be read: it is not a regular file' --config folder2
+train 2 '--config: /dev/zero: cannot be read: it is not a regular file' --config /dev/zero
+mkdir piped && mkfifo piped/metrics.csv
+train 1 'piped/metrics.csv": it is a pipe; expected a regular file' --model "$net" \
+    --data "$digits" --epochs 1 --out piped
+awk 'BEGIN { printf "freeze = ["; for (i = 0; i < 200000; i++) printf "\"a\","; print "]" }' \
+    >long.toml
+train 2 '--model: it is missing' --config long.toml
+
 # ---- specs ----
 mkdir folder
 train 1 'folder: it is a folder; expected the spec of a dataset, such as ImageFolder("folder")' \
@@ -71,6 +83,22 @@ train 1 'dataset CSV: cut.csv' --model 'Linear(2, 3)' --data "CSV('cut.csv')" --
 awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
 train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' --data "CSV('nan.csv')" --out d \
     --batch-size 4
+
+# the validation has the names of the training: another name would shift every label
+if "$tenon" predict 'Flatten()' "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" >/dev/null 2>&1
+then
+    for class in circle square; do
+        mkdir -p "named/$class" "same/$class"
+        cp "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" "named/$class/"
+        cp "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" "same/$class/"
+    done
+    cp -R same other && mv other/circle other/zircle
+    set -- --model 'Sequential(AdaptiveAvgPool2d(2), Flatten(), Linear(12, 2))' --epochs 1 \
+        --data "ImageFolder('named')" --transform 'ToFloat()'
+    train 1 '--val: class 0 has another name, got "square"; expected "circle", as in --data' "$@" \
+        --val "ImageFolder('other')" --out n1
+    train 0 'epoch 1/1' "$@" --val "ImageFolder('same')" --out n2
+fi
 
 # ---- pictures in folders: a damaged one is left out only if asked, and counted ----
 if "$tenon" predict 'Flatten()' "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" >/dev/null 2>&1

@@ -69,6 +69,29 @@ static tn_dataset *open_data(const run *r, setting which)
     return data;
 }
 
+/* Compares the classes of the validation with those of the training: the same number, and the same
+ * names where both have names. Names in another order would shift every label. */
+static tn_status compare_classes(const run *r)
+{
+    int64_t count = tn_dataset_classes(r->val);
+
+    if (count != r->classes)
+        return tn_fail(TN_ERR_VALUE,
+                       "--val: another number of classes, got %lld; expected %lld, those of "
+                       "--data",
+                       (long long)count, (long long)r->classes);
+    for (int64_t i = 0; i < count; i++) {
+        const char *ours = tn_dataset_class_name(r->data, i),
+                   *theirs = tn_dataset_class_name(r->val, i);
+
+        if (ours != NULL && theirs != NULL && strcmp(ours, theirs) != 0)
+            return tn_fail(TN_ERR_VALUE,
+                           "--val: class %lld has another name, got %q; expected %q, as in --data",
+                           (long long)i, theirs, ours);
+    }
+    return TN_OK;
+}
+
 static tn_status build_data(run *r)
 {
     tn_dataset *all = open_data(r, SET_DATA);
@@ -88,12 +111,7 @@ static tn_status build_data(run *r)
     }
     if (status == TN_OK)
         r->classes = tn_dataset_classes(r->data);
-    if (status == TN_OK && r->val != NULL && tn_dataset_classes(r->val) != r->classes)
-        status = tn_fail(TN_ERR_VALUE,
-                         "--val: another number of classes, got %lld; expected %lld, those of "
-                         "--data",
-                         (long long)tn_dataset_classes(r->val), (long long)r->classes);
-    return status;
+    return status == TN_OK && r->val != NULL ? compare_classes(r) : status;
 }
 
 /* After the model, whose file may say how its inputs are made. */

@@ -4,7 +4,8 @@
  * one object is read. A value is a string, a number, true, false, or a list of strings. */
 #include "settings.h"
 
-#include <errno.h>
+#include "../tool.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,48 @@ static tn_status read_scalar(struct reader *r)
     return TN_OK;
 }
 
+static tn_status store(struct reader *r, setting which, const char *text)
+{
+    return settings_put(r->set, which, text, FROM_FILE) == TN_OK
+               ? TN_OK
+               : tn_error_prefix("%s:%d: ", r->path, r->line);
+}
+
+/* Appends the last string or word to a list, after a comma. */
+static tn_status append(const struct reader *r, struct reader *list)
+{
+    tn_status status = list->length > 0 ? put(list, ',') : TN_OK;
+
+    for (size_t i = 0; i < r->length && status == TN_OK; i++)
+        status = put(list, r->text[i]);
+    return status;
+}
+
+/* Reads a list. It is stored as a whole: to append each entry to the setting would copy all entries
+ * before it each time. */
+static tn_status read_list(struct reader *r, setting which)
+{
+    struct reader list = { .text = NULL };
+    tn_status status = TN_OK;
+
+    r->at++;
+    for (skip(r, true); status == TN_OK && *r->at != ']'; skip(r, true)) {
+        status = read_scalar(r);
+        if (status == TN_OK)
+            status = append(r, &list);
+        skip(r, true);
+        if (status == TN_OK && *r->at == ',')
+            r->at++;
+        else if (status == TN_OK && *r->at != ']')
+            status = wrong(r, "a comma or ]");
+    }
+    if (status == TN_OK && list.text != NULL)
+        status = store(r, which, list.text);
+    tn_free(list.text);
+    r->at += status == TN_OK;
+    return status;
+}
+
 /* Reads a value, and stores it as that of a setting. */
 static tn_status read_value(struct reader *r, setting which)
 {
@@ -169,25 +212,10 @@ static tn_status read_value(struct reader *r, setting which)
 
     if (list && !(settings_row(which)->flags & SETTING_LIST))
         return wrong(r, "a string, a number, true or false, because this setting takes one value");
-    if (!list) {
-        status = read_scalar(r);
-        if (status == TN_OK && settings_put(r->set, which, r->text, FROM_FILE) != TN_OK)
-            status = tn_error_prefix("%s:%d: ", r->path, r->line);
-        return status;
-    }
-    r->at++;
-    for (skip(r, true); status == TN_OK && *r->at != ']'; skip(r, true)) {
-        status = read_scalar(r);
-        if (status == TN_OK && settings_put(r->set, which, r->text, FROM_FILE) != TN_OK)
-            status = tn_error_prefix("%s:%d: ", r->path, r->line);
-        skip(r, true);
-        if (status == TN_OK && *r->at == ',')
-            r->at++;
-        else if (status == TN_OK && *r->at != ']')
-            status = wrong(r, "a comma or ]");
-    }
-    r->at++;
-    return status;
+    if (list)
+        return read_list(r, which);
+    status = read_scalar(r);
+    return status == TN_OK ? store(r, which, r->text) : status;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -276,22 +304,13 @@ static tn_status read_json(struct reader *r, bool *seen)
 /* Reads a whole file, which the caller frees. */
 static char *read_text(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    char *text = file != NULL ? tn_malloc(FILE_MOST + 1) : NULL;
-    size_t length = text != NULL ? fread(text, 1, FILE_MOST + 1, file) : 0;
-    int error = file == NULL || ferror(file) ? errno : 0;
+    size_t length;
+    char *text = read_file("--config", path, FILE_MOST, &length);
 
-    if (file != NULL)
-        fclose(file);
-    if (error != 0)
-        tn_fail_native(TN_ERR_IO, error, "%s: cannot be read: %s", path, strerror(error));
-    else if (text != NULL && length > FILE_MOST)
-        tn_fail(TN_ERR_FORMAT, "%s: too long; expected at most %d bytes", path, FILE_MOST);
-    else if (text != NULL && memchr(text, '\0', length) != NULL)
-        tn_fail(TN_ERR_FORMAT, "%s: no text; expected TOML or JSON", path);
-    else if (text != NULL)
-        return text[length] = '\0', text;
+    if (text == NULL || memchr(text, '\0', length) == NULL)
+        return text;
     tn_free(text);
+    tn_fail(TN_ERR_FORMAT, "%s: no text; expected TOML or JSON", path);
     return NULL;
 }
 

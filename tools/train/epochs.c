@@ -108,6 +108,25 @@ static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
     return true;
 }
 
+/* Writes the files of the best epoch, whose checkpoint is the newest one. */
+static tn_status keep_best(run *r)
+{
+    tn_status status = save_best(r);
+
+    return status == TN_OK && r->val != NULL ? save_weights(r, "best.safetensors") : status;
+}
+
+/* If the run continues from the end of its best epoch, writes the files of that epoch again: the
+ * checkpoint says that it is the best one, but the process may have ended before they were
+ * written. */
+static tn_status keep_resumed_best(run *r)
+{
+    if (!r->has_best || tn_loader_position(r->loader) != 0 ||
+        tn_loader_epoch(r->loader) != r->best_epoch)
+        return TN_OK;
+    return keep_best(r);
+}
+
 /* The loader has moved on to the next epoch already, so a checkpoint continues there. */
 static tn_status end_epoch(run *r)
 {
@@ -135,9 +154,7 @@ static tn_status end_epoch(run *r)
     r->now = (tally){ 0 };
     status = save_checkpoint(r);
     if (status == TN_OK && best)
-        status = save_best(r);
-    if (status == TN_OK && best && val.known)
-        status = save_weights(r, "best.safetensors");
+        status = keep_best(r);
     begin_epoch(r);
     return status;
 }
@@ -229,6 +246,10 @@ tn_status epochs_run(run *r)
         status = tn_fail(TN_ERR_VALUE,
                          "--schedule: %s needs a metric; expected --schedule-by epoch",
                          tn_scheduler_type(r->scheduler));
+    if (status == TN_OK && r->step > 0) {
+        save_clean(r);
+        status = keep_resumed_best(r);
+    }
     begin_epoch(r);
     while (status == TN_OK && !is_done(r)) {
         if (stop_asked() != 0 && r->pending == 0) {

@@ -53,11 +53,28 @@ char *report_file_path(const char *folder, const char *name)
     return path.bytes;
 }
 
-/* Opens a file. If a standard stream is closed, the file must not get its descriptor, because
+static tn_status cannot_open(const char *path, const char *what)
+{
+    if (errno == ESPIPE)
+        return tn_fail(TN_ERR_IO, "report: %q: it is a pipe; expected a regular file", path);
+    return failed(path, what);
+}
+
+/* Opens a file; a pipe, whose reader or writer could let the process wait for ever, fails with
+ * ESPIPE. If a standard stream is closed, the file must not get its descriptor, because
  * output to that stream would end up in the file. */
 static int open_above(const char *path, int flags)
 {
-    int fd = open(path, flags | O_CLOEXEC, 0666);
+    struct stat is;
+    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    /* ENXIO: a pipe that nobody reads, or a socket. */
+    if (fd < 0 && errno == ENXIO)
+        errno = ESPIPE;
+    if (fd >= 0 && fstat(fd, &is) == 0 && (S_ISFIFO(is.st_mode) || S_ISSOCK(is.st_mode))) {
+        close(fd);
+        fd = -1;
+        errno = ESPIPE;
+    }
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
     int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), number = errno;
@@ -74,7 +91,7 @@ tn_status report_file_open(report_file *f, char *path)
     if (path == NULL)
         return tn_error_last_code();
     int fd = open_above(path, O_RDWR | O_CREAT);
-    tn_status status = fd < 0 ? failed(path, "it cannot be opened for writing") : TN_OK;
+    tn_status status = fd < 0 ? cannot_open(path, "it cannot be opened for writing") : TN_OK;
     if (status == TN_OK && fstat(fd, &is) != 0)
         status = failed(path, "its size cannot be read");
     if (status != TN_OK) {
@@ -109,25 +126,34 @@ static bool write_all(int fd, const char *bytes, size_t size, int64_t offset)
     return true;
 }
 
-tn_status report_file_append(report_file *f, const void *bytes, size_t size)
-{
-    if (!write_all(f->fd, bytes, size, f->size)) {
-        tn_status status = failed(f->path, "it cannot be written");
-        /* If this fails, too, the next write begins at the same place. */
-        if (ftruncate(f->fd, f->size) != 0)
-            return status;
-        return status;
-    }
-    f->size += (int64_t)size;
-    return TN_OK;
-}
-
 tn_status report_file_cut(report_file *f, int64_t size)
 {
     if (ftruncate(f->fd, size) != 0)
         return failed(f->path, "it cannot be shortened");
     f->size = size;
     return TN_OK;
+}
+
+tn_status report_file_end(report_file *f, int64_t offset, const void *bytes, size_t size)
+{
+    int64_t end = offset + (int64_t)size;
+
+    if (!write_all(f->fd, bytes, size, offset)) {
+        tn_status status = failed(f->path, "it cannot be written");
+        /* If this fails, too, the next write begins at the same place. */
+        if (ftruncate(f->fd, f->size) != 0)
+            return status;
+        return status;
+    }
+    if (end < f->size)
+        return report_file_cut(f, end);
+    f->size = end;
+    return TN_OK;
+}
+
+tn_status report_file_append(report_file *f, const void *bytes, size_t size)
+{
+    return report_file_end(f, f->size, bytes, size);
 }
 
 tn_status report_file_sync(report_file *f)
@@ -152,7 +178,12 @@ tn_status report_file_read(const char *path, report_text *out)
     char part[16384];
     int fd = open_above(path, O_RDONLY);
     if (fd < 0)
-        return errno == ENOENT ? TN_OK : failed(path, "it cannot be opened");
+        return errno == ENOENT ? TN_OK : cannot_open(path, "it cannot be opened");
+    struct stat is;
+    if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode)) {
+        close(fd); /* a device may be endless */
+        return tn_fail(TN_ERR_IO, "report: %q: it cannot be read, because it is no regular file", path);
+    }
     ssize_t count;
     while ((count = read(fd, part, sizeof part)) > 0 && out->status == TN_OK)
         report_text_bytes(out, part, (size_t)count);
@@ -170,7 +201,7 @@ tn_status report_file_replace(const char *path, const void *bytes, size_t size)
     tn_status status = TN_OK;
     int fd = open_above(part.bytes, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0) {
-        status = failed(part.bytes, "it cannot be opened for writing");
+        status = cannot_open(part.bytes, "it cannot be opened for writing");
     } else {
         if (!write_all(fd, bytes, size, 0))
             status = failed(part.bytes, "it cannot be written");

@@ -62,6 +62,9 @@ char *report_file_path(const char *folder, const char *name);
 tn_status report_file_open(report_file *f, char *path);
 /* Appends bytes. After a failure the file has the size that it had before. */
 tn_status report_file_append(report_file *f, const void *bytes, size_t size);
+/* Replaces everything from an offset on. The old bytes are written over, not cut off first, so a
+ * process that is killed before the write does not lose them. */
+tn_status report_file_end(report_file *f, int64_t offset, const void *bytes, size_t size);
 /* Shortens the file to a size that it had before. */
 tn_status report_file_cut(report_file *f, int64_t size);
 tn_status report_file_sync(report_file *f);

@@ -33,9 +33,9 @@ static void put_header(report_text *t, const report_list *list)
     report_text_put(t, "\n");
 }
 
-/* Writes the whole file again with the header of all series. Its old rows get empty fields for the
- * columns that they lack. */
-static tn_status widen(report *r)
+/* Writes the whole file again with the header of all series, and the current row. Its old rows get
+ * empty fields for the columns that they lack. */
+static tn_status widen(report *r, const report_text *current)
 {
     report_text old = { .status = TN_OK }, text = { .status = TN_OK };
     char *path = tn_strdup(r->csv.path);
@@ -55,6 +55,7 @@ static tn_status widen(report *r)
             report_text_put(&text, "\n");
         }
     row = (int64_t)text.size;
+    report_text_bytes(&text, current->bytes, current->size);
     if (status == TN_OK)
         status = text.status;
     if (status == TN_OK)
@@ -79,8 +80,6 @@ tn_status report_rows_write(report *r)
     tn_status status = r->csv.fd < 0 ? tn_fail(TN_ERR_RUNTIME, "report: metrics.csv is not open, "
                                                                "because an earlier write failed")
                                      : TN_OK;
-    if (status == TN_OK && r->list.count > r->columns)
-        status = widen(r);
     report_text_add(&row, "%lld", (long long)r->row_step);
     for (int64_t i = 0; i < r->list.count; i++) {
         report_text_put(&row, ",");
@@ -90,10 +89,10 @@ tn_status report_rows_write(report *r)
     report_text_put(&row, "\n");
     if (status == TN_OK)
         status = row.status;
-    if (status == TN_OK && r->csv.size > r->row_offset)
-        status = report_file_cut(&r->csv, r->row_offset);
     if (status == TN_OK)
-        status = report_file_append(&r->csv, row.bytes, row.size);
+        status = r->list.count > r->columns
+                     ? widen(r, &row)
+                     : report_file_end(&r->csv, r->row_offset, row.bytes, row.size);
     report_text_drop(&row);
     return status;
 }

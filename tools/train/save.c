@@ -17,7 +17,8 @@
 
 enum { PATH_SIZE = 4200 };
 #define CHECKPOINTS "checkpoints"
-static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "best.checkpoint";
+static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "best.checkpoint",
+                  best_link[] = "best.new";
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -162,6 +163,15 @@ static void remove_old(const run *r)
     free(steps);
 }
 
+void save_clean(const run *r)
+{
+    char path[PATH_SIZE];
+
+    path_of(r, best_link, path, sizeof path);
+    unlink(path);
+    remove_old(r);
+}
+
 /* The report is flushed first: a run that continues here finds all of its rows. */
 tn_status save_checkpoint(run *r)
 {
@@ -186,10 +196,12 @@ tn_status save_best(run *r)
 
     step_path(r, r->step, newest, sizeof newest);
     path_of(r, best_name, best, sizeof best);
-    path_of(r, "best.new", fresh, sizeof fresh);
+    path_of(r, best_link, fresh, sizeof fresh);
     unlink(fresh);
-    if (link(newest, fresh) == 0 && rename(fresh, best) == 0)
+    if (link(newest, fresh) == 0 && rename(fresh, best) == 0) {
+        unlink(fresh); /* rename leaves it if both are links to one file */
         return TN_OK;
+    }
     unlink(fresh);
     /* File systems without hard links. */
     status = tn_checkpoint_save(r->checkpoint, best);

@@ -128,6 +128,9 @@ struct report_text; /* report_private.h */
 tn_status save_begin(run *r);
 /* Writes a checkpoint of the current step and removes the oldest ones. */
 tn_status save_checkpoint(run *r);
+/* Removes what a process that was killed left: a link that was not renamed yet, and checkpoints
+ * that are too many. */
+void save_clean(const run *r);
 /* Makes the newest checkpoint the best one, too. */
 tn_status save_best(run *r);
 /* Writes the weights, of the average if there is one, to a file of the folder. */
