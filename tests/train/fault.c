@@ -6,7 +6,6 @@
  *   TN_FAULT=kill:N     SIGKILL in place of call N (from 1)
  *   TN_FAULT=fail:N     call N fails with ENOSPC
  *   TN_FAULT=count:FILE writes the number of calls to FILE at the end */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>

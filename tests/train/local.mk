@@ -16,6 +16,7 @@ TESTS += %D%/faults.sh
 EXTRA_DIST += %D%/faults.sh
 check_LTLIBRARIES += %D%/fault.la
 %C%_fault_la_SOURCES = %D%/fault.c
+%C%_fault_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
 %C%_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 %C%_fault_la_LIBADD = -ldl
 # Trains four networks with PyTorch, and with Tenon, and compares the losses.
