@@ -158,9 +158,9 @@ START_TEST(spectral_norm_iterates_in_training_only)
                      TN_ERR_VALUE);
     FAILED(TN_ERR_VALUE, "Expected n_power_iterations to be positive, but got "
                          "n_power_iterations=0");
-    ck_assert_int_eq(tn_parametrize_with(m, "bias",
-                                         "SpectralNorm(n_power_iterations=9223372036854775807)"),
-                     TN_ERR_VALUE);
+    ck_assert_int_eq(
+        tn_parametrize_with(m, "bias", "SpectralNorm(n_power_iterations=9223372036854775807)"),
+        TN_ERR_VALUE);
     FAILED(TN_ERR_VALUE, "n_power_iterations: too many, got 9223372036854775807; expected at most "
                          "10000");
     ck_assert_int_eq(tn_parametrize_with(m, "bias", "SpectralNorm(dim=1)"), TN_ERR_INDEX);

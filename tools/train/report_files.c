@@ -182,7 +182,7 @@ tn_status report_file_read(const char *path, report_text *out)
     struct stat is;
     if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode)) {
         close(fd); /* a device may be endless */
-        return tn_fail(TN_ERR_IO, "report: %q: it cannot be read, because it is no regular file", path);
+        return tn_fail(TN_ERR_IO, "report: %q: it cannot be read, got no regular file", path);
     }
     ssize_t count;
     while ((count = read(fd, part, sizeof part)) > 0 && out->status == TN_OK)
