@@ -44,12 +44,15 @@ static tn_status unique_check(tn_infer *infer, int64_t dim)
 /* Rows of a matrix along dimension dim of x; for dim None the vector of all elements. */
 static tn_tensor *slices(tn_tensor *x, int64_t dim)
 {
-    int64_t n;
+    int64_t n, order[TN_MAX_DIMS], ndim = tn_tensor_ndim(x), at = dim < 0 ? dim + ndim : dim;
 
-    if (dim == INT64_MIN || tn_tensor_ndim(x) <= 1)
+    if (dim == INT64_MIN || ndim <= 1)
         return flat(x);
     n = tn_tensor_size(x, dim);
-    x = tn_transpose(x, dim, 0);
+    /* moves the dimension to the front: the others keep their order, by which slices are sorted */
+    for (int64_t d = 0; d < ndim; d++)
+        order[d] = d == 0 ? at : d <= at ? d - 1 : d;
+    x = tn_permute(x, (tn_ints){ order, ndim });
     return tn_reshape(x, TN_SHAPE(n, n > 0 ? tn_tensor_numel(x) / n : 0));
 }
 

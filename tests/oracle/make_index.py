@@ -597,3 +597,18 @@ for name, bins, low, high in (
         max=high,
     )
 refused("histc-values", "histc", lambda x: torch.histc(x, 2), t(1.0, float("inf")), bins=2)
+
+
+# ---- slices of tensors of three and four dimensions: sorted by their elements in x's order ----
+for op, call in (("unique", torch.unique), ("unique_consecutive", torch.unique_consecutive)):
+    for shape in ((4, 2, 2), (2, 4, 2), (2, 2, 5), (2, 3, 2, 2), (2, 2, 3, 2), (2, 2, 2, 4)):
+        for dim in range(-len(shape), len(shape)):
+            case(
+                op,
+                "slices-%s-%d" % ("x".join(map(str, shape)), dim),
+                lambda t: tuple(call(t, return_inverse=True, return_counts=True, dim=dim)),
+                [n(*shape, dtype=F32 if dim < 0 else I64, low=0, high=2)],
+                return_inverse=True,
+                return_counts=True,
+                dim=dim,
+            )
