@@ -110,6 +110,11 @@ static inline tn_status tn__common_given(tn_tensor **out, tn_tensor *result)
     out[0] = result;
     return result != NULL ? TN_OK : tn_error_last_code();
 }
+/* Returns y, or a copy if it has the memory of x: for an operator whose result is no view. */
+static inline tn_tensor *tn__common_apart(tn_tensor *y, tn_tensor *x)
+{
+    return y != NULL && tn_tensor_shares_storage(y, x) ? tn_copy(y) : y;
+}
 /* Returns whether an optional number was given; NaN stands for None. */
 static inline bool tn__given_number(double value)
 {

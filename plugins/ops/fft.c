@@ -264,8 +264,9 @@ static tn_status transform_decompose(const tn_decompose *call)
                             form->kind == TO_REAL && i == last ? plan.size[i] / 2 + 1
                                                                : plan.size[i]);
     switch (form->kind) {
-    case COMPLEX:
-        return tn__common_given(call->out, along(x, &plan, plan.count, form->forward, plan.scale));
+    case COMPLEX: /* without dimensions x stays as it is */
+        x = along(x, &plan, plan.count, form->forward, plan.scale);
+        return tn__common_given(call->out, tn__common_apart(x, call->in[0]));
     case FROM_REAL:
         x = tn__fft_r2c(x, plan.dim[last], plan.scale);
         if (!form->forward)

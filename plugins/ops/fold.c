@@ -115,7 +115,7 @@ static tn_tensor *unbatched(tn_tensor *y, bool was)
 static tn_status im2col_decompose(const tn_decompose *call)
 {
     const tn_im2col_options *o = call->options;
-    tn_tensor *x = batched(call->in[0], 4);
+    tn_tensor *x = batched(call->in[0], 4), *y;
     windows w;
     int64_t size[2];
     if (x == NULL)
@@ -124,7 +124,8 @@ static tn_status im2col_decompose(const tn_decompose *call)
     size[1] = tn_tensor_size(x, 3);
     if (lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w) != TN_OK)
         return tn_error_last_code();
-    return tn__common_given(call->out, unbatched(columns(with_edges(x, &w), &w), x == call->in[0]));
+    y = tn__common_apart(columns(with_edges(x, &w), &w), x); /* windows of one pixel are x */
+    return tn__common_given(call->out, unbatched(y, x == call->in[0]));
 }
 
 static tn_status fold_infer(tn_infer *infer)

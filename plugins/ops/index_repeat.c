@@ -154,7 +154,8 @@ static tn_status repeat_interleave_scalar_decompose(const tn_decompose *call)
         wide[d] = d <= dim ? meta.shape[d] : d == dim + 1 ? o->repeats : meta.shape[d - 1];
     x = tn_expand(tn_unsqueeze(x, dim + 1), (tn_ints){ wide, meta.ndim + 1 });
     meta.shape[dim] *= o->repeats;
-    return tn__common_given(call->out, tn_reshape(x, (tn_ints){ meta.shape, meta.ndim }));
+    x = tn_reshape(x, (tn_ints){ meta.shape, meta.ndim });
+    return tn__common_given(call->out, tn__common_apart(x, call->in[0]));
 }
 
 /* ---- diag_embed ---- */

@@ -130,7 +130,7 @@ static tn_status pad_decompose(const tn_decompose *call)
         y = padded(y, last ? tn__channels_place(dim, ndim) : dim, o->sizes.at[2 * i],
                    o->sizes.at[2 * i + 1], o);
     }
-    y = y == x ? tn_copy(y) : y;
+    y = tn__common_apart(y, x); /* sizes of 0 or below only narrow */
     return tn__common_given(call->out, last ? tn__channels_back(y) : y);
 }
 TN__OP(pad, .infer = pad_infer, .decompose = pad_decompose);

@@ -282,14 +282,15 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
                                : "a factor whose square divides C of x [..., C, H, W]");
 }
 
-/* Splits C, H, W of x [..., C, H, W] into the `count` sizes `last`, permutes these by `order`, and
- * merges them into the three sizes `after`. The first `channels` sizes after the permutation are
- * those of C. */
-static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, const int64_t *order,
-                            int64_t channels, const int64_t *after)
+/* Splits C, H, W of `from` [..., C, H, W] into the `count` sizes `last`, permutes these by `order`,
+ * and merges them into the three sizes `after`. The first `channels` sizes after the permutation
+ * are those of C. */
+static tn_tensor *reordered(tn_tensor *from, const int64_t *last, int64_t count,
+                            const int64_t *order, int64_t channels, const int64_t *after)
 {
-    bool image = tn__channels_image(tn_tensor_view(x)) && tn_tensor_ndim(x) == 4;
+    bool image = tn__channels_image(tn_tensor_view(from)) && tn_tensor_ndim(from) == 4;
     int64_t shape[TN_MAX_DIMS], dims[TN_MAX_DIMS];
+    tn_tensor *x = from;
     int64_t before = tn_tensor_ndim(x) - 3;
 
     for (int64_t d = 0; d < before; d++) {
@@ -304,7 +305,7 @@ static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, co
                    (tn_ints){ dims, before + count });
     for (int64_t d = 0; d < 3; d++)
         shape[before + d] = after[image ? (d + 1) % 3 : d];
-    x = tn_reshape(x, (tn_ints){ shape, before + 3 });
+    x = tn__common_apart(tn_reshape(x, (tn_ints){ shape, before + 3 }), from);
     return image ? tn__channels_back(x) : x;
 }
 
@@ -361,17 +362,23 @@ static tn_status channel_shuffle_decompose(const tn_decompose *call)
 {
     const tn_channel_shuffle_options *o = call->options;
     tn_ints shape = tn_tensor_shape(call->in[0]);
-    int64_t each = shape.at[1] / o->groups;
+    int64_t each = shape.at[1] / o->groups, rest = 1;
     tn_tensor *y;
 
     if (tn__channels_image(tn_tensor_view(call->in[0]))) {
         tn_tensor *x = tn__channels_moved(call->in[0]);
 
-        y = tn_transpose(tn_reshape(x, TN_SHAPE(-1, o->groups, each)), 1, 2);
-        return tn__common_given(call->out, tn__channels_back(tn_reshape(y, tn_tensor_shape(x))));
+        for (int64_t d = 0; d < shape.count; d++)
+            rest *= d == 1 ? 1 : shape.at[d];
+        y = tn_transpose(tn_reshape(x, TN_SHAPE(rest, o->groups, each)), 1, 2);
+        y = tn__common_apart(tn_reshape(y, tn_tensor_shape(x)), x);
+        return tn__common_given(call->out, tn__channels_back(y));
     }
-    y = tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups, each, -1));
-    return tn__common_given(call->out, tn_reshape(tn_transpose(y, 1, 2), shape));
+    for (int64_t d = 2; d < shape.count; d++)
+        rest *= shape.at[d];
+    y = tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups, each, rest));
+    y = tn_reshape(tn_transpose(y, 1, 2), shape);
+    return tn__common_given(call->out, tn__common_apart(y, call->in[0]));
 }
 
 TN__OP(interpolate, .infer = interpolate_infer, .decompose = interpolate_decompose);

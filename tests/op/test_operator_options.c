@@ -8,6 +8,7 @@
 #include "tests/oracle/option_rows.h"
 #include "tests/op/suite.h"
 #include "tests/oracle/rows.h"
+#include "tests/oracle/shares.h"
 
 #define ORACLE TN_TEST_SRCDIR "/tests/oracle/"
 
@@ -312,6 +313,109 @@ START_TEST(no_operator_takes_a_number_that_is_no_element_type)
 }
 END_TEST
 
+/* ---- whose memory results have ---- */
+
+static int64_t rows_of_numbers[MOST][TN_MAX_DIMS];
+
+/* Sets an option to `number`; of a list all entries. */
+static void set_number(const tn_option *row, int at, uint8_t *options, int64_t number)
+{
+    void *place = options + row->offset;
+    int64_t *list = rows_of_numbers[at];
+    int64_t count;
+
+    switch (row->kind) {
+    case TN_OPTION_KIND_BOOL: *(bool *)place = number > 0; break;
+    case TN_OPTION_KIND_INT: *(int64_t *)place = number; break;
+    case TN_OPTION_KIND_FLOAT: *(double *)place = (double)number; break;
+    case TN_OPTION_KIND_SCALAR: *(tn_scalar *)place = tn_scalar_int(number); break;
+    case TN_OPTION_KIND_INTS:
+        count = ((tn_ints *)place)->count > 0 ? ((tn_ints *)place)->count : 1;
+        for (int64_t i = 0; i < count; i++)
+            list[i] = number;
+        *(tn_ints *)place = (tn_ints){ list, count };
+        break;
+    default: break;
+    }
+}
+
+/* The inputs of the case; with `single` the first slice along each dimension. */
+static void take_inputs(tn_tensor **in, bool single)
+{
+    for (int64_t i = 0; i < one.n_in; i++) {
+        in[i] = one.in[i] == TN_NONE ? TN_NONE : tn_clone(one.in[i]);
+        for (int64_t d = 0; single && in[i] != TN_NONE && d < tn_tensor_ndim(one.in[i]); d++)
+            if (tn_tensor_size(in[i], d) > 1)
+                in[i] = tn_copy(tn_narrow(in[i], d, 0, 1));
+        ck_assert_msg(in[i] != NULL, "%s: %s", current, tn_error_text());
+    }
+}
+
+static void expect_own_memory(bool single)
+{
+    TN_SCOPE;
+    const tn_op_def *def = tn_op_definition(one.op);
+    tn_tensor *in[MOST], *out[MOST] = { NULL };
+
+    tn_grad_begin(false);
+    take_inputs(in, single);
+    tn_status status = tn_op_call(one.op, in, one.n_in, one.changed, out, def->n_outputs);
+    for (int32_t i = 0; status == TN_OK && i < def->n_outputs; i++) {
+        const char *wrong = wrong_memory(def, out[i], in, one.n_in);
+
+        if (wrong != NULL)
+            wrong_row(single ? "with sizes of 1: %s" : "%s", wrong);
+    }
+    rows_run += status == TN_OK;
+    tn_error_clear();
+    tn_grad_end();
+}
+
+/* Each option alone, then all options, are `number`. */
+static void try_numbers(const tn_op_def *def, int64_t number)
+{
+    int count = 0;
+
+    for (const tn_option *row = def->options; row != NULL && row->kind != TN_OPTION_KIND_END; row++)
+        count++;
+    ck_assert_int_le(count, MOST);
+    for (int alone = 0; alone <= count; alone++) {
+        memcpy(one.changed, one.options, def->options_size);
+        for (int at = 0; at < count; at++)
+            if (alone == count || alone == at)
+                set_number(&def->options[at], at, one.changed, number);
+        snprintf(current, sizeof current, "%s(%s=%d)", def->name,
+                 alone < count ? def->options[alone].name : "all", (int)number);
+        expect_own_memory(false);
+        expect_own_memory(true);
+    }
+}
+
+/* A later write into such a result would change the input. */
+START_TEST(results_have_the_memory_of_inputs_exactly_where_the_schema_says_view)
+{
+    static char row[512];
+    char op[64], file_name[64];
+    int used = 0;
+    FILE *file = fopen(ORACLE "operator_options.txt", "r");
+
+    ck_assert_ptr_nonnull(file);
+    rows_run = rows_wrong = 0;
+    while (fgets(row, sizeof row, file) != NULL) {
+        row[strcspn(row, "\n")] = '\0';
+        if (sscanf(row, "op %63s %63s %n", op, file_name, &used) != 2)
+            continue;
+        take_case(op, file_name, row + used);
+        for (int64_t number = -1; number <= 2; number++)
+            try_numbers(tn_op_definition(one.op), number);
+    }
+    fclose(file);
+    drop_case();
+    ck_assert_int_gt(rows_run, 1000);
+    ck_assert_int_eq(rows_wrong, 0);
+}
+END_TEST
+
 /* ---- which options there are ---- */
 
 static const char *kind_name(uint32_t kind)
@@ -379,6 +483,7 @@ int main(int argc, char **argv)
                    every_option_of_every_operator_at_its_extremes_is_answered_as_pytorch_does);
     tcase_add_test(tcase, no_operator_takes_a_number_that_is_no_element_type);
     tcase_add_test(tcase, no_option_of_an_operator_is_left_out);
+    tcase_add_test(tcase, results_have_the_memory_of_inputs_exactly_where_the_schema_says_view);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 #include "sdk/conform/reference.h"
 #include "tests/op/suite.h"
 #include "tests/oracle/case.h"
+#include "tests/oracle/shares.h"
 
 static double found[VALUES];
 
@@ -129,6 +130,11 @@ static void call(reading *r)
     if (def->n_outputs > 0 &&
         tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK) {
         if (strcmp(tn_device_type(tn_default_device()), "cpu") == 0) {
+            for (int32_t i = 0; i < def->n_outputs; i++) {
+                const char *wrong = wrong_memory(def, r->out[i], r->in, r->n_in);
+
+                ck_assert_msg(wrong == NULL, "%s: output %d: %s", r->name, (int)i, wrong);
+            }
             same_by_graph(r);
             same_into_strides(r);
         }
