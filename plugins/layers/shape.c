@@ -53,6 +53,32 @@ static const tn_option unflatten_options[] = {
     TN_OPTION_END
 };
 
+/* Copies the sizes into which a dimension of `size` is split. If x is `empty`, computes the one
+ * that is -1, which tn_reshape cannot do then. */
+static tn_status split(int64_t size, tn_ints sizes, bool empty, int64_t *to)
+{
+    int64_t product = 1, open = -1, left;
+    bool fits = true;
+
+    for (int64_t i = 0; i < sizes.count; i++) {
+        to[i] = sizes.at[i];
+        if (to[i] == -1 && open < 0)
+            open = i;
+        else
+            fits = fits && to[i] >= 0 && !__builtin_mul_overflow(product, to[i], &product);
+    }
+    left = open < 0 ? 1 : product > 0 ? size / product : -1;
+    if (open >= 0 && empty)
+        to[open] = left;
+    if (!fits || left < 0 || left * product != size)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Unflatten: unflattened_size: wrong sizes, got another product than %lld, "
+                       "the size of the dimension; expected sizes with this product, one of which "
+                       "may be -1",
+                       (long long)size);
+    return TN_OK;
+}
+
 static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
 {
     const struct unflatten *s = tn_module_data(self);
@@ -79,7 +105,8 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
         return NULL;
     }
     memcpy(to, shape.at, (size_t)dim * sizeof *to);
-    memcpy(to + dim, inner.at, (size_t)inner.count * sizeof *to);
+    if (split(shape.at[dim], inner, tn_tensor_numel(input) == 0, to + dim) != TN_OK)
+        return NULL;
     memcpy(to + dim + inner.count, shape.at + dim + 1,
            (size_t)(shape.count - dim - 1) * sizeof *to);
     return tn_reshape(input, (tn_ints){ to, shape.count - 1 + inner.count });

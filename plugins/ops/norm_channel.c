@@ -131,9 +131,10 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
                                         max)
                   : tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
                                    ((tn_ints){ dims, count }), out, &mean, &var, s.eps);
-    if (status == TN_OK && o->training)
+    /* no values have no mean: the running statistics stay */
+    if (status == TN_OK && o->training && n > 0)
         status = run_along(in[1], flat_row(mean), o->momentum);
-    if (status == TN_OK && o->training && in[2] != TN_NONE)
+    if (status == TN_OK && o->training && n > 0 && in[2] != TN_NONE)
         status = run_along(in[2], tn_mul_scalar(flat_row(var), n / (n - 1)), o->momentum);
     return status;
 }
@@ -227,6 +228,8 @@ static tn_status instance_norm_decompose(const tn_decompose *call)
     status = tn_standardize(call->in[0], per_channel(call->in[3], ndim),
                             per_channel(call->in[4], ndim), ((tn_ints){ dims, ndim - 2 }),
                             call->out, &mean, &var, o->eps);
+    if (tn_tensor_numel(call->in[0]) == 0) /* no values have no mean: the running statistics stay */
+        return status;
     if (status == TN_OK && call->in[1] != TN_NONE)
         status = run_along(call->in[1], flat_row(tn_mean(mean, TN_INTS(first))), o->momentum);
     if (status == TN_OK && call->in[2] != TN_NONE)
