@@ -29,20 +29,51 @@ static double weight_at(enum resample_filter filter, double x, double a)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-/* The inputs of output i and their weights, in double precision. */
+/* Without antialias each output of the cubic has four inputs. Those beyond an end count as the
+ * input at that end. */
+static void plan_cubic(struct resample_plan *plan, int64_t i, int64_t start, int64_t size,
+                       double *weights)
+{
+    double at = (double)size / (double)plan->out * ((double)i + 0.5) - 0.5;
+    int64_t from = (int64_t)floor(at) - 1, low = from > 0 ? from : 0;
+
+    low = low < size ? low : size - 1;
+    plan->first[i] = start + low;
+    plan->count[i] = 0;
+    for (int64_t k = from; k < from + 4; k++) {
+        int64_t place = (k > low ? k < size ? k : size - 1 : low) - low;
+
+        weights[place] += weight_at(RESAMPLE_BICUBIC, (double)k - at, -0.75);
+        plan->count[i] = place + 1;
+    }
+}
+
+/* The input of output i without interpolation. PyTorch computes it in float32, which decides where
+ * two inputs are equally near. */
+static int64_t nearest_input(int64_t i, int64_t size, int64_t out)
+{
+    int64_t at = (int64_t)floorf((float)i * ((float)size / (float)out));
+
+    return at < size ? at : size - 1;
+}
+
+/* The inputs of output i and their weights, in double precision. `weights` has zeros. */
 static void plan_output(struct resample_plan *plan, int64_t i, int64_t start, int64_t size,
                         enum resample_filter filter, bool antialias, double *weights)
 {
     double scale = (double)size / (double)plan->out, center = scale * ((double)i + 0.5);
-    double stretch = antialias && scale >= 1 ? scale : 1, a = antialias ? -0.5 : -0.75, sum = 0;
+    double stretch = antialias && scale >= 1 ? scale : 1, sum = 0;
     double support = (filter == RESAMPLE_BICUBIC ? 2 : 1) * stretch;
     int64_t low = (int64_t)(center - support + 0.5), high = (int64_t)(center + support + 0.5);
 
+    if (filter == RESAMPLE_BICUBIC && !antialias) {
+        plan_cubic(plan, i, start, size, weights);
+        return;
+    }
     low = low > 0 ? low : 0;
     high = high < size ? high : size;
     if (filter == RESAMPLE_NEAREST) {
-        low = (int64_t)((double)i * scale);
-        low = low < size ? low : size - 1;
+        low = nearest_input(i, size, plan->out);
         high = low + 1;
     }
     if (high <= low)
@@ -54,7 +85,7 @@ static void plan_output(struct resample_plan *plan, int64_t i, int64_t start, in
     for (int64_t k = 0; k < high - low; k++) {
         double x = ((double)(low + k) - center + 0.5) / stretch;
 
-        weights[k] = filter == RESAMPLE_NEAREST ? 1 : weight_at(filter, x, a);
+        weights[k] = filter == RESAMPLE_NEAREST ? 1 : weight_at(filter, x, -0.5);
         sum += weights[k];
     }
     for (int64_t k = 0; k < high - low; k++)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h \
-	%D%/loaders.h %D%/make_colors.py %D%/make_images.py %D%/make_parts.py %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
+EXTRA_DIST += %D%/compare_pictures.py %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h \
+	%D%/loaders.h %D%/make_colors.py %D%/make_images.py %D%/make_parts.py %D%/make_resized.py %D%/resized.h %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
 	%D%/transforms.h
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader \
 	%D%/test_loader_state %D%/test_loader_threads %D%/test_colors %D%/test_memory \
-	%D%/test_picture %D%/test_wav %D%/test_text %D%/test_transforms
+	%D%/test_picture %D%/test_wav %D%/test_text %D%/test_transforms %D%/test_resized
 TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader %D%/test_loader_state \
 	%D%/test_loader_threads %D%/test_colors %D%/test_memory %D%/test_picture %D%/test_wav %D%/test_text \
-	%D%/test_transforms
+	%D%/test_transforms %D%/test_resized
 %C%_test_data_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_data_plugin_LDADD = $(TN_LINK_TEST)
 %C%_test_dataset_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
@@ -33,20 +33,26 @@ TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader %
 %C%_test_text_LDADD = $(TN_LINK_TEST)
 %C%_test_transforms_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_transforms_LDADD = $(TN_LINK_TEST)
+%C%_test_resized_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_resized_LDADD = $(TN_LINK_TEST)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 endif
 
-# TextBPE beside the tokenizer of transformers: PYTHON names a Python that has it.
-.PHONY: data-tokens
-data-tokens: all
+# TextBPE beside the tokenizer of transformers, transforms of pictures beside those of torchvision:
+# PYTHON names a Python that has them.
+.PHONY: data-tokens data-pictures data-python
+data-python: all
 	rm -rf %D%/python && $(MKDIR_P) %D%/python && cp -r $(srcdir)/bindings/python/tenon %D%/python
 	chmod -R u+w %D%/python
 	sdk=sdk; test -f sdk/api.json || sdk=$(srcdir)/sdk; \
 	    $${PYTHON:-python3} $(srcdir)/bindings/python/generate.py $$sdk %D%/python/tenon/_api.py
-	TENON_LIBRARY=$(abs_builddir)/.libs/libtenon.so PYTHONPATH=%D%/python \
-	    TENON_PLUGIN_PATH=$(abs_builddir)/plugins/.libs \
-	    $${PYTHON:-python3} $(srcdir)/%D%/compare_tokens.py $(abs_srcdir)/%D%/files/bpe
+TN_DATA_RUN = TENON_LIBRARY=$(abs_builddir)/.libs/libtenon.so PYTHONPATH=%D%/python \
+	TENON_PLUGIN_PATH=$(abs_builddir)/plugins/.libs $${PYTHON:-python3}
+data-tokens: data-python
+	$(TN_DATA_RUN) $(srcdir)/%D%/compare_tokens.py $(abs_srcdir)/%D%/files/bpe
+data-pictures: data-python
+	$(TN_DATA_RUN) $(srcdir)/%D%/compare_pictures.py $(DATA_PICTURES)
 clean-local: clean-data-tokens
 .PHONY: clean-data-tokens
 clean-data-tokens:
