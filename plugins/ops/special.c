@@ -45,7 +45,8 @@ static tn_status xlogy_derive(tn_derive *d)
 /* Returns a - b, and 0 where both are the same infinity. */
 static tn_tensor *difference(tn_tensor *a, tn_tensor *b)
 {
-    return zero_where(tn_eq(a, b), minus(a, b));
+    /* not wherever a equals b: that has the value 0, too, but no derivative */
+    return zero_where(tn_bitwise_and(tn_eq(a, b), tn_isinf(a)), minus(a, b));
 }
 
 /* max(a, b) + ln(1 + e^-|a - b|): the exponent is never positive. */

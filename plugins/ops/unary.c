@@ -38,13 +38,15 @@ static tn_tensor *one_plus_square(tn_tensor *x)
 /* Returns the sign of x; for complex x, x / |x|, or 0 if x is 0. */
 static tn_tensor *direction(tn_tensor *x)
 {
-    tn_tensor *size;
+    tn_tensor *size, *none;
 
     if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
         return tn_sign(x);
     size = tn_abs(x);
-    return tn_where(tn_eq(size, tn__scalar_number(size, 0.0)), tn__scalar_number(x, 0.0),
-                    divide(x, size));
+    none = tn_eq(size, tn__scalar_number(size, 0.0));
+    /* divides by 1 there, because the derivative of 0 / 0 is NaN, also if it is not selected */
+    size = tn_where(none, tn__scalar_number(size, 1.0), size);
+    return tn_where(none, tn__scalar_number(x, 0.0), divide(x, size));
 }
 static tn_status abs_infer(tn_infer *infer)
 {

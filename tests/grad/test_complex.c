@@ -211,6 +211,31 @@ START_TEST(second_derivatives_of_products_are_right_where_factors_are_zero)
 }
 END_TEST
 
+/* The kink of |z|: both derivatives are 0 there, as in PyTorch. */
+START_TEST(the_second_derivative_of_the_absolute_value_of_0_is_0)
+{
+    TN_SCOPE;
+    const double values[4] = { 0, 0, 3, 4 }, slopes[4] = { 0, 0, 0.6, 0.8 };
+    const double expected[4] = { 0, 0, -0.064, 0.048 };
+    tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
+    tn_tensor *x = tn_tensor_empty(TN_SHAPE(2), TN_C128, NULL), *y, *g, *h, *loss;
+    double first[4], second[4];
+
+    ck_assert_int_eq(tn_tensor_copy_in(x, values, sizeof values), TN_OK);
+    ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);
+    y = tn_sum(tn_abs(x));
+    ck_assert_int_eq(tn_grad(&y, NULL, 1, &x, &g, 1, &create), TN_OK);
+    loss = tn_sum(tn_add(tn_real(g), tn_imag(g), tn_scalar_int(2)));
+    ck_assert_int_eq(tn_grad(&loss, NULL, 1, &x, &h, 1, NULL), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(tn_detach(g), first, sizeof first), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(h, second, sizeof second), TN_OK);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_msg(fabs(first[i] - slopes[i]) < 1e-14, "%d: slope %g", i, first[i]);
+        ck_assert_msg(fabs(second[i] - expected[i]) < 1e-14, "%d: second %g", i, second[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_reduction_works_in_the_type_that_is_asked_for)
 {
     TN_SCOPE;
@@ -252,6 +277,7 @@ int main(void)
                         (int)(sizeof rows / sizeof *rows));
     tcase_add_test(all, a_derivative_that_forgets_the_conjugate_is_found);
     tcase_add_test(all, second_derivatives_of_products_are_right_where_factors_are_zero);
+    tcase_add_test(all, the_second_derivative_of_the_absolute_value_of_0_is_0);
     tcase_add_test(all, a_reduction_works_in_the_type_that_is_asked_for);
     suite_add_tcase(suite, all);
     return run_suite(suite);

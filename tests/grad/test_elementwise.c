@@ -23,6 +23,16 @@ static tn_tensor *input(double first)
     }
 #define LESS(x) tn_mul_scalar(x, 0.4)
 
+/* An input that begins at `first`, moved so that all its values are `value`. */
+static tn_tensor *moved(tn_tensor *x, double first, double value)
+{
+    return tn_add_scalar(tn_sub(x, input(first)), value);
+}
+#define AT(x, first, value) moved(x, first, value)
+/* Constants in the shape of x: 1/2, and 0 in the second column but 1 in the others. */
+#define HALF(x) tn_detach(tn_fill(x, 0.5))
+#define MASK(x) tn_tensor_from(((double[]){ 1, 0, 1, 1, 0, 1 }), TN_F64, TN_SHAPE(2, 3))
+
 static tn_tensor *zero_like(tn_tensor *x)
 {
     return tn_fill(tn_detach(x), 0);
