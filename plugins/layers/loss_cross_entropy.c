@@ -241,6 +241,12 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
             "LinearCrossEntropyLoss: input: wrong number of dimensions, got %d; expected [N, "
             "in_features] or [in_features]",
             (int)tn_tensor_ndim(x[0]));
+    if (s->ignore_index != INT64_MIN && (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x[1]))) != 0)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "LinearCrossEntropyLoss: ignore_index: not supported, got %lld and probabilities as "
+            "target; expected None, or indices as target",
+            (long long)s->ignore_index);
     y = tn_module_call(tn_module_child(self, "linear"), x[0]);
     if (y == NULL)
         return tn_error_last_code();

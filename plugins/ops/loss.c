@@ -276,6 +276,11 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
     if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
         return tn_fail(TN_ERR_VALUE, "label_smoothing: out of range, got %g; expected 0 to 1",
                        o->label_smoothing);
+    if (status == TN_OK && is_share(dtype) && o->ignore_index >= 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "ignore_index: not supported, got %lld and probabilities as target, none of "
+                       "which is an index; expected a negative number, or indices as target",
+                       (long long)o->ignore_index);
     return status == TN_OK ? weighted_classes(infer, is_share(dtype)) : status;
 }
 

@@ -24,6 +24,12 @@ static tn_status pad_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE,
                        "mode: unknown, got %q; expected constant, reflect, replicate or circular",
                        o->mode);
+    if (!constant && !tn__scalar_is(o->value, 0))
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "value: not supported with this mode, got mode %s, which repeats elements of "
+            "x; expected mode constant, or the value 0",
+            o->mode);
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
         return tn_fail(
             TN_ERR_RUNTIME,

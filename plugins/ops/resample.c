@@ -71,6 +71,10 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
     if (o->output_size.count < 1 && factors.count < 1)
         return tn_fail(TN_ERR_VALUE,
                        "output_size or scale_factor: both missing; expected one of them");
+    if (o->recompute_scale_factor && factors.count < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "recompute_scale_factor: not supported without scale_factor, got sizes "
+                       "only; expected recompute_scale_factor=False");
     for (int64_t i = 0; i < factors.count; i++)
         if (!(factors.at[i] > 0) || isinf(factors.at[i]))
             return tn_fail(TN_ERR_VALUE,

@@ -67,7 +67,7 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
     }
     if (any)
         x = tn_pad(x, ((tn_ints){ sizes, 2 * s->dims }), replicate ? "replicate" : "constant",
-                   value);
+                   replicate ? 0.0 : value);
     for (int32_t i = 0; i < s->dims && x != NULL; i++) {
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
 

@@ -212,6 +212,37 @@ START_TEST(adaptive_pools_keep_the_sizes_that_are_none)
 }
 END_TEST
 
+/* No probability is an index that could be ignored; PyTorch refuses the option, too. */
+START_TEST(an_index_to_ignore_is_refused_with_probabilities)
+{
+    static const struct {
+        const char *spec, *words; /* NULL: is taken */
+    } rows[] = {
+        { "CrossEntropyLoss(ignore_index=1)", "ignore_index: not supported, got 1" },
+        { "CrossEntropyLoss(ignore_index=0, label_smoothing=0.1)", "ignore_index" },
+        { "CrossEntropyLoss(ignore_index=-1)", NULL },
+        { "CrossEntropyLoss()", NULL },
+        { "LinearCrossEntropyLoss(3, 3, ignore_index=-100)", "got -100 and probabilities" },
+        { "LinearCrossEntropyLoss(3, 3)", NULL },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *loss = parsed(rows[i].spec);
+        tn_tensor *in[2] = { tn_tensor_from(logits, TN_F32, TN_SHAPE(2, 3)), NULL }, *y = NULL;
+        tn_status status;
+
+        in[1] = tn_softmax(in[0], 1);
+        status = tn_module_call_many(loss, in, 2, &y, 1);
+        ck_assert_msg((status == TN_OK) == (rows[i].words == NULL), "%s", rows[i].spec);
+        ck_assert_msg(status == TN_OK || strstr(tn_error_text(), rows[i].words) != NULL, "%s: %s",
+                      rows[i].spec, tn_error_text());
+        tn_error_clear();
+        tn_module_drop(loss);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -222,6 +253,7 @@ int main(void)
         weights_of_a_wrong_form_are_refused_by_name,
         weights_may_be_left_without_memory,
         adaptive_pools_keep_the_sizes_that_are_none,
+        an_index_to_ignore_is_refused_with_probabilities,
         NULL,
     };
     return suite_run("loss weights", tests);
