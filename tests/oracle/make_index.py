@@ -612,3 +612,12 @@ for op, call in (("unique", torch.unique), ("unique_consecutive", torch.unique_c
                 return_counts=True,
                 dim=dim,
             )
+
+# ---- tables of integers, bool and complex numbers ----
+for d in (I64, I32, I8, U8, BOOL, C64, C128):
+    case(
+        "embedding",
+        "table-" + NAMES[d],
+        lambda w, at: torch.nn.functional.embedding(at, w),
+        [n(5, 3, dtype=d), places(2, 4, high=5)],
+    )
