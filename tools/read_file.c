@@ -23,8 +23,12 @@ char *read_file(const char *option, const char *path, size_t most, size_t *size)
     } else if ((bytes = tn_malloc((size_t)about.st_size + 1)) != NULL) {
         *size = fread(bytes, 1, (size_t)about.st_size, file);
         bytes[*size] = '\0';
-        if (ferror(file) || *size != (size_t)about.st_size) {
-            tn_fail(TN_ERR_IO, "%s: %s: cannot be read to its end", option, path);
+        bool sizeless = about.st_size == 0 && fgetc(file) != EOF;
+        if (ferror(file) || sizeless || *size != (size_t)about.st_size) {
+            tn_fail(TN_ERR_IO,
+                    sizeless ? "%s: %s: a file without a size, as those of /proc; expected a copy"
+                             : "%s: %s: cannot be read to its end",
+                    option, path);
             tn_free(bytes);
             bytes = NULL;
         }

@@ -6,6 +6,14 @@
 
 #include <tenon/plugin.h>
 
+/* ---- the plugin's setting (plugin.c) --------------------------------------------------------- */
+
+/* The bytes of memory that a file of `size` bytes may fill: a few bytes may be compressed
+ * gigabytes, or have a header that asks for them. */
+uint64_t data_most(uint64_t size);
+/* Fails with TN_ERR_REFUSED if `bytes` are more than a file of `size` bytes may fill. */
+tn_status data_limit(const char *path, uint64_t size, uint64_t bytes);
+
 /* ---- files (file.c) -------------------------------------------------------------------------- */
 
 /* A file that is read from its start to its end. With zlib, files that are compressed by gzip are

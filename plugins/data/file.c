@@ -17,6 +17,8 @@
 
 struct data_file {
     char *path;
+    uint64_t size;  /* of the file as it is */
+    uint64_t given; /* bytes that were read, unpacked */
 #ifdef TN_WITH_ZLIB
     gzFile stream;
 #else
@@ -26,7 +28,7 @@ struct data_file {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static tn_status check_regular(const char *path)
+static tn_status check_regular(const char *path, uint64_t *size)
 {
     struct stat found;
 
@@ -34,6 +36,7 @@ static tn_status check_regular(const char *path)
         return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (!S_ISREG(found.st_mode))
         return tn_fail(TN_ERR_IO, "%s: not a regular file", path);
+    *size = (uint64_t)found.st_size;
     return TN_OK;
 }
 
@@ -70,12 +73,14 @@ static tn_status open_stream(struct data_file *file)
 struct data_file *data_file_open(const char *path)
 {
     struct data_file *file;
+    uint64_t size = 0;
 
-    if (check_regular(path) != TN_OK)
+    if (check_regular(path, &size) != TN_OK)
         return NULL;
     file = tn_calloc(1, sizeof *file);
     if (file == NULL)
         return NULL;
+    file->size = size;
     file->path = tn_strdup(path);
     errno = 0;
     if (file->path != NULL && open_stream(file) == TN_OK)
@@ -106,7 +111,8 @@ const char *data_file_path(const struct data_file *file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-int64_t data_file_some(struct data_file *file, void *out, uint64_t size)
+/* Reads at most `size` bytes, without the limit. */
+static int64_t read_some(struct data_file *file, void *out, uint64_t size)
 {
     uint64_t done = 0;
 
@@ -137,6 +143,27 @@ int64_t data_file_some(struct data_file *file, void *out, uint64_t size)
     }
 #endif
     return (int64_t)done;
+}
+
+/* The bytes that may still be read. A file of /proc has the size 0, and may have no end. */
+static uint64_t left_of(const struct data_file *file)
+{
+    uint64_t most = data_most(file->size);
+
+    return most > file->given ? most - file->given : 0;
+}
+
+int64_t data_file_some(struct data_file *file, void *out, uint64_t size)
+{
+    uint64_t left = left_of(file);
+    int64_t got = read_some(file, out, size <= left ? size : left + 1);
+
+    if (got > 0 && (uint64_t)got > left) {
+        (void)data_limit(file->path, file->size, UINT64_MAX);
+        return -1;
+    }
+    file->given += got > 0 ? (uint64_t)got : 0;
+    return got;
 }
 
 static tn_status too_short(const struct data_file *file, const char *what, int64_t got,
@@ -196,7 +223,11 @@ char *data_file_rest(struct data_file *file, uint64_t *size)
     int64_t got;
 
     do {
+        uint64_t left = left_of(file);
+
         step = done < CHUNK ? CHUNK : done;
+        if (step > left)
+            step = left + 1; /* no memory for what may not be read */
         got = append(file, &bytes, done, step);
         if (got < 0) {
             tn_free(bytes);
@@ -223,7 +254,7 @@ tn_status data_file_end(struct data_file *file)
 
 /* ---- whole files ----------------------------------------------------------------------------- */
 
-/* Reads `size` bytes from the start. Fails if the file has become shorter. */
+/* Reads `size` bytes from the start. Fails if the file has become shorter, or has no size. */
 static tn_status load_bytes(int file, const char *path, char *out, uint64_t size)
 {
     uint64_t done = 0;
@@ -241,6 +272,9 @@ static tn_status load_bytes(int file, const char *path, char *out, uint64_t size
                            path, (unsigned long long)done, (unsigned long long)size);
         done += (uint64_t)got;
     }
+    if (size == 0 && read(file, &(char){ 0 }, 1) > 0)
+        return tn_fail(TN_ERR_IO, "%s: a file without a size, as those of /proc; expected a copy",
+                       path);
     return TN_OK;
 }
 

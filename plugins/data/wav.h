@@ -20,6 +20,8 @@ tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes
 /* Converts `count` frames from `first` on to floats from -1 to 1: `to` has `stride` floats for each
  * channel. */
 void wav_read(const struct wav *wav, int64_t first, int64_t count, float *to, int64_t stride);
+/* The same for the mean of the channels. */
+void wav_read_mean(const struct wav *wav, int64_t first, int64_t count, float *to);
 
 /* ---- a sound as a sample (wav_sample.c) ------------------------------------------------------ */
 
@@ -30,6 +32,7 @@ struct wav_part {
     int64_t rate;   /* INT64_MIN: any */
     enum wav_crop crop;
     bool mono;
+    int64_t channels; /* the most that a file may have */
 };
 
 /* Appends the sound in a file to a sample, float32 [channels, length]. */
@@ -54,6 +57,7 @@ struct wav_options {
     const char *crop;
     bool mono;
     int64_t sample_rate;
+    int64_t max_channels;
 };
 /* The rows after the first, and the end of the table. */
 #define WAV_OPTIONS                                                                                \
@@ -67,6 +71,8 @@ struct wav_options {
         TN_OPTION_ROW(struct wav_options, sample_rate, "None",                                     \
                       "samples for each second that files must have; None: any",                   \
                       TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),                                     \
+        TN_OPTION_INT(struct wav_options, max_channels, "256",                                     \
+                      "channels of the largest file that is read"),                                \
         TN_OPTION_END
 
 /* Returns a dataset whose options are checked and that has no files yet; NULL on failure. */

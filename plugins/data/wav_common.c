@@ -18,8 +18,11 @@ static tn_status part_of(const struct wav_options *options, struct wav_part *par
     if (options->length != INT64_MIN && (options->length < 1 || options->length > INT32_MAX))
         return tn_fail(TN_ERR_VALUE, "length: out of range, got %lld; expected 1 to %d",
                        (long long)options->length, INT32_MAX);
+    if (options->max_channels < 1)
+        return tn_fail(TN_ERR_VALUE, "max_channels: out of range, got %lld; expected 1 or more",
+                       (long long)options->max_channels);
     *part = (struct wav_part){ options->length, options->sample_rate, (enum wav_crop)at,
-                               options->mono };
+                               options->mono, options->max_channels };
     return TN_OK;
 }
 

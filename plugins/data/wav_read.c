@@ -159,3 +159,16 @@ void wav_read(const struct wav *wav, int64_t first, int64_t count, float *to, in
         for (int64_t c = 0; c < wav->channels; c++, at += wav->bytes)
             to[c * stride + i] = sample_at(wav, at);
 }
+
+void wav_read_mean(const struct wav *wav, int64_t first, int64_t count, float *to)
+{
+    const unsigned char *at = wav->data + first * wav->channels * wav->bytes;
+
+    for (int64_t i = 0; i < count; i++) {
+        double sum = 0;
+
+        for (int64_t c = 0; c < wav->channels; c++, at += wav->bytes)
+            sum += (double)sample_at(wav, at);
+        to[i] = (float)(sum / (double)wav->channels);
+    }
+}

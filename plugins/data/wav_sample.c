@@ -21,38 +21,27 @@ static int64_t first_of(const struct wav_part *part, const struct wav *wav, int6
     return tn_random_below(&key, spare + 1);
 }
 
-/* The mean of the channels, in the place of the first. */
-static void mix_down(float *values, int64_t channels, int64_t length)
+/* Zeros fill what a file lacks of the length, in each of its channels: the header of a short file
+ * could ask for gigabytes. */
+static tn_status add_sound(const struct wav_part *part, const struct wav *wav, const char *path,
+                           uint64_t size, const tn_sample_args *args)
 {
-    for (int64_t i = 0; i < length; i++) {
-        double sum = 0;
-
-        for (int64_t c = 0; c < channels; c++)
-            sum += (double)values[c * length + i];
-        values[i] = (float)(sum / (double)channels);
-    }
-}
-
-static tn_status add_sound(const struct wav_part *part, const struct wav *wav,
-                           const tn_sample_args *args)
-{
-    int64_t length = part->length != INT64_MIN ? part->length : wav->frames, total;
+    int64_t length = part->length != INT64_MIN ? part->length : wav->frames;
     int64_t count = wav->frames < length ? wav->frames : length;
-    int64_t channels = part->mono ? 1 : wav->channels;
+    int64_t channels = part->mono ? 1 : wav->channels, first = first_of(part, wav, length, args);
+    uint64_t bytes = (uint64_t)channels * (uint64_t)length * sizeof(float);
     float *values;
     tn_status status;
 
-    if (__builtin_mul_overflow(wav->channels, length, &total) || total > (int64_t)1 << 40)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "length: too large for %lld channels, got %lld; expected at most 2^40 values in all",
-            (long long)wav->channels, (long long)length);
-    values = tn_calloc((size_t)total + 1, sizeof *values);
+    if (bytes > data_most(size * sizeof(float))) /* a sample of one byte becomes a float */
+        return data_limit(path, size, bytes);
+    values = tn_calloc((size_t)(channels * length) + 1, sizeof *values);
     if (values == NULL)
         return TN_ERR_MEMORY;
-    wav_read(wav, first_of(part, wav, length, args), count, values, length);
-    if (part->mono && wav->channels > 1)
-        mix_down(values, wav->channels, length);
+    if (part->mono)
+        wav_read_mean(wav, first, count, values);
+    else
+        wav_read(wav, first, count, values, length);
     status = data_add_tensor(args->out, values, TN_F32, TN_SHAPE(channels, length));
     tn_free(values);
     return status;
@@ -69,8 +58,13 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
         status = tn_fail(TN_ERR_VALUE,
                          "%s: sample_rate: wrong rate, got %lld; expected %lld: resample the file",
                          path, (long long)wav.rate, (long long)part->rate);
+    if (status == TN_OK && wav.channels > part->channels)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: too many channels, got %lld; expected at most %lld, see the option "
+                         "max_channels",
+                         path, (long long)wav.channels, (long long)part->channels);
     if (status == TN_OK)
-        status = add_sound(part, &wav, args);
+        status = add_sound(part, &wav, path, size, args);
     tn_free(bytes);
     return status;
 }

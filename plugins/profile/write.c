@@ -4,6 +4,7 @@
 #include "profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,13 +35,28 @@ static void remove_file(const char *path)
         unlink(path);
 }
 
+/* Opens the file. A pipe without a reader, for which open() would wait, fails with ENXIO. */
+static FILE *create(const char *path)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    FILE *out = file >= 0 && fcntl(file, F_SETFL, 0) == 0 ? fdopen(file, "w") : NULL;
+    int error = errno;
+
+    if (out == NULL && file >= 0)
+        close(file);
+    errno = error;
+    return out;
+}
+
 static tn_status save(const char *path, const output *t)
 {
-    FILE *out = fopen(path, "we");
+    FILE *out = create(path);
     size_t wrote;
 
     if (out == NULL)
-        return tn_fail(TN_ERR_IO, "profile: %s: cannot be written: %s", path, strerror(errno));
+        return tn_fail(TN_ERR_IO, "profile: %s: cannot be written: %s", path,
+                       errno == ENXIO ? "it is a pipe that nobody reads; start its reader first"
+                                      : strerror(errno));
     wrote = fwrite(t->at, 1, t->size, out);
     int error = errno;
     if (fclose(out) != 0) {

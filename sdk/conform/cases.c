@@ -419,7 +419,7 @@ static bool read_line(reader *r, char *line)
 
 static bool read_file(reader *r, const char *path)
 {
-    const char *why;
+    const char *why = NULL;
     FILE *file = conform_open(path, &why);
     char *line = NULL;
     size_t size = 0;
@@ -429,10 +429,12 @@ static bool read_file(reader *r, const char *path)
     r->line = 0;
     if (file == NULL)
         return wrong(r, "%s", why);
-    while (well && !r->stop && getline(&line, &size, file) > 0) {
+    while (well && !r->stop && conform_next_line(file, &line, &size, &why)) {
         r->line++;
         well = read_line(r, line);
     }
+    if (well && why != NULL)
+        well = wrong(r, "%s", why);
     if (well)
         hand_out(r);
     free(line);

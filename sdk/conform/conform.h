@@ -66,6 +66,13 @@ void conform_row(conform *c, const char *op, const char *dtype, const char *rout
 /* Opens a regular file for reading. Refuses other files, because opening a FIFO, for example, would
  * block. Returns NULL and stores the reason in `why` on failure. */
 FILE *conform_open(const char *path, const char **why);
+/* Creates or empties a file for writing. On failure returns NULL, with *why and errno set. A pipe
+ * needs a reader that has opened it. */
+FILE *conform_create(const char *path, const char **why);
+/* Reads the next line, without its end, into *line, memory of *size bytes, which the caller frees.
+ * Both are NULL and 0 at first. Returns false at the end of the file with *why NULL, or on failure
+ * with *why set. */
+bool conform_next_line(FILE *file, char **line, size_t *size, const char **why);
 
 /* The words with which a line may begin: in a case of an operator, a layer or an optimizer, and
  * (CONFORM_LINES) anywhere in a file of cases. */

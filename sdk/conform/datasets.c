@@ -183,14 +183,14 @@ static bool needs_options(const tn_option *options)
 static int64_t specs_of_file(conform *c, const char *path, const char *word,
                              bool (*check)(conform *c, const char *spec))
 {
-    const char *reason, *at;
+    const char *reason = NULL, *at;
     FILE *file = conform_open(path, &reason);
     char *line = NULL, why[256];
     size_t room = 0, length = strlen(c->subject), skip = strlen(word);
     int64_t found = 0;
     bool well = file != NULL || conform_fail(c, "%s: %s", path, reason);
 
-    while (well && getline(&line, &room, file) > 0) {
+    while (well && conform_next_line(file, &line, &room, &reason)) {
         line[strcspn(line, "\r\n")] = '\0';
         at = line + skip;
         if (!conform_line_begins(line, CONFORM_LINES, why, sizeof why))
@@ -201,6 +201,8 @@ static int64_t specs_of_file(conform *c, const char *path, const char *word,
             well = check(c, at);
         }
     }
+    if (well && reason != NULL)
+        well = conform_fail(c, "%s: %s", path, reason);
     free(line);
     if (file != NULL)
         fclose(file);

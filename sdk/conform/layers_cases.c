@@ -220,7 +220,7 @@ static bool read_line(reader *r, char *line)
 
 static bool read_file(reader *r, const char *path)
 {
-    const char *why;
+    const char *why = NULL;
     FILE *file = conform_open(path, &why);
     char *line = NULL;
     size_t size = 0;
@@ -230,11 +230,13 @@ static bool read_file(reader *r, const char *path)
     r->line = 0;
     if (file == NULL)
         return wrong(r, why);
-    while (well && !r->stop && getline(&line, &size, file) > 0) {
+    while (well && !r->stop && conform_next_line(file, &line, &size, &why)) {
         r->line++;
         line[strcspn(line, "\r\n")] = '\0';
         well = read_line(r, line);
     }
+    if (well && why != NULL)
+        well = wrong(r, why);
     if (well)
         hand_out(r);
     clear(r);

@@ -86,7 +86,7 @@ static void end_case(numbers_case *one)
 /* Runs the cases of the optimizer in a file. Returns their number, -1 after reporting a failure. */
 static int64_t cases_of_file(conform *c, const char *path)
 {
-    const char *reason;
+    const char *reason = NULL;
     char why[256];
     FILE *file = conform_open(path, &reason);
     numbers_case one = { .step = 0 };
@@ -97,7 +97,7 @@ static int64_t cases_of_file(conform *c, const char *path)
     int64_t found = 0, number = 0, count;
     bool well = file != NULL;
 
-    while (well && getline(&line, &size, file) > 0) {
+    while (well && conform_next_line(file, &line, &size, &reason)) {
         line[strcspn(line, "\r\n")] = '\0';
         number++;
         if (strncmp(line, "optimizer ", 10) == 0) {
@@ -142,6 +142,8 @@ static int64_t cases_of_file(conform *c, const char *path)
     }
     end_case(&one);
     free(line);
+    if (well && reason != NULL)
+        well = conform_fail(c, "%s: %s", path, reason);
     if (file == NULL)
         conform_fail(c, "%s: %s; name a file or folder with --cases", path, reason);
     else

@@ -130,17 +130,18 @@ static void capabilities(FILE *to, const conform_report *r)
 static bool write_one(const char *path, const conform_report *report,
                       void (*write)(FILE *to, const conform_report *report))
 {
+    const char *why = NULL;
     FILE *to;
     bool well;
 
     if (path == NULL)
         return true;
-    to = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    to = strcmp(path, "-") == 0 ? stdout : conform_create(path, &why);
     if (to != NULL)
         write(to, report);
     well = to != NULL && fflush(to) == 0 && !ferror(to);
     if (!well)
-        fprintf(stderr, "tenon check: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "tenon check: %s: %s\n", path, why != NULL ? why : strerror(errno));
     if (to != NULL && to != stdout && fclose(to) != 0)
         well = false;
     return well;

@@ -235,6 +235,39 @@ START_TEST(damaged_sounds_are_errors)
 }
 END_TEST
 
+/* A header of a few bytes may ask for gigabytes, because each channel gets zeros up to the length.
+ */
+START_TEST(headers_that_ask_for_much_are_refused)
+{
+    uint8_t file[64];
+    float zeros[2000] = { 0 };
+
+    make_folder();
+    write_bytes("class/x.wav", file, make_wav(file, 1, 65535, 8, "", 0));
+    ck_assert_int_eq(read_only(", length=5000",
+                               "x.wav: too many channels, got 65535; expected at most 256, see the "
+                               "option max_channels"),
+                     TN_ERR_FORMAT);
+    ck_assert_int_eq(read_only(", length=5000, max_channels=65535",
+                               "x.wav: unpacked data: too large for a file of 56 bytes; expected "
+                               "at most 1073741824 bytes more than the file; if you trust it, "
+                               "raise TENON_DATA_UNPACKED_MAX"),
+                     TN_ERR_REFUSED);
+    /* one channel is made of all, without memory for each */
+    has(", length=2000, mono=True, max_channels=65535", 1, 2000, zeros);
+    ck_assert_int_eq(read_only(", length=100000, mono=True, max_channels=65535", ""), TN_OK);
+    write_bytes("class/x.wav", file, make_wav(file, 1, 2, 8, "\xC0\x40\x80\x80", 4));
+    ck_assert_int_eq(read_only(", max_channels=1", "too many channels, got 2; expected at most 1"),
+                     TN_ERR_FORMAT);
+    has(", max_channels=2", 2, 2, (float[]){ 0.5f, 0, -0.5f, 0 });
+    ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q, max_channels=0)", folder));
+    ck_assert_str_eq(tn_error_text(),
+                     "dataset WAVFolder: max_channels: out of range, got 0; expected 1 or more");
+    tn_error_clear();
+    remove_folder();
+}
+END_TEST
+
 /* ---- folders --------------------------------------------------------------------------------- */
 
 START_TEST(links_that_never_end_are_errors)
@@ -402,6 +435,7 @@ int main(void)
         every_kind_of_samples_is_read,
         samples_are_cut_or_padded,
         damaged_sounds_are_errors,
+        headers_that_ask_for_much_are_refused,
         links_that_never_end_are_errors,
         odd_names_are_names,
         files_that_change_are_errors_of_their_sample,

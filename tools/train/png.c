@@ -8,16 +8,19 @@
 #include "predict.h"
 #include "report_private.h"
 
+#include "sdk/conform/conform.h"
+
 enum { BYTES_MOST = 1 << 28 };
 
 static tn_status write_bytes(const char *path, const report_text *png)
 {
-    FILE *file = fopen(path, "wb");
+    const char *why = NULL;
+    FILE *file = conform_create(path, &why);
     bool failed;
     int code;
 
     if (file == NULL)
-        return tn_fail_native(TN_ERR_IO, errno, "%s: cannot be written: %s", path, strerror(errno));
+        return tn_fail_native(TN_ERR_IO, errno, "%s: cannot be written: %s", path, why);
     failed = fwrite(png->bytes, 1, png->size, file) != png->size;
     code = errno;
     if (fclose(file) != 0 && !failed) {

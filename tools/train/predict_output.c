@@ -92,7 +92,8 @@ static bool is_text(const predict_output *to)
 /* Text goes to standard output, which is then the file. */
 static tn_status redirect(predict_output *to)
 {
-    FILE *file = fopen(to->path, "w");
+    const char *why = NULL;
+    FILE *file = conform_create(to->path, &why);
     int code = errno;
     bool done = file != NULL && fflush(stdout) == 0 && dup2(fileno(file), STDOUT_FILENO) >= 0;
     if (file != NULL && !done)
@@ -102,7 +103,7 @@ static tn_status redirect(predict_output *to)
     to->redirected = done;
     return done ? TN_OK
                 : tn_fail_native(TN_ERR_IO, code, "--output %s: cannot be written: %s", to->path,
-                                 strerror(code));
+                                 why != NULL ? why : strerror(code));
 }
 
 tn_status predict_output_begin(predict_output *to)
