@@ -105,6 +105,14 @@ static tn_status binary_cross_entropy_each_decompose(const tn_decompose *call)
         call->out, tn_neg(plus(tn_mul(call->in[1], yes), tn_mul(one_minus(call->in[1]), no))));
 }
 
+/* max(ln x, -100), whose derivative at 0 is 0; that of at_least(tn_ln(0), -100) is 0 / 0. */
+static tn_tensor *limited_log(tn_tensor *x)
+{
+    tn_tensor *none = tn_eq(x, number(x, 0.0));
+
+    return at_least(tn_masked_fill(tn_ln(tn_masked_fill(x, none, 1.0)), none, -100), -100);
+}
+
 static tn_status binary_cross_entropy_each_derive(tn_derive *d)
 {
     tn_tensor *x = d->in[0], *gy = d->gout[0];
@@ -113,8 +121,7 @@ static tn_status binary_cross_entropy_each_derive(tn_derive *d)
         d->gin[0] = tn_mul(gy,
                            divide(minus(x, d->in[1]), at_least(tn_mul(x, one_minus(x)), 1e-12)));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul(gy,
-                           minus(at_least(tn_log1p(tn_neg(x)), -100), at_least(tn_ln(x), -100)));
+        d->gin[1] = tn_mul(gy, minus(limited_log(one_minus(x)), limited_log(x)));
     return TN_OK;
 }
 

@@ -110,6 +110,30 @@ START_TEST(second_derivatives_agree_with_central_differences)
 }
 END_TEST
 
+/* Where a logarithm is limited to -100, the loss does not depend on x. */
+START_TEST(the_mixed_derivative_of_binary_cross_entropy_is_a_number_at_0_and_1)
+{
+    TN_SCOPE;
+    const double values[3] = { 0, 1, 0.25 }, targets[3] = { 0, 1, 0.5 };
+    tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
+    tn_tensor *x = tn_tensor_from(values, TN_F64, TN_SHAPE(3)), *g, *h, *loss;
+    tn_tensor *t = tn_tensor_from(targets, TN_F64, TN_SHAPE(3));
+
+    ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);
+    ck_assert_int_eq(tn_tensor_set_requires_grad(t, true), TN_OK);
+    loss = tn_binary_cross_entropy(x, t, TN_NONE, "sum");
+    ck_assert_int_eq(tn_grad(&loss, NULL, 1, &t, &g, 1, &create), TN_OK);
+    ck_assert_double_eq_tol(at(g, 0), 100, 1e-12);
+    ck_assert_double_eq_tol(at(g, 1), -100, 1e-12);
+    ck_assert_double_eq_tol(at(g, 2), log(3), 1e-12);
+    loss = tn_sum(g);
+    ck_assert_int_eq(tn_grad(&loss, NULL, 1, &x, &h, 1, NULL), TN_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol(at(h, i), -1, 1e-12); /* of the other logarithm alone */
+    ck_assert_double_eq_tol(at(h, 2), -1 / (0.25 * 0.75), 1e-12);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("derivatives");
@@ -118,6 +142,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, derivatives_agree_with_central_differences);
     tcase_add_test(tests, second_derivatives_agree_with_central_differences);
+    tcase_add_test(tests, the_mixed_derivative_of_binary_cross_entropy_is_a_number_at_0_and_1);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
