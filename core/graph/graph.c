@@ -282,7 +282,7 @@ tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const
     return status;
 }
 
-static tn_status copy_guards(const tn_graph *from, tn_graph *to)
+tn_status tn__graph_copy_guards(const tn_graph *from, tn_graph *to)
 {
     if (!tn__vector_room(&to->guards, &to->guards_capacity, from->n_guards, sizeof *to->guards))
         return TN_ERR_MEMORY;
@@ -296,7 +296,7 @@ static tn_status copy_guards(const tn_graph *from, tn_graph *to)
 
 static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
 {
-    tn_status status = copy_guards(from, to);
+    tn_status status = tn__graph_copy_guards(from, to);
 
     to->training = from->training;
     to->evaluates = from->evaluates;

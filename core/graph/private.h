@@ -166,6 +166,8 @@ void tn__graph_guard_drop(tn__guard *guard);
 bool tn__graph_guard_holds(const tn__guard *guard);
 /* From now on a run fails if the tensor of a slot has changed, because `who` has used its value. */
 tn_status tn__graph_guard_slots(tn_graph *graph, const char *who);
+/* Adds the guards of one graph to those of another. */
+tn_status tn__graph_copy_guards(const tn_graph *from, tn_graph *to);
 /* Notes that the graph is for this mode of a module. */
 tn_status tn__graph_ask(tn_graph *graph, const char *path, bool training);
 /* Returns whether the graph is for modules in different modes. */
@@ -465,9 +467,8 @@ tn_status tn__region_replace(tn_graph *graph, const tn__region_flat *flat, tn__r
 /* Returns the nodes as a graph of their own, with the inputs and outputs of the region. */
 tn_graph *tn__region_body(const tn__region_flat *flat);
 /* Fails unless the chosen nodes can run as one: no other node may depend on a chosen node while a
- * chosen node depends on it, and no random draw may come between chosen nodes. Both arrays are
- * indexed by node id. Sets `depends` for the other nodes, up to the last chosen one, that depend on
- * a chosen node. */
+ * chosen node depends on it. Both arrays are indexed by node id. Sets `depends` for the other
+ * nodes, up to the last chosen one, that must run after the chosen ones. */
 tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
                             const uint8_t *chosen, uint8_t *depends);
 

@@ -142,10 +142,24 @@ static const tn_node *uses_marked(const tn_node *node, const uint8_t *marks)
     return NULL;
 }
 
+static tn_status not_convex(const tn_node *between, const tn_node *node)
+{
+    return tn_fail(TN_ERR_VALUE,
+                   "claim: not convex: node %s, which was not claimed, %s, and claimed node %s "
+                   "uses it",
+                   between->name,
+                   tn__graph_draws(between)
+                       ? "depends on a claimed node or draws random numbers after one that does"
+                       : "depends on a claimed node",
+                   node->name);
+}
+
+/* Nodes that depend on a chosen one run after the region. Draws keep their order: one that comes
+ * after a draw that depends on a chosen node counts as dependent, too. */
 tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
                             const uint8_t *chosen, uint8_t *depends)
 {
-    const tn_node *draw = NULL; /* the last random draw after the first chosen node */
+    bool draw_depends = false; /* whether a draw so far depends on a chosen node */
     int64_t met = 0, count = 0;
 
     for (int64_t i = 0; i < flat->region.n_nodes; i++)
@@ -155,25 +169,15 @@ tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
 
         if (node->kind == TN_NODE_ITEM)
             continue;
-        if (!chosen[node->id]) {
-            depends[node->id] = between != NULL || uses_marked(node, chosen) != NULL;
-            if (met > 0 && tn__graph_draws(node))
-                draw = node;
+        if (chosen[node->id]) {
+            if (between != NULL)
+                return not_convex(between, node);
+            met++;
             continue;
         }
-        if (between != NULL)
-            return tn_fail(
-                TN_ERR_VALUE,
-                "claim: not convex: node %s, which was not claimed, depends on a claimed "
-                "node, and claimed node %s uses it",
-                between->name, node->name);
-        if (draw != NULL)
-            return tn_fail(
-                TN_ERR_VALUE,
-                "claim: node %s draws random numbers, or must keep its order, and is between the "
-                "claimed nodes; expected all of them before it or after it",
-                draw->name);
-        met++;
+        depends[node->id] = between != NULL || uses_marked(node, chosen) != NULL ||
+                            (draw_depends && tn__graph_draws(node));
+        draw_depends |= depends[node->id] && tn__graph_draws(node);
     }
     return TN_OK;
 }

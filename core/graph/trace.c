@@ -153,17 +153,50 @@ static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
     return tn__build_held(trace->level.graph, TN_NODE_CONSTANT, name, NULL, tensor);
 }
 
-/* Adds a node for a new tensor whose values were never set. */
+/* Orders the dimensions by their strides, the largest first. Returns false if the memory has gaps
+ * or is row-major. */
+static bool is_permuted(const tn_tensor *tensor, int64_t *order)
+{
+    const tn_view *view = &tensor->view;
+    int64_t step = 1;
+
+    for (int64_t d = 0; d < view->ndim; d++) {
+        int64_t at = d;
+
+        for (; at > 0 && view->strides[order[at - 1]] < view->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int64_t i = view->ndim; i-- > 0; step *= view->shape[order[i]])
+        if (view->shape[order[i]] > 1 && view->strides[order[i]] != step)
+            return false;
+    return !tensor->contiguous;
+}
+
+/* Adds a node for a new tensor whose values were never set. Views of it may need its strides, so a
+ * tensor in another order of memory is a view of one in that order. */
 static tn_node *empty_node(tn__trace *trace, tn_tensor *tensor)
 {
     tn_full_options o = TN_FULL_OPTIONS;
-    tn_node *like = TN_NODE_NONE;
+    tn_permute_options back = TN_PERMUTE_OPTIONS;
+    int64_t order[TN_MAX_DIMS], place[TN_MAX_DIMS], shape[TN_MAX_DIMS];
+    bool permuted = is_permuted(tensor, order);
+    tn_node *like = TN_NODE_NONE, *node;
 
-    o.shape = tn__shape(tensor);
+    for (int64_t i = 0; i < tensor->view.ndim && permuted; i++) {
+        shape[i] = tensor->view.shape[order[i]];
+        place[order[i]] = i;
+    }
+    o.shape = permuted ? (tn_ints){ shape, tensor->view.ndim } : tn__shape(tensor);
     o.value = tn_scalar_int(0);
     o.dtype = (tn_dtype)tensor->dtype;
-    return tn_graph_add_call(trace->level.graph, trace->level.before, tn__op_needed(TN__NEED_full),
+    node = tn_graph_add_call(trace->level.graph, trace->level.before, tn__op_needed(TN__NEED_full),
                              &o, &like, 1);
+    if (node == NULL || !permuted)
+        return node;
+    back.dims = (tn_ints){ place, tensor->view.ndim };
+    return tn_graph_add_call(trace->level.graph, trace->level.before,
+                             tn__op_needed(TN__NEED_permute), &back, &node, 1);
 }
 
 /* Returns the node of a tensor, NULL and sets the error if it has none. */
@@ -310,8 +343,20 @@ static tn_status call_silent(tn__trace *trace, const tn_op *op, tn_tensor *const
     return status;
 }
 
+/* Finds the dtypes that autocast gives to the inputs. The casts that it makes are not recorded. */
+static tn_status tried_dtypes(tn__trace *trace, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                              const void *options, tn_dtype *dtypes)
+{
+    tn_status status = tn__trace_silent_begin(trace);
+
+    if (status == TN_OK)
+        status = tn__autocast_dtypes(op, in, n_in, options, dtypes);
+    tn__trace_silent_end(trace);
+    return status;
+}
+
 /* In a region of autocast: makes the casts nodes of their own. *cast is NULL if there are none. */
-static tn_status cast_inputs(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+static tn_status cast_inputs(tn__trace *trace, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                              const void *options, tn_tensor ***cast)
 {
     tn_dtype *dtypes = tn_malloc(((size_t)n_in + 1) * sizeof *dtypes);
@@ -319,7 +364,7 @@ static tn_status cast_inputs(const tn_op *op, tn_tensor *const *in, int64_t n_in
     tn_status status = dtypes != NULL && made != NULL ? TN_OK : TN_ERR_MEMORY;
 
     if (status == TN_OK)
-        status = tn__autocast_dtypes(op, in, n_in, options, dtypes);
+        status = tried_dtypes(trace, op, in, n_in, options, dtypes);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         made[i] = in[i];
         if (tn__tensor_ok(in[i]) && (tn_dtype)in[i]->dtype != dtypes[i]) {
@@ -385,7 +430,7 @@ static tn_status trace_op(tn__tracer *tracer, const tn_op *op, tn_tensor *const 
     if (tracer->silent > 0)
         return tn__call_plain(op, in, n_in, options, out, n_out, into);
     if (tn__autocast_on() && into == NULL) {
-        status = cast_inputs(op, in, n_in, options, &cast);
+        status = cast_inputs(trace, op, in, n_in, options, &cast);
         if (status != TN_OK)
             return status;
     }

@@ -238,51 +238,106 @@ static tn_status name_inputs(const tn_graph *from, const tn_graph *to)
     return status;
 }
 
-tn_status tn_graph_inline(tn_graph *graph)
+/* A graph whose calls of modules are replaced by what they call. */
+struct inlining {
+    tn__symbols_make make; /* first: inline_at gets its address */
+    const tn_graph *graph;
+    tn_module *module; /* that runs the graph */
+};
+
+/* Makes tensors without memory for the inputs. `symbols` has the values of the symbols; NULL: the
+ * sizes are those that the graph declares. */
+static tn_status inputs_at(const struct inlining *inlining, const int64_t *symbols, tn_tensor **in)
 {
+    tn_status status = tn__trace_make_inputs(inlining->graph, inlining->module, NULL, in);
+
+    for (const tn_node *node = inlining->graph->first;
+         node != NULL && symbols != NULL && status == TN_OK; node = node->next) {
+        tn_meta meta;
+
+        if (node->kind != TN_NODE_INPUT)
+            continue;
+        meta = node->meta[0];
+        for (int32_t d = 0; d < meta.ndim; d++) {
+            const tn__expr *expr = tn__symbols_find(node, -1, d);
+
+            if (expr != NULL)
+                meta.shape[d] = tn__symbols_value(expr, symbols);
+        }
+        meta.flags = 0;
+        *in = tn__trace_make_like(&meta, (*in)->device);
+        if (*in++ == NULL)
+            status = tn_error_last_code();
+    }
+    return status;
+}
+
+/* Returns what the graph and the modules that it calls do with inputs of these sizes. */
+static tn_graph *inline_at(const tn__symbols_make *make, const int64_t *symbols)
+{
+    const struct inlining *inlining = (const void *)make;
+    const tn_graph *graph = inlining->graph;
     tn_tracing_options how = TN_TRACING_OPTIONS;
-    tn_tensor **in;
-    tn_module *module;
+    uint64_t scope = tn_scope_begin();
+    tn_tensor **in = tn_calloc((size_t)graph->n_inputs + 1, sizeof(tn_tensor *));
+    tn_status status = in != NULL ? inputs_at(inlining, symbols, in) : TN_ERR_MEMORY;
     tn_graph *made = NULL;
     tn_pack *pack = NULL;
-    uint64_t scope;
-    tn_status status;
 
-    if (!tn__not_null(graph, "tn_graph_inline: graph"))
-        return tn_error_last_code();
     how.flags = TN_TRACE_THROUGH;
-    module = tn_graph_module(graph);
-    scope = tn_scope_begin();
-    in = tn_calloc((size_t)graph->n_inputs + 1, sizeof(tn_tensor *));
-    status = module != NULL ? in != NULL ? TN_OK : TN_ERR_MEMORY : tn_error_last_code();
-    if (status == TN_OK)
-        status = tn__trace_make_inputs(graph, module, NULL, in);
     if (status == TN_OK && graph->in != NULL)
         pack = tn__values_with(graph->in, in);
     else if (status == TN_OK && (pack = tn_pack_new()) != NULL)
         for (int64_t i = 0; i < graph->n_inputs && status == TN_OK; i++)
             status = tn_pack_add(pack, NULL, tn_value_tensor(in[i]));
+    if (status == TN_OK && pack != NULL)
+        made = tn_module_trace_pack(inlining->module, pack, &how);
+    tn_pack_drop(pack);
+    tn_free(in);
+    tn_scope_end(scope);
+    return made;
+}
+
+/* Gives a graph what another relies on: what passes have recorded, and the mode. */
+static tn_status take_reliance(const tn_graph *from, tn_graph *to)
+{
+    if (from->fixed != NULL && strcmp(from->fixed, TN__FIXED_BY_TRACE) != 0)
+        to->fixed = from->fixed;
+    to->inference = from->inference;
+    to->evaluates = from->evaluates;
+    return tn__graph_copy_guards(from, to);
+}
+
+tn_status tn_graph_inline(tn_graph *graph)
+{
+    struct inlining inlining = { { inline_at }, graph, NULL };
+    const char *inference;
+    bool varies;
+    tn_graph *made = NULL;
+    tn_status status;
+
+    if (!tn__not_null(graph, "tn_graph_inline: graph"))
+        return tn_error_last_code();
+    inference = graph->inference;
+    graph->inference = NULL; /* for the trace, which records no gradients */
+    inlining.module = tn_graph_module(graph);
+    graph->inference = inference;
+    if (inlining.module == NULL)
+        return tn_error_last_code();
+    varies = graph->n_symbols > 0 && graph->fixed == NULL;
+    made = varies ? tn__symbols_fit(&inlining.make, graph) : inline_at(&inlining.make, NULL);
+    status = made != NULL ? tn__graph_set_text(&made->type, graph->type) : tn_error_last_code();
+    if (status == TN_OK && varies)
+        made->fixed = NULL;
     if (status == TN_OK)
-        made = pack != NULL ? tn_module_trace_pack(module, pack, &how) : NULL;
-    if (made != NULL) {
-        tn_free(made->type);
-        made->type = NULL;
-        status = tn__graph_set_text(&made->type, graph->type);
-        made->evaluates = graph->evaluates;
-    } else if (status == TN_OK) {
-        status = tn_error_last_code();
-    }
+        status = take_reliance(graph, made);
     if (status == TN_OK)
         status = name_inputs(graph, made);
     if (status == TN_OK)
         tn__graph_take(graph, made);
     else
         tn_graph_drop(made);
-    tn_pack_drop(pack);
-    tn_free(in);
-    tn_scope_end(scope);
-    if (module != NULL)
-        tn_module_drop(module);
+    tn_module_drop(inlining.module);
     return status;
 }
 

@@ -23,6 +23,7 @@ static struct needed {
     [TN__NEED_index_copy] = { { "index_copy", 0, NULL }, "masks of such slices" },
     [TN__NEED_full] = { { "full", 0, NULL }, "new tensors with a value, in a graph" },
     [TN__NEED_view] = { { "view", 0, NULL }, "tensors without history, in a graph" },
+    [TN__NEED_permute] = { { "permute", 0, NULL }, "new tensors that are permuted, in a graph" },
 };
 
 const tn_op *tn__op_needed(enum tn__need which)

@@ -22,6 +22,7 @@ enum tn__need {
     TN__NEED_index_copy,
     TN__NEED_full,
     TN__NEED_view,
+    TN__NEED_permute,
     TN__NEED_COUNT
 };
 /* Returns NULL and sets the error on failure; the message names the plugin that provides the

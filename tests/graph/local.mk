@@ -11,7 +11,7 @@ TN_GRAPH_TESTS = %D%/test_callbacks %D%/test_memory_results %D%/test_script_thre
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
 	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs \
-	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse %D%/test_plan_networks %D%/test_pass_operators \
+	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse %D%/test_random_graphs %D%/test_plan_networks %D%/test_pass_operators \
 	%D%/test_plan_device_graph %D%/test_plan_step_results %D%/test_empty_batches
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees %D%/test_control_scripts \
@@ -95,6 +95,8 @@ graph-networks: all tests/graph/test_plan_networks
 %C%_test_script_plans_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_fuse_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_fuse_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_random_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_random_graphs_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)

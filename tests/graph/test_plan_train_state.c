@@ -154,6 +154,32 @@ START_TEST(values_that_forward_keeps_are_refused)
 }
 END_TEST
 
+static tn_status keeps_first(tn_module *self, const tn_pack *in, tn_pack *out)
+{
+    tn_tensor *x = tn_pack_at(in, 0).as.tensor, *y = keeps_result(self, x);
+    tn_tensor *view = tn_unsqueeze(tn_cos(tn_mul(x, tn_module_get(self, "scale"))), 0);
+
+    ck_ok(tn_pack_add(out, NULL, tn_value_tensor(y)));
+    return tn_pack_add(out, NULL, tn_value_tensor(view));
+}
+
+/* The other result is a view of another storage: what the plan has of it does not explain the
+ * program's reference to the first. */
+START_TEST(a_kept_result_beside_a_view_is_refused)
+{
+    TN_SCOPE;
+    tn_module *net = net_of(keeps_result);
+
+    ck_ok(tn_module_set_call(net, keeps_first, NULL, NULL));
+    ck_ok(tn_module_compile(net, TRAIN));
+    ck_assert_ptr_null(call_of(net, numbers(1)));
+    ck_error(TN_ERR_NOT_IMPLEMENTED, "plan: ", "forward keeps a tensor");
+    tn_tensor_drop(previous);
+    previous = NULL;
+    tn_module_drop(net);
+}
+END_TEST
+
 /* ---- between forward and backward ------------------------------------------------------------ */
 
 static void switch_off(tn_module *net, bool detach)
@@ -326,6 +352,7 @@ int main(void)
                                    a_module_from_outside_that_changes,
                                    options_of_modules_that_forward_does_not_call,
                                    values_that_forward_keeps_are_refused,
+                                   a_kept_result_beside_a_view_is_refused,
                                    gradients_switched_off_before_backward,
                                    values_that_this_backward_does_not_use_may_change,
                                    backward_within_a_trace_is_refused,

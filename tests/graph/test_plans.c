@@ -69,6 +69,31 @@ START_TEST(results_may_be_inputs_slots_views_and_each_other)
 }
 END_TEST
 
+START_TEST(a_graph_without_tensors_runs_on_the_default_device)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *none = TN_NODE_NONE, *full, *out;
+    tn_tensor *y;
+    tn_plan *plan;
+
+    full = tn_graph_add_op(graph, NULL, "full(shape=[2, 3], value=0.5, dtype=float32)", &none, 1);
+    out = step(graph, "exp()", full, NULL);
+    ck_ok(tn_graph_output(graph, &out, 1));
+    ck_assert_ptr_null(tn_device_find("nowhere")); /* a failure before does not matter */
+    plan = tn_plan_new(graph, NULL);
+    ck_made(plan);
+    tn_error_clear();
+    for (int i = 0; i < 2; i++) {
+        ck_ok(tn_plan_run(plan, NULL, 0, &y, 1));
+        ck_same(y, tn_exp(tn_tensor_full(TN_SHAPE(2, 3), 0.5, TN_F32, NULL)));
+        ck_assert_ptr_eq(tn_tensor_device(y), tn_default_device());
+    }
+    tn_plan_drop(plan);
+    tn_graph_drop(graph);
+}
+END_TEST
+
 START_TEST(an_input_with_other_strides_gives_the_same_numbers)
 {
     TN_SCOPE;
@@ -416,6 +441,7 @@ int main(void)
 {
     const TTest *const tests[] = { a_plan_computes_the_bits_of_the_module,
                                    results_may_be_inputs_slots_views_and_each_other,
+                                   a_graph_without_tensors_runs_on_the_default_device,
                                    an_input_with_other_strides_gives_the_same_numbers,
                                    the_arena_is_near_its_lower_bound_and_nothing_overlaps,
                                    the_verifier_sees_what_overlaps,

@@ -194,6 +194,70 @@ START_TEST(a_handler_measures_each_node)
 }
 END_TEST
 
+static bool is_linear(void *user, tn_module *module, const char *path)
+{
+    (void)user;
+    (void)path;
+    return strcmp(tn_module_type(module), "Linear") == 0;
+}
+
+/* A pass has folded the weights of a convolution, and the graph also calls a module, which a plan
+ * replaces by its operators. The plan relies on the weights as the graph does. */
+START_TEST(inlining_keeps_what_a_pass_relied_on)
+{
+    TN_SCOPE;
+    tn_module *net = convolutional();
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    tn_tensor *x = images(), *y;
+    tn_graph *graph;
+    tn_plan *plan;
+
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_grad_begin(false));
+    how.flags = TN_TRACE_THROUGH;
+    how.is_leaf = is_linear;
+    graph = tn_module_trace(net, x, &how);
+    ck_made(graph);
+    ck_ok(tn_graph_pass(graph, "conv_bn"));
+    plan = tn_plan_new(graph, NULL);
+    ck_made(plan);
+    ck_ok(tn_plan_run(plan, &x, 1, &y, 1));
+    ck_made(tn_mul_scalar_(tn_module_find_tensor(net, "0.weight"), 2));
+    ck_assert_int_ne(tn_graph_run(graph, &x, 1, &y, 1), TN_OK);
+    ck_error(TN_ERR_RUNTIME, "whose values pass conv_bn has used", "has changed");
+    ck_assert_int_ne(tn_plan_run(plan, &x, 1, &y, 1), TN_OK);
+    ck_error(TN_ERR_RUNTIME, "whose values pass conv_bn has used", "has changed");
+    tn_grad_end();
+    tn_plan_drop(plan);
+    tn_graph_drop(graph);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(a_trace_in_autocast_has_each_cast_once)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(LayerNorm([8]), "
+                                   "TransformerEncoderLayer(8, 2, 16, batch_first=True))");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 3, 8), 0.5, TN_F32, NULL);
+    tn_graph *graph;
+    tn_tensor *y;
+
+    ck_ok(tn_module_eval(net));
+    ck_ok(tn_grad_begin(false));
+    ck_ok(tn_autocast_begin("cpu", TN_BF16, true));
+    graph = traced(net, x, TN_TRACE_THROUGH);
+    tn_autocast_end();
+    for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node))
+        ck_assert_int_ne(tn_node_kind_of(node), TN_NODE_INPLACE);
+    ck_ok(tn_graph_pass(graph, "decompose")); /* its views need the strides of casts */
+    ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
+    tn_grad_end();
+    tn_graph_drop(graph);
+    tn_module_drop(net);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { a_traced_graph_is_edited_and_run,
@@ -202,6 +266,8 @@ int main(void)
                                    the_text_of_a_module_has_calls_and_inlined_none,
                                    shapes_are_written_into_the_nodes,
                                    a_handler_measures_each_node,
+                                   inlining_keeps_what_a_pass_relied_on,
+                                   a_trace_in_autocast_has_each_cast_once,
                                    NULL };
     return suite_run("trace_editing", tests);
 }

@@ -107,8 +107,8 @@ typedef struct tn_claims {
     tn_head head;
     /* [callback]: claims a set of nodes of the region, by number, to be compiled together. The
      * claim, and with it the whole compilation, fails if a number is out of range or already
-     * claimed, if a path between two of the nodes leads through a node outside of the set, or if an
-     * operator with TN_OP_RANDOM or TN_OP_ORDERED is between them. */
+     * claimed, or if a path between two of the nodes leads through a node outside of the set. Each
+     * operator with TN_OP_RANDOM or TN_OP_ORDERED counts as a user of the one before it. */
     tn_status (*add)(const struct tn_claims *claims, const int64_t *nodes, int64_t count);
     void *host; /* for the core */
 } tn_claims;
