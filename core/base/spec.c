@@ -131,7 +131,8 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
     return TN_OK;
 }
 
-/* Returns whether "(name):" begins at p->at; the name is the *length bytes at *from. */
+/* Returns whether "(name):" or "("name"):" begins at p->at; the name, with its quotes, is the
+ * *length bytes at *from. */
 static bool at_child(const struct tn__parser *p, size_t *from, size_t *length)
 {
     size_t at = p->at;
@@ -139,9 +140,24 @@ static bool at_child(const struct tn__parser *p, size_t *from, size_t *length)
     if (p->text[at] != '(')
         return false;
     *from = ++at;
-    *length = strcspn(p->text + at, "()\n'\"=,");
+    *length = tn__spec_after_string(p, at) - at;
+    if (p->text[at + *length] != ')')
+        *length = strcspn(p->text + at, "()\n");
     at += *length;
     return *length > 0 && p->text[at] == ')' && p->text[tn__spec_after_space(p, at + 1)] == ':';
+}
+
+/* Reads the name of a child, which at_child() has found. */
+static const char *child_name(struct tn__parser *p, size_t from, size_t length, tn_status *status)
+{
+    struct tn__parser there = *p;
+    tn_value name;
+
+    if (tn__spec_after_string(p, from) != from + length)
+        return keep_text(p, from, length, status);
+    there.at = from;
+    *status = tn__spec_string(&there, &name);
+    return *status == TN_OK ? name.as.s : NULL;
 }
 
 /* Reads the range of a repeated child: "0-2" gives *first 0 and *last 2. Returns false if the text
@@ -214,7 +230,7 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
             item.name = tn__arena_text(p->arena, number, (size_t)digits);
             status = item.name ? TN_OK : TN_ERR_MEMORY;
         } else if (!repeated) {
-            item.name = keep_text(p, from, length, &status);
+            item.name = child_name(p, from, length, &status);
         }
         if (status == TN_OK)
             status = push(p, &item);

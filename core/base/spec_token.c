@@ -267,6 +267,18 @@ static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
     return TN_OK;
 }
 
+size_t tn__spec_after_string(const struct tn__parser *p, size_t at)
+{
+    const char *text = p->text;
+    size_t end = at + 1;
+
+    if (text[at] != '"' && text[at] != '\'')
+        return at;
+    while (text[end] != text[at] && text[end] != '\0' && text[end] != '\n')
+        end += text[end] == '\\' && text[end + 1] != '\0' ? 2 : 1;
+    return text[end] == text[at] ? end + 1 : at;
+}
+
 tn_status tn__spec_string(struct tn__parser *p, tn_value *out)
 {
     size_t start = p->at, longest;

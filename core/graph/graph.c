@@ -221,11 +221,24 @@ tn_status tn__graph_set_text(char **to, const char *text)
     return TN_OK;
 }
 
+/* Words that mean something else than a node in the form of code. */
+static bool is_word_of_code(const char *name)
+{
+    static const char *const words[] = { "True", "False",  "None",    "none", "inf",
+                                         "nan",  "return", "no_grad", "self", "CONSTANTS" };
+
+    for (size_t i = 0; i < tn__countof(words); i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
 void tn__graph_name_of(const char *path, char *out, size_t size)
 {
     bool digit = path[0] >= '0' && path[0] <= '9';
+    bool other = digit || path[0] == '\0' || is_word_of_code(path);
 
-    tn_snprint(out, size, "%s%s", digit || path[0] == '\0' ? "_" : "", path);
+    tn_snprint(out, size, "%s%s", other ? "_" : "", path);
     for (char *at = out; *at != '\0'; at++)
         if (!((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
               (*at >= 'A' && *at <= 'Z')))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Graphs as text: the form that tn_graph_parse reads, and the form of code, which it reads, too. */
+#include "core/base/spec.h"
 #include "core/graph/private.h"
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -99,11 +100,26 @@ struct writer {
     int depth;   /* of the block that is written */
 };
 
-/* A slot or constant in the place of an argument: self.fc.weight, CONSTANTS.c0. */
+/* Returns whether a path or name consists of letters, digits, `_` and dots, so that it needs no
+ * quotes. */
+static bool is_plain(const char *name)
+{
+    for (; *name != '\0'; name++)
+        if (!tn__spec_starts_word(*name) && !tn__spec_is_digit(*name) && *name != '.')
+            return false;
+    return true;
+}
+
+/* What has this path: self.fc.weight, self["a b.weight"], CONSTANTS.c0. */
+static void put_path(struct writer *w, const char *of, const char *path)
+{
+    tn__text_add(w->text, is_plain(path) ? "%s.%s" : "%s[%q]", of, path);
+}
+
+/* A slot or constant in the place of an argument. */
 static void put_place(struct writer *w, const tn_node *node)
 {
-    tn__text_add(w->text, node->kind == TN_NODE_SLOT ? "self.%s" : "CONSTANTS.%s",
-                 tn__graph_target(node));
+    put_path(w, node->kind == TN_NODE_SLOT ? "self" : "CONSTANTS", tn__graph_target(node));
 }
 
 static void put_value(struct writer *w, const tn_node *node)
@@ -167,7 +183,8 @@ static void put_pack(struct writer *w, const tn_pack *form, tn_node *const *node
         if (i > 0 || !first)
             tn__text_put(w->text, ", ", 2);
         if (name != NULL)
-            tn__text_add(w->text, "%s=", name);
+            tn__text_add(w->text,
+                         is_plain(name) && tn__spec_starts_word(*name) ? "%s=" : "%q=", name);
         put_form(w, &value, &nodes, typed);
     }
 }
@@ -178,8 +195,10 @@ static void put_comment(struct writer *w, const tn_node *node)
 {
     if (node->type == NULL)
         return;
-    tn__text_add(w->text, "  # %s%s(%s)", node->path != NULL ? node->path : "",
-                 node->path != NULL && node->path[0] != '\0' ? " " : "", node->type);
+    tn__text_add(w->text, "  # ");
+    if (node->path != NULL && node->path[0] != '\0')
+        tn__text_add(w->text, is_plain(node->path) ? "%s " : "%q ", node->path);
+    tn__text_add(w->text, "(%s)", node->type);
 }
 
 /* Returns whether the text has the type of a value: the form of code has only those of the results
@@ -212,8 +231,8 @@ static void put_held(struct writer *w, const tn_node *node)
         put_place(w, node);
     else
         tn__text_add(w->text,
-                     node->kind == TN_NODE_SLOT ? "prim::GetAttr[name=\"%s\"](%%self)"
-                                                : "prim::Constant[name=\"%s\"]()",
+                     node->kind == TN_NODE_SLOT ? "prim::GetAttr[name=%q](%%self)"
+                                                : "prim::Constant[name=%q]()",
                      tn__graph_target(node));
     tn__text_put(w->text, "\n", 1);
 }
@@ -264,11 +283,13 @@ static void put_call(struct writer *w, const tn_node *node)
     tn_node *self = (tn_node *)(uintptr_t)node;
 
     if (!w->code)
-        tn__text_add(w->text, "  %%%s.module : %s = prim::GetAttr[name=\"%s\"](%%self)\n",
-                     node->name, type, path);
+        tn__text_add(w->text, "  %%%s.module : %s = prim::GetAttr[name=%q](%%self)\n", node->name,
+                     type, path);
     put_left(w, node, node->n_out == 1);
     if (w->code)
-        tn__text_add(w->text, "self.%s(", path);
+        put_path(w, "self", path);
+    if (w->code)
+        tn__text_put(w->text, "(", 1);
     else
         tn__text_add(w->text, "prim::CallMethod[name=\"forward\"](%%%s.module", node->name);
     put_pack(w, node->callee->in, node->in, node->n_in, false, w->code);

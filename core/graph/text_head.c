@@ -21,6 +21,18 @@ bool tn__graph_read_next_line(tn__reader *r)
     } while (true);
 }
 
+/* Returns the first of the bytes `ends` that is not in quotes, or the end of the line. */
+static const char *outside(const char *at, const char *ends)
+{
+    while (*at != '\0' && *at != '\n' && strchr(ends, *at) == NULL) {
+        const struct tn__parser p = { .text = at };
+        size_t quoted = tn__spec_after_string(&p, 0);
+
+        at += quoted > 0 ? quoted : 1;
+    }
+    return at;
+}
+
 /* Reads the names of sizes at the end of the first line, such as ", N = 4 >= 1". This must be done
  * first, because the types at the beginning of the line contain the names. */
 static tn_status read_names(tn__reader *r)
@@ -29,13 +41,14 @@ static tn_status read_names(tn__reader *r)
     const char *end = r->at + strcspn(r->at, "\n");
     tn_status status = TN_OK;
 
-    for (const char *at; (at = strstr(r->at, "# tenon.graph ")) != NULL && at < end;)
-        r->at = at + 14;
+    r->at = outside(r->at, "#");
+    if (!tn__graph_read_take(r, "# tenon.graph "))
+        r->at = start.at;
     while (status == TN_OK && r->at > start.at && r->at < end) {
         tn__symbol *symbol = &r->graph->symbols[r->graph->n_symbols];
         const char *name, *value, *least;
 
-        r->at += strcspn(r->at, ",\n");
+        r->at = outside(r->at, ",");
         if (!tn__graph_read_take(r, ","))
             continue;
         tn__graph_read_space(r);

@@ -70,7 +70,7 @@ tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **o
         first = false;
         tn__graph_read_space(r);
         if (tn__graph_read_named(r) && tn__graph_read_take(r, "out=")) {
-            text = tn__graph_read_name(r);
+            text = tn__graph_read_reference(r);
             *out = text != NULL ? tn__graph_read_find(r, text) : NULL;
             if (*out == NULL)
                 return tn_error_last_code();
@@ -80,7 +80,7 @@ tn_status tn__graph_read_arguments(tn__reader *r, tn__text *options, tn_node **o
                 return tn_error_last_code();
             tn__text_add(options, "%s%s", options->length > 0 ? ", " : "", text);
         } else if (tn__graph_read_at_value(r)) {
-            text = tn__graph_read_name(r);
+            text = tn__graph_read_reference(r);
             status = text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
                                   : tn_error_last_code();
         } else {
@@ -405,6 +405,7 @@ static tn_status read_right(tn__reader *r, struct tn__alias **aliases, tn_node *
         no_grad = true;
         name = tn__graph_read_word(r, "._:-@", "an operator");
     }
+    name = tn__graph_read_path(r, name);
     if (name == NULL)
         return tn_error_last_code();
     if (strncmp(name, "prim::", 6) == 0)
@@ -430,31 +431,6 @@ static tn_status read_right(tn__reader *r, struct tn__alias **aliases, tn_node *
     if (!tn__graph_read_take(r, "("))
         return tn__graph_read_wrong(r, "(");
     return read_op(r, name, options, no_grad, node);
-}
-
-tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
-{
-    const char *open, *end, *path;
-    tn_status status = TN_OK;
-
-    tn__graph_read_space(r);
-    if (*r->at != '#' && *r->at != '\n' && *r->at != '\0')
-        return tn__graph_read_wrong(r, "the end of the line");
-    end = r->at + strcspn(r->at, "\n");
-    open = memchr(r->at, '(', (size_t)(end - r->at));
-    if (node != NULL && open != NULL && end[-1] == ')' && end - open > 2 &&
-        strncmp(r->at, "# ", 2) == 0) {
-        path = r->at + 2;
-        path = tn__arena_text(r->arena, path,
-                              open > path && open[-1] == ' ' ? (size_t)(open - path - 1) : 0);
-        open = tn__arena_text(r->arena, open + 1, (size_t)(end - open - 2));
-        status = path != NULL && open != NULL ? tn__graph_set_text(&node->path, path)
-                                              : TN_ERR_MEMORY;
-        if (status == TN_OK)
-            status = tn__graph_set_text(&node->type, open);
-    }
-    r->at = end;
-    return status;
 }
 
 tn_status tn__graph_read_statement(tn__reader *r, struct tn__alias **aliases)

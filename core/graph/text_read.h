@@ -88,14 +88,19 @@ bool tn__graph_read_take(tn__reader *r, const char *word);
 /* Reads a name of letters, digits, `_` and the characters in `more`; NULL and sets the error if
  * there is none. */
 const char *tn__graph_read_word(tn__reader *r, const char *more, const char *expected);
-/* Returns whether `name =` comes next, which names an argument. */
+/* Returns whether `name =` or `"name" =` comes next, which names an argument. */
 bool tn__graph_read_named(const tn__reader *r);
 /* Reads up to one of the bytes of `ends` outside of quotes and brackets. */
 const char *tn__graph_read_raw(tn__reader *r, const char *ends);
 /* Returns whether a value of the graph comes next, and not a number, a text or the like. */
 bool tn__graph_read_at_value(const tn__reader *r);
-/* Reads the name of a value, and finds its node. */
+/* Reads the name of a value. tn__graph_read_reference also reads a slot or constant in its place,
+ * such as self.weight; tn__graph_read_find finds the node of either. */
 const char *tn__graph_read_name(tn__reader *r);
+const char *tn__graph_read_reference(tn__reader *r);
+/* Returns the name `of` that was just read. If it is `self` or CONSTANTS in the form of code and
+ * ["path"] follows, reads that, too, and returns the name, a dot and the path. */
+const char *tn__graph_read_path(tn__reader *r, const char *of);
 tn_node *tn__graph_read_find(tn__reader *r, const char *name);
 /* Returns the node of a slot or constant; without `name`, an existing one if there is one. */
 tn_node *tn__graph_read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name);

@@ -70,14 +70,64 @@ const char *tn__graph_read_word(tn__reader *r, const char *more, const char *exp
     return NULL;
 }
 
+/* Returns the position after the text in quotes that comes next; r->at if none does. */
+static const char *after_quotes(const tn__reader *r)
+{
+    const struct tn__parser p = { .text = r->at };
+
+    return r->at + tn__spec_after_string(&p, 0);
+}
+
+/* Reads a text in quotes; NULL and sets the error if there is none. */
+static const char *read_quoted(tn__reader *r)
+{
+    const char *end = after_quotes(r), *text;
+    tn_value value;
+
+    if (end == r->at) {
+        tn__graph_read_wrong(r, "a text in quotes");
+        return NULL;
+    }
+    text = tn__arena_text(r->arena, r->at, (size_t)(end - r->at));
+    if (text == NULL || tn__spec_parse_value(text, r->arena, &value) != TN_OK)
+        return NULL;
+    r->at = end;
+    return value.as.s;
+}
+
+const char *tn__graph_read_path(tn__reader *r, const char *of)
+{
+    const char *path;
+    char *whole;
+    size_t size;
+
+    if (!r->code || of == NULL || *r->at != '[' ||
+        (strcmp(of, "self") != 0 && strcmp(of, "CONSTANTS") != 0))
+        return of;
+    r->at++;
+    path = read_quoted(r);
+    if (path != NULL && !tn__graph_read_take(r, "]")) {
+        tn__graph_read_wrong(r, "]");
+        return NULL;
+    }
+    if (path == NULL)
+        return NULL;
+    size = strlen(of) + strlen(path) + 2;
+    whole = tn__arena_alloc(r->arena, size);
+    if (whole != NULL)
+        tn_snprint(whole, size, "%s.%s", of, path);
+    return whole;
+}
+
 /* Whether `name =` comes next, which names an argument. */
 bool tn__graph_read_named(const tn__reader *r)
 {
-    const char *at = r->at;
+    const char *at = after_quotes(r);
+    bool quoted = at != r->at;
 
-    if (!tn__spec_starts_word(*at))
+    if (!quoted && !tn__spec_starts_word(*at))
         return false;
-    while (is_letter(*at) || *at == '.')
+    while (!quoted && (is_letter(*at) || *at == '.'))
         at++;
     while (*at == ' ')
         at++;
@@ -278,6 +328,11 @@ const char *tn__graph_read_name(tn__reader *r)
     return tn__graph_read_word(r, ".", "a name");
 }
 
+const char *tn__graph_read_reference(tn__reader *r)
+{
+    return tn__graph_read_path(r, tn__graph_read_name(r));
+}
+
 /* Reads an input in the head of the text: its name and type. */
 static tn_status read_input(tn__reader *r)
 {
@@ -310,7 +365,7 @@ static tn_status read_form(tn__reader *r, tn__place place, tn_value *out)
         *out = tn_value_tensor(r->mark);
         if (place == TN__PLACE_HEAD)
             return read_input(r);
-        text = tn__graph_read_name(r);
+        text = tn__graph_read_reference(r);
         if (text != NULL && place == TN__PLACE_RESULTS) /* these nodes do not exist yet */
             return TN_OK;
         return text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
@@ -370,7 +425,9 @@ tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out)
             status = tn__graph_read_wrong(r, "a comma or )");
         tn__graph_read_space(r);
         if (status == TN_OK && tn__graph_read_named(r)) {
-            name = tn__graph_read_word(r, ".", "a name");
+            name = tn__spec_starts_word(*r->at) ? tn__graph_read_word(r, ".", "a name")
+                                                : read_quoted(r);
+            status = name != NULL ? TN_OK : tn_error_last_code();
             tn__graph_read_take(r, "=");
         }
         if (status == TN_OK)
@@ -385,5 +442,46 @@ tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out)
         *out = pack;
     else
         tn_pack_drop(pack);
+    return status;
+}
+
+/* ---- comments -------------------------------------------------------------------------------- */
+
+/* Reads the path before the type in a comment; it has quotes if it does not consist of names. */
+static const char *read_place(tn__reader *r)
+{
+    const char *from = r->at;
+
+    if (after_quotes(r) != from)
+        return read_quoted(r);
+    r->at += strcspn(from, "(\n");
+    return tn__arena_text(r->arena, from,
+                          r->at > from && r->at[-1] == ' ' ? (size_t)(r->at - from - 1) : 0);
+}
+
+tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
+{
+    const char *end, *path, *type;
+    tn_status status = TN_OK;
+
+    tn__graph_read_space(r);
+    if (*r->at != '#' && *r->at != '\n' && *r->at != '\0')
+        return tn__graph_read_wrong(r, "the end of the line");
+    end = r->at + strcspn(r->at, "\n");
+    if (node != NULL && strncmp(r->at, "# ", 2) == 0 && end[-1] == ')') {
+        r->at += 2;
+        path = read_place(r);
+        if (path == NULL)
+            return tn_error_last_code();
+        tn__graph_read_space(r);
+        type = *r->at == '(' && end - r->at > 2
+                   ? tn__arena_text(r->arena, r->at + 1, (size_t)(end - r->at - 2))
+                   : NULL;
+        if (type != NULL)
+            status = tn__graph_set_text(&node->path, path);
+        if (type != NULL && status == TN_OK)
+            status = tn__graph_set_text(&node->type, type);
+    }
+    r->at = end;
     return status;
 }

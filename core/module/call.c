@@ -178,7 +178,11 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
 static tn_status no_forward(const tn_module *module)
 {
     const char *advice =
-        module->layer == NULL
+        tn__make_lacks_options(module)
+            ? "; it was read from printed text, which does not have the options of this layer: "
+              "make it from its spec (tn_module_spec), or set the forward with "
+              "tn_module_set_forward"
+        : module->layer == NULL
             ? "; load a plugin that provides this layer, or set the forward with "
               "tn_module_set_forward"
             : "; it is a container: call its children, or put them into a module of the "

@@ -131,8 +131,9 @@ const tn__slot *tn__option_buffer(const tn_module *module, const tn_option *row)
 /* Appends the values of such a buffer as the text of a nested list, or None. */
 tn_status tn__option_buffer_text(const tn__slot *slot, tn__text *text);
 
-/* Appends the spec of a module. */
+/* Appends the spec, or the repr, of a module. */
 tn_status tn__module_spec_text(const tn_module *module, tn__text *text);
+tn_status tn__module_repr_text(tn_module *module, tn__text *text);
 
 /* Add and drop a reference to a forward of the program. NULL is accepted. */
 tn__own_forward *tn__own_forward_keep(tn__own_forward *own);
@@ -144,9 +145,20 @@ tn_module *tn__module_new(const char *type);
 tn_module *tn__module_tree(const char *type, const char *spec_text, const tn_value *values,
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
-/* Adds the arguments that were written as "(name): Type(...)" as children. */
+/* Adds the arguments that were written as "(name): Type(...)" as children. `told`: the text had
+ * options of the module, from which its layer has made the same children. */
 tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
-                                 const char *const *names, const uint8_t *children, int64_t count);
+                                 const char *const *names, const uint8_t *children, int64_t count,
+                                 bool told);
+/* Adds the child that a value of a spec describes. */
+tn_status tn__make_child(tn_module *module, const char *name, const tn_value *value);
+/* Returns whether the module, or a child of it, is a tree because its printed text does not have
+ * the options (or the children) of its layer. */
+bool tn__make_lacks_options(const tn_module *module);
+bool tn__make_child_lacks_options(const tn_module *module);
+/* Makes a module from text. `printed` says that the text is part of the printed form of another
+ * module, which may name types that no plugin provides. */
+tn_module *tn__make_parse(const char *text, bool printed);
 /* Must be called when the last reference to the module was dropped. Returns whether this thread is
  * inside a call of the module. If so, the module is destroyed when its outermost call ends. */
 bool tn__call_holds(const tn_module *module);

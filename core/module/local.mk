@@ -23,6 +23,7 @@ libcore_la_SOURCES += \
 	%D%/loading.c \
 	%D%/loading.h \
 	%D%/make.c \
+	%D%/make_printed.c \
 	%D%/mode.c \
 	%D%/mode_seen.h \
 	%D%/module.c \

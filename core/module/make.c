@@ -2,8 +2,6 @@
  *
  * Makes modules from the text of a spec, from printed text (repr), and from typed values. */
 #include "core/module/internal.h"
-#include "core/module/name_table.h"
-#include "core/module/parametrize.h"
 #include "core/plugin/check_thread.h"
 
 tn_module *tn__module_new(const char *type)
@@ -21,95 +19,6 @@ tn_module *tn__module_new(const char *type)
  * then name types that no plugin provides. */
 static _Thread_local bool entries_printed;
 
-/* Makes a module from text. `printed` says that the text is part of the printed form of another
- * module, which may name types that no plugin provides. */
-static tn_module *parse(const char *text, bool printed);
-
-/* Returns the child that a value of a spec describes, as text or as a module. The caller owns
- * it. */
-static tn_module *child_from(const tn_value *value, bool printed)
-{
-    if (value->kind == TN_VALUE_MODULE)
-        return tn_module_keep(value->as.module);
-    if (value->kind == TN_VALUE_SPEC)
-        return parse(value->as.s, printed);
-    tn__text text = { 0 };
-    tn__value_print(value, &text);
-    tn_fail(TN_ERR_TYPE, "module: wrong type, got %s; expected Type(arguments)",
-            text.at != NULL ? text.at : "another value");
-    tn__text_free(&text);
-    return NULL;
-}
-
-/* Sets *equal to whether the module has a child of that name with the same spec. */
-static tn_status has_equal(tn_module *module, const char *name, const tn_module *child, bool *equal)
-{
-    const tn__slot *slot = tn__slots_find(&module->children, name);
-    tn__text texts[2] = { { 0 }, { 0 } };
-    char *specs[2] = { NULL, NULL };
-    tn_status status = TN_OK;
-
-    *equal = false;
-    if (slot == NULL || slot->child == NULL || slot->child->layer == NULL ||
-        slot->child->layer != child->layer)
-        return TN_OK;
-    for (int i = 0; i < 2 && status == TN_OK; i++) {
-        status = tn__module_spec_text(i == 0 ? slot->child : child, &texts[i]);
-        specs[i] = status == TN_OK ? tn__text_take(&texts[i]) : NULL;
-        if (status == TN_OK && specs[i] == NULL)
-            status = tn_error_last_code();
-    }
-    *equal = status == TN_OK && strcmp(specs[0], specs[1]) == 0;
-    for (int i = 0; i < 2; i++) {
-        tn__text_free(&texts[i]);
-        tn_free(specs[i]);
-    }
-    return status;
-}
-
-/* Adds the child that a value describes, under a name. A child from printed text is dropped if
- * `build` has made an equal child: the child of `build` may share tensors with other children, or
- * have another initialization. */
-static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
-{
-    tn_module *child = child_from(value, printed);
-    bool equal = false;
-    tn_status status;
-
-    if (child == NULL) {
-        tn_error_prefix("%s, child \"%s\": ", module->type, name);
-        return tn_error_last_code();
-    }
-    status = printed ? has_equal(module, name, child, &equal) : TN_OK;
-    if (status == TN_OK && !equal)
-        status = tn_module_add_child(module, name, child);
-    tn_module_drop(child);
-    return status;
-}
-
-tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
-                                 const char *const *names, const uint8_t *children, int64_t count)
-{
-    tn__name_table given = { 0 };
-    tn_status status = TN_OK;
-
-    for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        if (!children[i])
-            continue;
-        if (tn__name_table_find(&given, names[i], strlen(names[i])) >= 0)
-            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\": given twice; expected once",
-                             module->type, names[i]);
-        else if (tn__name_table_add(&given, names[i]) < 0)
-            status = tn_error_last_code();
-        else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" adds no child */
-            status = add_from(module, names[i], &values[i], true);
-        if (status == TN_OK && strcmp(names[i], TN__PARAMETRIZE_CHILD) == 0)
-            status = tn__parametrize_printed(module);
-    }
-    tn__name_table_free(&given);
-    return status;
-}
-
 /* Adds argument `i` of the spec as a child, under a name that must be new. */
 static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
 {
@@ -121,7 +30,7 @@ static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
         return tn_fail(TN_ERR_VALUE, "%schild: no name; expected name=Type(arguments)", place);
     if (tn_module_slot_kind(module, name) != 0)
         return tn_fail(TN_ERR_KEY, "%s%s: \"%s\": exists already", place, module->type, name);
-    return add_from(module, name, &spec->values[i], false);
+    return tn__make_child(module, name, &spec->values[i]);
 }
 
 static tn_status add_all(tn_module *module, const tn__spec *spec)
@@ -182,7 +91,8 @@ struct arguments {
     int32_t *columns;
     uint8_t *children;
     int64_t count;
-    bool other; /* set by fill_and_build: the printed module is of another class with this name */
+    bool other; /* set by fill_and_build: the printed module is of another class with this name, or
+                 * its text does not have the options */
 };
 
 static void arguments_free(struct arguments *a)
@@ -336,6 +246,24 @@ static bool prints_children(const tn_module *module, const struct arguments *all
     return true;
 }
 
+static bool has_options(const tn_option *table)
+{
+    return table != NULL && table->kind != TN_OPTION_KIND_END;
+}
+
+/* Replaces the texts of children by the children that were made of them, for a tree. Making them
+ * again would double the work at each level. */
+static void take_children(const tn_module *module, struct arguments *all)
+{
+    all->other = true;
+    for (int64_t i = 0; i < all->count; i++) {
+        const tn__slot *slot = tn__slots_find(&module->children, all->names[i]);
+
+        if (slot != NULL && slot->child != NULL)
+            all->values[i] = tn_value_module(slot->child);
+    }
+}
+
 /* Fills in the options of the layer, then calls its build and its reset. */
 static tn_status fill_and_build(tn_module *module, const char *spec_text, struct arguments *all,
                                 bool printed)
@@ -358,6 +286,7 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text, struct
         }
         options = &picked;
     }
+    bool silent = split && picked.count == 0; /* the text has no options */
     if (status == TN_OK) {
         char what[128];
         tn_snprint(what, sizeof what, "layer %s", layer->name);
@@ -375,7 +304,13 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text, struct
     if (status == TN_OK && !tn__module_waits(module))
         status = tn__module_reset(module);
     if (status == TN_OK && split)
-        status = tn__module_add_printed(module, all->values, all->names, all->children, all->count);
+        status = tn__module_add_printed(module, all->values, all->names, all->children, all->count,
+                                        !silent);
+    if (status == TN_OK && silent && has_options(layer->options) &&
+        tn__make_child_lacks_options(module)) {
+        take_children(module, all);
+        return TN_ERR_KEY;
+    }
     return status;
 }
 
@@ -420,6 +355,22 @@ static tn_module *printed_tree(const char *type, const char *spec_text, const tn
     return tree;
 }
 
+/* Returns whether a module of this layer, printed with these arguments, lacks required options:
+ * the layer itself writes what repr has before the children, and has written nothing. */
+static bool prints_nothing(const tn_layer_def *layer, const uint8_t *children, int64_t count)
+{
+    const tn_option *row = layer->options;
+
+    if (layer->repr == NULL || takes_many(row))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (children == NULL || !children[i])
+            return false;
+    while (has_options(row) && (row->flags & TN_OPTION_REQUIRED) == 0)
+        row++;
+    return has_options(row);
+}
+
 static tn_module *make_counted(const char *type, const char *spec_text, const tn_value *values,
                                const char *const *names, const int32_t *columns,
                                const uint8_t *children, int64_t count, bool inside)
@@ -440,11 +391,13 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
             tn_fail(TN_ERR_FORMAT, "%sexpected a comma or )", place);
             return NULL;
         }
+    const tn_layer_def *layer = (const tn_layer_def *)entry->contribution;
+    if ((printed || inside) && prints_nothing(layer, children, count))
+        return printed_tree(type, spec_text, values, names, columns, children, count);
     tn_module *module = tn__module_new(entry->name);
     if (module == NULL)
         return NULL;
     struct arguments all = { 0 };
-    const tn_layer_def *layer = (const tn_layer_def *)entry->contribution;
     module->plugin = entry->plugin;
     module->data = tn_calloc(1, layer->data_size > 0 ? layer->data_size : 1);
     tn_status status = module->data != NULL ? arguments_room(&all, count) : TN_ERR_MEMORY;
@@ -459,12 +412,13 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
         all.count = count;
         status = make(module, spec_text, &all, printed);
     }
+    tn_module *made = status == TN_OK ? tn_module_keep(module) : NULL;
+    if (status != TN_OK && all.other)
+        made = printed_tree(type, spec_text, all.values, all.names,
+                            columns != NULL ? all.columns : NULL, all.children, all.count);
     arguments_free(&all);
-    if (status == TN_OK)
-        return module;
     tn_module_drop(module);
-    return all.other ? printed_tree(type, spec_text, values, names, columns, children, count)
-                     : NULL;
+    return made;
 }
 
 static tn_module *module_make(const char *type, const char *spec_text, const tn_value *values,
@@ -485,7 +439,7 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
     return module_make(type, spec_text, values, names, columns, children, count, false);
 }
 
-static tn_module *parse(const char *text, bool printed)
+tn_module *tn__make_parse(const char *text, bool printed)
 {
     tn__spec *spec = tn__spec_parse_printed(text);
     if (spec == NULL)
@@ -506,7 +460,7 @@ tn_module *tn_module_parse(const char *text)
         tn__error_null_input("tn_module_parse: text");
         return NULL;
     }
-    return parse(text, entries_printed);
+    return tn__make_parse(text, entries_printed);
 }
 
 tn_module *tn_module_newv(const char *format, va_list args)

@@ -46,6 +46,16 @@ static bool is_identifier(const char *name)
     return strcmp(name, "None") != 0;
 }
 
+/* Appends "(name): ". A name that could not be read back so, because of brackets, line breaks or a
+ * quote at its start, gets quotes. */
+static void put_name(tn__text *text, const char *name)
+{
+    bool plain = *name != '"' && *name != '\'';
+    for (const char *at = name; *at != '\0' && plain; at++)
+        plain = *at != '(' && *at != ')' && (unsigned char)*at >= ' ';
+    tn__text_add(text, plain ? "(%s): " : "(%q): ", name);
+}
+
 /* Returns whether the entries can be printed without names, because they are named "0", "1", ...
  * and none is empty. */
 static bool by_place(const tn__slots *entries)
@@ -81,8 +91,10 @@ static void put_spec_parameters(const tn_module *module, tn__text *text, size_t 
     for (int64_t i = 0; i < module->parameters.count; i++) {
         const tn__slot *slot = &module->parameters.at[i];
         separate(text, start);
-        if (!positional)
-            tn__text_add(text, is_identifier(slot->name) ? "%s=" : "(%s): ", slot->name);
+        if (!positional && is_identifier(slot->name))
+            tn__text_add(text, "%s=", slot->name);
+        else if (!positional)
+            put_name(text, slot->name);
         put_parameter(slot->tensor, text);
     }
 }
@@ -156,8 +168,10 @@ static tn_status put_spec_children(const tn_module *module, tn__text *text, size
         if (slot->child == NULL)
             continue;
         separate(text, start);
-        if (!positional)
-            tn__text_add(text, named ? "%s=" : "(%s): ", slot->name);
+        if (!positional && named)
+            tn__text_add(text, "%s=", slot->name);
+        else if (!positional)
+            put_name(text, slot->name);
         tn_status status = put_spec(slot->child, text, depth + 1);
         if (status != TN_OK)
             return status;
@@ -336,7 +350,7 @@ static tn_status put_children(const tn_module *module, tn__text *text, int depth
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
         tn__text_put(text, "\n", 1);
         indent(text, depth);
-        tn__text_add(text, "(%s): ", module->children.at[i].name);
+        put_name(text, module->children.at[i].name);
         status = put_child(&module->children.at[i], text, depth);
     }
     return status;
@@ -405,6 +419,11 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
     }
     tn__text_put(text, ")", 1);
     return status;
+}
+
+tn_status tn__module_repr_text(tn_module *module, tn__text *text)
+{
+    return put_repr(module, text, 0);
 }
 
 int64_t tn_module_repr(tn_module *module, char *out, size_t size)

@@ -65,7 +65,7 @@ tn_module *tn__module_tree(const char *type, const char *spec_text, const tn_val
         return NULL;
     }
     module->type = module->tree_type;
-    if (tn__module_add_printed(module, values, names, children, count) != TN_OK) {
+    if (tn__module_add_printed(module, values, names, children, count, false) != TN_OK) {
         tn_module_drop(module);
         return NULL;
     }

@@ -134,6 +134,62 @@ static tn_status build(tn_module *self)
     return status;
 }
 
+/* Whether the state has a tensor of this name; *at is its place. */
+static bool in_state(const tn_loading *loading, const char *name, int64_t *at)
+{
+    char whole[512];
+    int64_t length = tn_snprint(whole, sizeof whole, "%s%s", loading->prefix, name);
+
+    *at = length < (int64_t)sizeof whole ? tn_state_find(loading->state, whole) : -1;
+    return *at >= 0 && tn_state_value(loading->state, *at).kind == TN_VALUE_TENSOR;
+}
+
+/* Adds a parameter with the shape of `like`, where out_proj has its weight. */
+static tn_status add_like(tn_module *self, const char *name, tn_tensor *like)
+{
+    tn_module *out = tn_module_child(self, "out_proj");
+    tn_tensor *near = out != NULL ? tn_module_get(out, "weight") : like, *made;
+
+    near = near != NULL && near != TN_NONE ? near : like;
+    made = tn_tensor_empty(tn_tensor_shape(like), tn_tensor_dtype(near), tn_tensor_device(near));
+    return made != NULL ? tn_module_add_parameter(self, name, tn_parameter(made, true))
+                        : tn_error_last_code();
+}
+
+/* The printed form does not say which parameters there are either: those of the state. */
+static tn_status load_unsized(tn_module *self, const tn_loading *loading)
+{
+    static const char *const names[] = { "in_proj_weight", "q_proj_weight", "k_proj_weight",
+                                         "v_proj_weight",  "in_proj_bias",  "bias_k",
+                                         "bias_v" };
+    int64_t at;
+    bool known = in_state(loading, "in_proj_weight", &at) ||
+                 in_state(loading, "q_proj_weight", &at);
+    tn_status status = TN_OK;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TN_OK && known; i++) {
+        bool there = in_state(loading, names[i], &at);
+        tn_tensor *like = there ? tn_state_tensor(loading->state, at) : NULL, *slot;
+        uint64_t scope = tn_scope_begin();
+
+        slot = tn_module_is_lazy(self, names[i]) ? NULL : tn_module_get(self, names[i]);
+        if (there && slot == TN_NONE)
+            status = add_like(self, names[i], like);
+        else if (!there && slot != TN_NONE)
+            status = tn_module_add_parameter(self, names[i], TN_NONE);
+        tn_scope_end(scope);
+    }
+    return status;
+}
+
+static tn_status load_state(tn_module *self, tn_loading *loading)
+{
+    const struct attention *s = tn_module_data(self);
+    tn_status status = s->embed_dim == INT64_MIN ? load_unsized(self, loading) : TN_OK;
+
+    return status == TN_OK ? tn_module_load_own(self, loading) : status;
+}
+
 /* Projections are initialized by Xavier's rule; their biases and the bias of out_proj are 0. */
 static tn_status reset(tn_module *self)
 {
@@ -312,4 +368,5 @@ const tn_layer_def layer_multihead_attention = {
     .reset = reset,
     .call = call,
     .repr = layers_no_words,
+    .load_state = load_state,
 };

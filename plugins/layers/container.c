@@ -372,6 +372,15 @@ struct lines {
     bool dict;
 };
 
+/* Writes "(name)" as repr does for children: in quotes if it could not be read back without. */
+static void put_name(layers_text *text, const char *name)
+{
+    bool plain = *name != '"' && *name != '\'';
+    for (const char *at = name; *at != '\0' && plain; at++)
+        plain = *at != '(' && *at != ')' && (unsigned char)*at >= ' ';
+    layers_put(text, plain ? "(%s)" : "(%q)", name);
+}
+
 static tn_status put_one(void *user, const char *path, tn_tensor *tensor)
 {
     struct lines *lines = user;
@@ -387,8 +396,9 @@ static tn_status put_one(void *user, const char *path, tn_tensor *tensor)
             if (tensor_types[i].dtype == tn_tensor_dtype(tensor))
                 dtype = tensor_types[i].printed;
     }
-    layers_put(text, "%s  (%s): Parameter containing: [torch.%s%s of size ",
-               text->used > 0 ? "\n" : "", path, folder, dtype);
+    layers_put(text, "%s  ", text->used > 0 ? "\n" : "");
+    put_name(text, path);
+    layers_put(text, ": Parameter containing: [torch.%s%s of size ", folder, dtype);
     for (int64_t i = 0; i < shape.count; i++)
         layers_put(text, "%s%lld", i > 0 ? "x" : "", (long long)shape.at[i]);
     if (!near)

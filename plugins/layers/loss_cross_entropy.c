@@ -152,6 +152,7 @@ struct linear_loss {
     int64_t ignore_index; /* INT64_MIN (None): -100 */
     double label_smoothing;
     tn_value weight; /* only until `build` makes it a buffer */
+    tn_value options;
 };
 
 static const tn_option linear_loss_options[] = {
@@ -172,6 +173,9 @@ static const tn_option linear_loss_options[] = {
     TN_OPTION_ROW(struct linear_loss, label_smoothing, "0.0",
                   "fraction of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, options, "None",
+                  "None: PyTorch's options for computing the loss in parts are not supported",
+                  TN_OPTION_KIND_VALUE, TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
 
@@ -182,6 +186,10 @@ static tn_status linear_loss_build(tn_module *self)
     tn_tensor *weight;
     tn_status status = layers_check_reduction(self, s->reduction);
 
+    if (status == TN_OK && s->options.kind != TN_VALUE_NONE)
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                         "LinearCrossEntropyLoss: options: not supported, got %s; expected None",
+                         tn_value_kind_name(s->options.kind));
     if (status == TN_OK && !(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
         status = tn_fail(
             TN_ERR_VALUE,

@@ -31,7 +31,17 @@ static const tn_option upsample_options[] = {
                   "computes the scale from the rounded sizes", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
-static const tn_option sized_options[] = { SIZES, TN_OPTION_END };
+/* PyTorch prints the mode of the older variants, too. */
+#define FIXED_OPTIONS(mode_)                                                                       \
+    {                                                                                              \
+        SIZES,                                                                                     \
+            TN_OPTION_ROW(struct upsample, mode, "'" mode_ "'",                                    \
+                          "the mode that the printed form names: " mode_, TN_OPTION_KIND_STRING,   \
+                          TN_OPTION_KEYWORD),                                                      \
+            TN_OPTION_END                                                                          \
+    }
+static const tn_option nearest_options[] = FIXED_OPTIONS("nearest");
+static const tn_option bilinear_options[] = FIXED_OPTIONS("bilinear");
 
 static tn_status check(tn_module *self)
 {
@@ -50,6 +60,26 @@ static tn_status check(tn_module *self)
                            "%s: scale_factor: out of range, got %g; expected more than 0",
                            tn_module_type(self), s->scale_factor.at[i]);
     return TN_OK;
+}
+
+static tn_status check_fixed(tn_module *self, const char *mode)
+{
+    const struct upsample *s = tn_module_data(self);
+
+    if (strcmp(s->mode, mode) != 0)
+        return tn_fail(TN_ERR_VALUE, "%s: mode: wrong value, got %q; expected %q: use Upsample",
+                       tn_module_type(self), s->mode, mode);
+    return check(self);
+}
+
+static tn_status nearest_build(tn_module *self)
+{
+    return check_fixed(self, "nearest");
+}
+
+static tn_status bilinear_build(tn_module *self)
+{
+    return check_fixed(self, "bilinear");
 }
 
 static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, bool corners)
@@ -100,7 +130,7 @@ static tn_tensor *bilinear_forward(tn_module *self, tn_tensor *x)
     return upsampled(self, x, "bilinear", true);
 }
 
-static int64_t text_of(tn_module *self, const char *mode, char *out, size_t size)
+static int64_t upsample_repr(tn_module *self, char *out, size_t size)
 {
     const struct upsample *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
@@ -114,34 +144,20 @@ static int64_t text_of(tn_module *self, const char *mode, char *out, size_t size
         layers_put(&text, "size=");
         layers_put_row(&text, s->size, 0);
     }
-    layers_put(&text, ", mode='%s'", mode);
+    layers_put(&text, ", mode='%s'", s->mode);
     return text.used;
 }
 
-static int64_t upsample_repr(tn_module *self, char *out, size_t size)
-{
-    return text_of(self, ((const struct upsample *)tn_module_data(self))->mode, out, size);
-}
-
-static int64_t nearest_repr(tn_module *self, char *out, size_t size)
-{
-    return text_of(self, "nearest", out, size);
-}
-
-static int64_t bilinear_repr(tn_module *self, char *out, size_t size)
-{
-    return text_of(self, "bilinear", out, size);
-}
-
-#define UPSAMPLE(forward_, repr_)                                                                  \
-    .data_size = sizeof(struct upsample), .build = check, .forward = forward_, .repr = repr_
-LAYER(upsample, "Upsample", UPSAMPLE(upsample_forward, upsample_repr), .options = upsample_options,
+#define UPSAMPLE(build_, forward_)                                                                 \
+    .data_size = sizeof(struct upsample), .build = build_, .forward = forward_,                    \
+    .repr = upsample_repr
+LAYER(upsample, "Upsample", UPSAMPLE(check, upsample_forward), .options = upsample_options,
       .help = "resizes the input");
-LAYER(upsampling_nearest2d, "UpsamplingNearest2d", UPSAMPLE(nearest_forward, nearest_repr),
-      .options = sized_options,
+LAYER(upsampling_nearest2d, "UpsamplingNearest2d", UPSAMPLE(nearest_build, nearest_forward),
+      .options = nearest_options,
       .help = "resizes the image: each element is the nearest element of the input");
-LAYER(upsampling_bilinear2d, "UpsamplingBilinear2d", UPSAMPLE(bilinear_forward, bilinear_repr),
-      .options = sized_options,
+LAYER(upsampling_bilinear2d, "UpsamplingBilinear2d", UPSAMPLE(bilinear_build, bilinear_forward),
+      .options = bilinear_options,
       .help = "resizes the image with bilinear interpolation and aligned corners");
 
 /* ---- PixelShuffle, PixelUnshuffle, ChannelShuffle ---- */

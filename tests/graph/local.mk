@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/control.h %D%/exchange.h %D%/make_networks.py %D%/networks.h %D%/networks.txt %D%/operator_case.h %D%/other_passes.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/conform_cases.h %D%/control.h %D%/exchange.h %D%/make_networks.py %D%/networks.h %D%/networks.txt %D%/operator_case.h %D%/other_passes.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
 .PHONY: graph-networks
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_callbacks %D%/test_memory_results %D%/test_script_threads %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
-	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
+	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_layer_forms %D%/test_passes_plugin \
 	%D%/test_pass_inplace \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
@@ -39,6 +39,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_graph_modules_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_operators_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_operators_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_layer_forms_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_layer_forms_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_pass_inplace_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -3,16 +3,10 @@
  * Every layer and every network of tests/conform: the traced graph computes what eager calls
  * compute, bit by bit, with gradients and updated buffers, as one node for each layer and as
  * operators; a trace changes nothing; text and code read back as the same graph. */
+#include "tests/graph/conform_cases.h"
 #include "tests/graph/other_passes.h"
 #include "tests/spec/proves.h"
 
-enum { LINE = 1 << 16, MOST = 8 };
-
-/* One case of the file: a module and its inputs. */
-static char spec[LINE];
-static tn_tensor *in[MOST];
-static int64_t n_in;
-static bool only_eval;
 static int cases, traced, refused, sized, unsized, planned, unplanned;
 
 /* Layers whose code asks for values, so that they can only be one node of a graph. */
@@ -393,8 +387,6 @@ static void check_case(void)
 {
     tn_module *module;
 
-    if (spec[0] == '\0' || n_in == 0)
-        return;
     tn_random_seed(1);
     module = tn_module_parse(spec);
     ck_assert_msg(module != NULL, "%s: %s", spec, tn_error_last()->message);
@@ -413,81 +405,12 @@ static void check_case(void)
     for (int training = only_eval ? 0 : 1; training >= 0; training--)
         compare_sizes(module, training);
     tn_module_drop(module);
-    for (int64_t i = 0; i < n_in; i++)
-        tn_tensor_drop(in[i]);
-    n_in = 0;
-    spec[0] = '\0';
     cases++;
-}
-
-/* "f64 2,3 g : 1 2 3": dtype, shape, g for a gradient, numbers. */
-static void read_input(char *text)
-{
-    char dtype[16], *at;
-    int64_t shape[TN_MAX_DIMS], ndim = 0, count = 1;
-    bool gradient = false;
-    tn_dtype type;
-    double *values;
-    int used;
-
-    ck_assert_int_eq(sscanf(text, "%15s %n", dtype, &used), 1);
-    ck_ok(tn_dtype_parse(dtype, &type));
-    for (at = text + used; *at >= '0' && *at <= '9'; at += *at == ',') {
-        shape[ndim] = strtoll(at, &at, 10);
-        count *= shape[ndim++];
-    }
-    at += *at == '-';
-    if (strncmp(at, " g", 2) == 0) {
-        gradient = true;
-        at += 2;
-    }
-    at += strcspn(at, ":");
-    values = malloc((size_t)(count + 1) * sizeof *values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = type == TN_I64 ? (double)(i % 2) : (double)((i * 37) % 23) / 23 - 0.4;
-    for (int64_t i = 0; *at != '\0' && i < count; i++)
-        values[i] = strtod(at + (i == 0), &at);
-    ck_assert_int_lt(n_in, MOST);
-    in[n_in] = tn_keep(
-        tn_copy(tn_cast(tn_tensor_from(values, TN_F64, (tn_ints){ shape, ndim }), type)));
-    if (gradient)
-        ck_ok(tn_tensor_set_requires_grad(in[n_in], true));
-    n_in++;
-    free(values);
-}
-
-static void read_file(const char *name)
-{
-    static char line[LINE];
-    char path[TEST_PATH];
-    FILE *file;
-
-    char part[128];
-
-    snprintf(part, sizeof part, "tests/conform/%s", name);
-    source_path(path, part);
-    file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        TN_SCOPE;
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "layer ", 6) == 0) {
-            check_case();
-            snprintf(spec, sizeof spec, "%s", line + 6);
-            only_eval = false;
-        } else if (strncmp(line, "in ", 3) == 0) {
-            read_input(line + 3);
-        } else if (strcmp(line, "eval") == 0) {
-            only_eval = true;
-        }
-    }
-    check_case();
-    fclose(file);
 }
 
 START_TEST(every_layer_is_traced_and_computes_the_same_bits)
 {
-    read_file("layers.txt");
+    each_conform_case("layers.txt", check_case);
     printf("layers: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
            "%d refused\n",
            cases, traced, refused, sized, unsized, planned, unplanned);
@@ -499,7 +422,7 @@ END_TEST
 
 START_TEST(every_network_is_traced_and_computes_the_same_bits)
 {
-    read_file("models.txt");
+    each_conform_case("models.txt", check_case);
     printf("models: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
            "%d refused\n",
            cases, traced, refused, sized, unsized, planned, unplanned);

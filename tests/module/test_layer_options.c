@@ -52,6 +52,8 @@ static const char *const unasked[] = {
     "CTCLoss.*",
     "ChannelShuffle.*",
     "LayerNorm2d.*",
+    "LinearCross*.options", /* only None */
+    "Upsampling*.mode",     /* only the one that PyTorch prints */
     "Lazy*.num_features",
     "LazyLinear.in_features",
     "NonDynamicallyQuantizableLinear.*",
