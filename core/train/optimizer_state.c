@@ -3,6 +3,7 @@
  * The state of an optimizer: its parameters, and for each parameter the number of its steps and
  * state tensors by name. */
 #include "core/base/vector.h"
+#include "core/tensor/capture.h"
 #include "core/train/private.h"
 
 const char *tn_optimizer_type(const tn_optimizer *optimizer)
@@ -102,7 +103,15 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
                        name);
     tn__param *param = tn__optimizer_param(optimizer, index);
-    return param != NULL ? tn__optimizer_state_store(param, name, tensor) : tn_error_last_code();
+    if (param == NULL)
+        return tn_error_last_code();
+    char what[128];
+    tn_snprint(what, sizeof what, "optimizer %s: state \"%s\"", optimizer->def->name, name);
+    tn_status status = tn__capture_refuse_on(
+        tn_tensor_device(tensor), what,
+        "each launch would set it again; expected a step before the recording begins, which "
+        "makes the states and writes a changed learning rate");
+    return status == TN_OK ? tn__optimizer_state_store(param, name, tensor) : status;
 }
 
 int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t index)

@@ -2,6 +2,7 @@
  *
  * A step of an optimizer: the closure that evaluates the loss, the parameters of each group, and
  * the call of the rule. */
+#include "core/tensor/capture.h"
 #include "core/train/private.h"
 
 /* Checks the state of the thread after the plugin's rule was called (TENON_CHECK). Returns the
@@ -156,6 +157,38 @@ static tn_tensor *evaluate(void *user)
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
+/* Returns the value of the option `capturable` of a group, with which a rule keeps the number of
+ * the step and the learning rate on the device; NULL if the rule does not have the option. */
+static const bool *capturable(const tn_optimizer *optimizer, int64_t group)
+{
+    const tn_option *options = optimizer->def->options;
+    const tn_option *row = options != NULL ? tn__options_find(options, "capturable") : NULL;
+
+    if (row == NULL || row->kind != TN_OPTION_KIND_BOOL)
+        return NULL;
+    return (const bool *)((const char *)optimizer->groups[group].data + row->offset);
+}
+
+/* Fails if the step would be recorded with numbers of the host, which each launch would repeat. */
+static tn_status may_record(const tn_optimizer *optimizer, int64_t group, const struct batch *batch)
+{
+    const bool *asked = capturable(optimizer, group);
+    tn_status status = TN_OK;
+    char what[128];
+
+    if (asked != NULL && *asked)
+        return TN_OK;
+    tn_snprint(what, sizeof what, "optimizer %s: step", optimizer->def->name);
+    for (int64_t i = 0; i < batch->count && status == TN_OK; i++)
+        status = tn__capture_refuse_on(
+            tn_tensor_device(batch->parameters[i]), what,
+            asked != NULL ? "each launch would repeat the number of this step and its learning "
+                            "rate; expected the option capturable=True"
+                          : "each launch would repeat the number of this step and its learning "
+                            "rate, and the optimizer has no option capturable");
+    return status;
+}
+
 /* Performs the step of one group: one call of the rule. */
 static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch *batch,
                             struct evaluation *evaluation)
@@ -163,6 +196,10 @@ static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch
     uint64_t scope = tn_scope_begin();
     tn_status status = batch_fill(optimizer, group, batch);
 
+    if (status == TN_OK && may_record(optimizer, group, batch) != TN_OK) {
+        tn_scope_end(scope);
+        return tn_error_last_code();
+    }
     if (status == TN_OK && batch->count > 0) {
         const bool closure = takes_closure(optimizer);
         const tn_step_args args = { TN_HEAD(tn_step_args),

@@ -111,7 +111,10 @@ tn_status optim_rate_changed(tn_optimizer *self, int64_t group, double rate,
                                 ? tn_optimizer_state(self, i, "lr")
                                 : NULL;
 
-        if (tensor != NULL && tn_fill_(tensor, rate) == NULL)
+        /* Setting the state again is refused while a stream records: the record would not have the
+         * rates of later steps, but write this one at each launch. */
+        if (tensor != NULL && (tn_optimizer_set_state(self, i, "lr", tensor) != TN_OK ||
+                               tn_fill_(tensor, rate) == NULL))
             return tn_error_last_code();
     }
     held->written = true;

@@ -197,6 +197,158 @@ START_TEST(a_kept_call_is_recorded)
 }
 END_TEST
 
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+/* An optimizer of the registry with one parameter, and what a closure of it needs. */
+struct stepped {
+    tn_tensor *parameter, *gradient;
+    tn_optimizer *optimizer;
+};
+
+static const tn_optimizer_def *optimizer_at(int64_t i)
+{
+    const char *name = tn_registry_name(TN_KIND_tn_optimizer_def, i);
+    const tn_optimizer_def *def = (const void *)tn_registry_find(TN_KIND_tn_optimizer_def, name);
+
+    ck_assert_msg(def != NULL, "%s", tn_error_text());
+    return def;
+}
+
+static bool has_capturable(const tn_optimizer_def *def)
+{
+    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++)
+        if (strcmp(row->name, "capturable") == 0)
+            return true;
+    return false;
+}
+
+static struct stepped stepped_by(const tn_optimizer_def *def, const char *options)
+{
+    struct stepped s = { .parameter = square_of(1, -2, 3, 0.5), .gradient = square_of(0, 0, 0, 0) };
+    char text[128];
+
+    snprintf(text, sizeof text, "%s(%s)", def->name, options);
+    ok(tn_tensor_set_requires_grad(s.parameter, true));
+    ok(tn_tensor_set_grad(s.parameter, s.gradient));
+    s.optimizer = tn_optimizer_parse(&s.parameter, 1, text);
+    ck_assert_msg(s.optimizer != NULL, "%s: %s", text, tn_error_text());
+    return s;
+}
+
+static tn_tensor *half(void *user)
+{
+    (void)user;
+    return square_of(0.5, 0, 0, 0);
+}
+
+static tn_status taken(const struct stepped *s, const tn_optimizer_def *def)
+{
+    uint64_t mark = tn_error_mark();
+
+    if ((def->flags & TN_OPTIMIZER_CLOSURE) == 0)
+        return tn_optimizer_step(s->optimizer);
+    (void)tn_optimizer_step_with(s->optimizer, half, NULL);
+    return tn_error_mark() == mark ? TN_OK : tn_error_code();
+}
+
+/* The gradient of step `i`, in the tensor that the record reads. */
+static void set_gradient(const struct stepped *s, int i)
+{
+    set(s->gradient, 0.5F - (float)i, -1, 2 + (float)i, 0.25F);
+}
+
+/* The step fails, and so does the recording; the message has `words`. */
+static void refuses(const tn_optimizer_def *def, const struct stepped *s, tn_stream *stream,
+                    const char *words)
+{
+    ok(tn_stream_capture_begin(stream));
+    ck_assert_msg(taken(s, def) != TN_OK, "%s: recorded", def->name);
+    ck_assert_msg(strstr(tn_error_text(), words) != NULL, "%s: %s", def->name, tn_error_text());
+    ck_assert_ptr_null(tn_stream_capture_end(stream));
+    ck_assert_msg(strstr(tn_error_text(), words) != NULL, "%s: %s", def->name, tn_error_text());
+    tn_error_clear();
+}
+
+START_TEST(every_optimizer_that_is_not_capturable_refuses_to_be_recorded)
+{
+    int64_t count = tn_registry_count(TN_KIND_tn_optimizer_def);
+
+    ck_assert_int_gt(count, 10);
+    for (int64_t i = 0; i < count; i++) {
+        TN_SCOPE;
+        const tn_optimizer_def *def = optimizer_at(i);
+        bool closure = (def->flags & TN_OPTIMIZER_CLOSURE) != 0;
+        tn_stream *stream = begun();
+        struct stepped s = stepped_by(def, ""), twin = stepped_by(def, "");
+        set_gradient(&s, 0);
+        set_gradient(&twin, 0);
+        for (int k = 0; k < 2 && !closure; k++) { /* the refused step is not a step */
+            ok(taken(&s, def));
+            ok(taken(&twin, def));
+            if (k == 0)
+                refuses(def, &s, stream, "each launch would repeat the number of this step");
+        }
+        if (closure)
+            refuses(def, &s, stream, "refused while a stream of strict:0 records");
+        ck_assert_msg(tn_equal(tn_detach(s.parameter), tn_detach(twin.parameter)), "%s", def->name);
+        ck_assert_int_eq(tn_optimizer_steps(s.optimizer, 0), closure ? 0 : 2);
+        tn_optimizer_drop(s.optimizer);
+        tn_optimizer_drop(twin.optimizer);
+        tn_stream_end();
+        tn_stream_drop(stream);
+    }
+}
+END_TEST
+
+START_TEST(every_capturable_optimizer_is_recorded_and_steps_at_each_launch)
+{
+    int64_t count = tn_registry_count(TN_KIND_tn_optimizer_def), capturable = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        TN_SCOPE;
+        const tn_optimizer_def *def = optimizer_at(i);
+        struct stepped s, eager;
+        tn_device_graph *graph;
+        tn_stream *stream;
+        if (!has_capturable(def))
+            continue;
+        stream = begun();
+        s = stepped_by(def, "capturable=True");
+        eager = stepped_by(def, "capturable=True");
+        /* States that do not exist yet would be made again at each launch. */
+        refuses(def, &s, stream, "expected a step before the recording begins");
+        set_gradient(&s, 0);
+        set_gradient(&eager, 0);
+        ok(taken(&s, def));
+        ok(taken(&eager, def));
+        /* So would a learning rate that the next step writes. */
+        ok(tn_optimizer_set(s.optimizer, 0, "lr", 0.25));
+        ok(tn_optimizer_set(eager.optimizer, 0, "lr", 0.25));
+        refuses(def, &s, stream, "expected a step before the recording begins");
+        ok(taken(&s, def));
+        ok(taken(&eager, def));
+        ok(tn_stream_capture_begin(stream));
+        ok(taken(&s, def));
+        graph = ended(stream);
+        for (int k = 1; k < 5; k++) {
+            set_gradient(&s, k);
+            set_gradient(&eager, k);
+            ok(tn_device_graph_launch(graph, NULL));
+            ok(taken(&eager, def));
+            ck_assert_msg(tn_equal(tn_detach(s.parameter), tn_detach(eager.parameter)),
+                          "%s, launch %d", def->name, k);
+        }
+        tn_device_graph_drop(graph);
+        tn_optimizer_drop(s.optimizer);
+        tn_optimizer_drop(eager.optimizer);
+        tn_stream_end();
+        tn_stream_drop(stream);
+        capturable++;
+    }
+    ck_assert_int_gt(capturable, 9);
+}
+END_TEST
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 static tn_tensor *batch_on(const tn_device *device, int from)
@@ -297,5 +449,7 @@ END_TEST
 RUN_SUITE("capture", kernels_are_recorded_and_run_at_each_launch,
           what_waits_in_a_kernel_is_refused_by_the_kernels_name,
           a_step_of_training_is_recorded_and_repeated, a_kept_call_is_recorded,
+          every_optimizer_that_is_not_capturable_refuses_to_be_recorded,
+          every_capturable_optimizer_is_recorded_and_steps_at_each_launch,
           a_plan_is_recorded_once_and_launched,
           a_plan_with_a_kernel_that_cannot_be_recorded_is_refused)
