@@ -265,6 +265,7 @@ struct options {
     const char **names;
     int64_t count;
     double initial_rate;
+    double rate; /* below 0, which only a scheduler makes; else 0 */
 };
 
 static bool is_known(const char *key)
@@ -293,6 +294,8 @@ static tn_status read_option(const struct loader *loader, int64_t group, int64_t
     if (strcmp(parts.rest, "initial_lr") == 0 &&
         (value.kind == TN_VALUE_FLOAT || value.kind == TN_VALUE_INT)) {
         options->initial_rate = value.kind == TN_VALUE_FLOAT ? value.as.f : (double)value.as.i;
+    } else if (strcmp(parts.rest, "lr") == 0 && value.kind == TN_VALUE_FLOAT && value.as.f < 0) {
+        options->rate = value.as.f;
     } else if (optimizer->def->options != NULL &&
                tn__options_find(optimizer->def->options, parts.rest) != NULL) {
         options->names[options->count] = parts.rest;
@@ -321,11 +324,18 @@ static tn_status read_group(struct loader *loader, int64_t group)
     options.names = (const char **)(void *)(options.values + entries + 1);
     for (int64_t i = 0; i < entries && status == TN_OK; i++)
         status = read_option(loader, group, i, &options);
+    if (options.rate < 0 && isnan(options.initial_rate)) { /* the group has no scheduler */
+        options.names[options.count] = "lr";
+        options.values[options.count++] = tn_value_float(options.rate);
+        options.rate = 0;
+    }
     if (status == TN_OK)
         status = tn__optimizer_group_from(loader->optimizer, group, options.values, options.names,
                                           options.count, &loader->groups[group]);
     if (status == TN_OK)
         loader->groups[group].initial_rate = options.initial_rate;
+    if (status == TN_OK && options.rate < 0)
+        status = tn__optimizer_put_rate(loader->optimizer, &loader->groups[group], options.rate);
     tn_free(options.values);
     return status;
 }

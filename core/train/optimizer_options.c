@@ -8,14 +8,48 @@
 
 /* ---- making a group's options ---------------------------------------------------------------- */
 
-static tn_status run_check(tn_optimizer *optimizer, const void *options)
+/* Returns the place of the learning rate in an option struct, NULL if there is none. */
+static double *rate_in(const tn_optimizer *optimizer, void *options)
 {
+    const tn_option *row = optimizer->def->options != NULL
+                               ? tn__options_find(optimizer->def->options, "lr")
+                               : NULL;
+
+    return row != NULL && row->kind == TN_OPTION_KIND_FLOAT
+               ? (double *)(void *)((char *)options + row->offset)
+               : NULL;
+}
+
+tn_status tn__optimizer_put_rate(tn_optimizer *optimizer, tn__group *group, double rate)
+{
+    double *place = rate_in(optimizer, group->data);
+
+    if (place == NULL)
+        return tn_fail(TN_ERR_KEY, "optimizer %s: no option \"lr\" that is a number",
+                       optimizer->def->name);
+    *place = group->put_rate = rate;
+    return TN_OK;
+}
+
+/* Calls the rule's check. As in PyTorch, a rate that a scheduler has put there may be below 0, so
+ * it is not checked again when another option changes. */
+static tn_status run_check(tn_optimizer *optimizer, void *options)
+{
+    double *place = rate_in(optimizer, options), rate = place != NULL ? *place : 0;
+    bool put = false;
+
     if (optimizer->def->check == NULL)
         return TN_OK;
+    for (int64_t i = 0; rate < 0 && i < optimizer->n_groups; i++)
+        put = put || optimizer->groups[i].put_rate == rate;
+    if (put)
+        *place = 0;
     const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
     tn_status status = tn__error_status_of(optimizer->def->check(optimizer, options),
                                            optimizer->def->name);
     tn__error_plugin(before);
+    if (put)
+        *place = rate;
     return status;
 }
 
@@ -162,6 +196,7 @@ void tn__optimizer_group_take(tn_optimizer *optimizer, int64_t group, tn__group 
     at->keep = with->keep;
     if (!isnan(with->initial_rate))
         at->initial_rate = with->initial_rate;
+    at->put_rate = with->put_rate != 0 ? with->put_rate : at->put_rate;
     with->keep = NULL;
     tn__optimizer_group_clear(with);
 }

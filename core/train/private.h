@@ -26,6 +26,7 @@ typedef struct tn__group {
     void *data;
     tn__keep *keep;
     double initial_rate; /* the learning rate that the first scheduler found; NAN before */
+    double put_rate;     /* the one that a scheduler set last, unchecked; 0 before */
 } tn__group;
 
 /* The kinds of hooks of optimizers. */
@@ -73,6 +74,9 @@ tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index);
  * changed by the options in `text` (NULL: unchanged). */
 tn_status tn__optimizer_group_new(tn_optimizer *optimizer, const tn__spec *spec, const char *text);
 void tn__optimizer_group_clear(tn__group *group);
+/* Sets the learning rate of a group without asking the rule, as schedulers do: PyTorch's may go
+ * below 0. */
+tn_status tn__optimizer_put_rate(tn_optimizer *optimizer, tn__group *group, double rate);
 /* Makes a group with the options that are given as values with names, and those of group `group`
  * for the others. The caller clears it. */
 tn_status tn__optimizer_group_from(tn_optimizer *optimizer, int64_t group, const tn_value *values,

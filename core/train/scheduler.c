@@ -115,7 +115,8 @@ static tn_status write_rates(const tn_scheduler *scheduler, const double *rates)
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < scheduler->optimizer->n_groups && status == TN_OK; i++)
-        status = tn_optimizer_set(scheduler->optimizer, i, "lr", rates[i]);
+        status = tn__optimizer_put_rate(scheduler->optimizer, &scheduler->optimizer->groups[i],
+                                        rates[i]);
     return status;
 }
 

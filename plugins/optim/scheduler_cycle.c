@@ -29,31 +29,23 @@ static const char *momentum_option(tn_optimizer *optimizer)
     return NULL;
 }
 
-/* Sets the rates and momenta; if one is refused, sets those from before. */
-static tn_status set_both(const char *option, tn_schedule_args *args, const double *momenta,
-                          double *before)
+/* Sets the momenta; if one is refused, sets those from before. */
+static tn_status set_momenta(const char *option, tn_schedule_args *args, const double *momenta,
+                             double *before)
 {
     int64_t n = args->groups;
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < n && status == TN_OK; i++) {
+    for (int64_t i = 0; i < n && status == TN_OK; i++)
         status = tn_optimizer_get(args->optimizer, i, option, &before[i]);
-        if (status == TN_OK)
-            status = tn_optimizer_get(args->optimizer, i, "lr", &before[n + i]);
-    }
     if (status != TN_OK)
         return status;
-    for (int64_t i = 0; i < n && status == TN_OK; i++) {
-        status = tn_optimizer_set(args->optimizer, i, "lr", args->rates[i]);
-        if (status == TN_OK)
-            status = tn_optimizer_set(args->optimizer, i, option, momenta[i]);
-    }
+    for (int64_t i = 0; i < n && status == TN_OK; i++)
+        status = tn_optimizer_set(args->optimizer, i, option, momenta[i]);
     if (status != TN_OK) {
         uint64_t mark = tn_error_mark();
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++)
             (void)tn_optimizer_set(args->optimizer, i, option, before[i]);
-            (void)tn_optimizer_set(args->optimizer, i, "lr", before[n + i]);
-        }
         tn_error_restore(mark);
     }
     return status;
@@ -73,13 +65,13 @@ static tn_status change(const void *data, tn_schedule_args *args, bool cycles, c
 
     if (cycles && option == NULL)
         return tn_error_last_code();
-    momenta = tn_malloc(3 * n * sizeof *momenta + 1);
+    momenta = tn_malloc(2 * n * sizeof *momenta + 1);
     if (momenta == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < args->groups; i++)
         of_group(data, args, i, &args->rates[i], &momenta[i]);
     if (cycles)
-        status = set_both(option, args, momenta, momenta + n);
+        status = set_momenta(option, args, momenta, momenta + n);
     tn_free(momenta);
     return status;
 }

@@ -276,6 +276,18 @@ CASES = [
             ),
         )
     ],
+    # The rates fall below 0.
+    [
+        (
+            0,
+            "ChainedScheduler([ExponentialLR(0.5), CosineAnnealingLR(4, eta_min=0.05)])",
+            chained(build("ExponentialLR", 0.5), build("CosineAnnealingLR", 4, eta_min=0.05)),
+        )
+    ],
+    [
+        (0, "CyclicLR(-0.1, 0.1, step_size_up=13)", build("CyclicLR", -0.1, 0.1, step_size_up=13)),
+        (0, "ExponentialLR(0.9)", build("ExponentialLR", 0.9)),
+    ],
 ]
 OPTIMIZERS = [
     ("SGD(lr=0.2, momentum=0.9)", lambda g: torch.optim.SGD(g, lr=0.2, momentum=0.9)),

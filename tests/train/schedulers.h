@@ -178,11 +178,9 @@ static void resume(struct kase *kase, tn_optimizer **optimizer, tn_scheduler **r
         ck_assert_msg(tn_scheduler_set_state(running[i], text) == TN_OK, "%s: %s", text,
                       tn_error_text());
     }
-    for (int64_t i = 0; i < 2; i++) {
-        char options[512];
-        tn_optimizer_options(*optimizer, i, options, sizeof options);
-        ck_assert_int_eq(tn_optimizer_set_options(again, i, options), TN_OK);
-    }
+    tn_state *state = tn_optimizer_save_state(*optimizer); /* with rates below 0, too */
+    ck_assert_msg(tn_optimizer_load_state(again, state) == TN_OK, "%s", tn_error_text());
+    tn_state_drop(state);
     tn_optimizer_drop(*optimizer);
     *optimizer = again;
 }
