@@ -204,12 +204,153 @@ static tn_status read_number(tn__param *param, const tn_tensor *parameter, const
     return status;
 }
 
+/* ---- states that are lists ------------------------------------------------------------------- */
+
+/* A state that PyTorch keeps as a list of tensors, such as the history of LBFGS: a file has it as
+ * entries NAME.0, NAME.1, ... It becomes one tensor, with a row for each. */
+struct rows {
+    const char *name; /* of an entry, in the state */
+    size_t stem;      /* the length of the name without the number */
+    int64_t number;   /* of that entry */
+};
+
+/* Returns entry `i`, NULL if there is none. */
+static tn_tensor *row_at(const struct loader *loader, const struct rows *rows, int64_t i)
+{
+    tn__text text = { 0 };
+    char *name;
+    int64_t at;
+
+    tn__text_add(&text, "%.*s%lld", (int)rows->stem, rows->name, (long long)i);
+    name = tn__text_take(&text);
+    at = name != NULL ? tn_state_find(loader->state, name) : -1;
+    tn_free(name);
+    if (at < 0 || tn_state_value(loader->state, at).kind != TN_VALUE_TENSOR)
+        return NULL;
+    return tn_state_value(loader->state, at).as.tensor;
+}
+
+/* Returns whether the entry is one of a list: its name ends with a number, and there are the first
+ * one and the one before. */
+static bool in_rows(const struct loader *loader, const char *name, struct rows *rows)
+{
+    const char *last = strrchr(name, '.') + 1;
+
+    *rows = (struct rows){ .name = name, .stem = (size_t)(last - name) };
+    if (*last == '\0' || strspn(last, "0123456789") != strlen(last) ||
+        !tn_read_int(last, &rows->number))
+        return false;
+    return rows->number == 0 ||
+           (row_at(loader, rows, 0) != NULL && row_at(loader, rows, rows->number - 1) != NULL);
+}
+
+static bool same_shape(const tn_tensor *a, const tn_tensor *b)
+{
+    bool same = tn_tensor_ndim(a) == tn_tensor_ndim(b);
+
+    for (int32_t d = 0; same && d < tn_tensor_ndim(a); d++)
+        same = tn_tensor_size(a, d) == tn_tensor_size(b, d);
+    return same;
+}
+
+/* Returns the first `count` rows as one tensor, with one reference. */
+static tn_tensor *join(const struct loader *loader, const struct rows *rows, int64_t count)
+{
+    tn_tensor *first = row_at(loader, rows, 0), *all;
+    int64_t shape[TN_MAX_DIMS], n = 0;
+    uint64_t scope = tn_scope_begin();
+
+    shape[n++] = count;
+    for (int64_t d = 0; d < tn_tensor_ndim(first) && n < TN_MAX_DIMS; d++)
+        shape[n++] = tn_tensor_size(first, d);
+    all = tn_tensor_ndim(first) < TN_MAX_DIMS
+              ? tn_tensor_empty((tn_ints){ shape, n }, tn_tensor_dtype(first),
+                                tn_tensor_device(first))
+              : NULL;
+    for (int64_t i = 0; i < count && all != NULL; i++) {
+        const tn_tensor *row = row_at(loader, rows, i);
+        tn_tensor *to = tn_tensor_as_strided(
+            all, tn_tensor_shape(first),
+            (tn_ints){ tn_tensor_strides(all).at + 1, tn_tensor_ndim(first) },
+            i * tn_tensor_numel(first));
+
+        if (to == NULL || tn__copy(to, row) != TN_OK)
+            all = NULL;
+    }
+    if (all != NULL)
+        tn_tensor_keep(all);
+    tn_scope_end(scope);
+    return all;
+}
+
+static tn_status read_rows(struct loader *loader, int64_t place, const struct rows *rows,
+                           const char *key)
+{
+    const tn_tensor *first = row_at(loader, rows, 0);
+    tn__text text = { 0 };
+    tn_tensor *all, *row;
+    int64_t count = 0;
+    tn_status status;
+    char *name;
+
+    for (; (row = row_at(loader, rows, count)) != NULL; count++)
+        if (!same_shape(row, first) || tn_tensor_dtype(row) != tn_tensor_dtype(first))
+            return tn_fail(TN_ERR_VALUE,
+                           "state entry \"%s\": entry %lld of the list has another shape or "
+                           "dtype; expected the same for all",
+                           rows->name, (long long)count);
+    tn__text_add(&text, "%.*s", (int)(strrchr(key, '.') - key), key);
+    name = tn__text_take(&text);
+    all = name != NULL ? join(loader, rows, count) : NULL;
+    status = all != NULL
+                 ? read_tensor(&loader->params[place], loader->optimizer->params[place].tensor,
+                               rows->name, name, all)
+                 : tn_error_last_code();
+    tn_tensor_drop(all);
+    tn_free(name);
+    return status;
+}
+
+/* Reads a list of numbers as a tensor of one dimension; a list of None is no state yet. */
+static tn_status read_list(tn__param *param, const tn_tensor *parameter, const char *name,
+                           const char *key, const tn_value *list)
+{
+    double *numbers = tn_malloc((list->count + 1) * sizeof *numbers);
+    uint64_t scope = tn_scope_begin();
+    int64_t count = 0, none = 0;
+    tn_status status = numbers != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_tensor *tensor;
+
+    for (uint32_t i = 0; i < list->count && status == TN_OK; i++) {
+        const tn_value *value = &list->as.list[i];
+
+        if (value->kind == TN_VALUE_FLOAT || value->kind == TN_VALUE_INT)
+            numbers[count++] = value->kind == TN_VALUE_INT ? (double)value->as.i : value->as.f;
+        else if (value->kind == TN_VALUE_NONE)
+            none++;
+        else
+            status = tn_fail(TN_ERR_TYPE,
+                             "state entry \"%s\": element %lld: wrong kind, got %s; expected a "
+                             "tensor or a number",
+                             name, (long long)i, tn__value_kind_name(value->kind));
+    }
+    if (status == TN_OK && (none == 0 || count > 0)) {
+        tensor = tn_tensor_from(numbers, TN_F64, TN_SHAPE(count));
+        status = tensor != NULL ? read_tensor(param, parameter, name, key, tensor)
+                                : tn_error_last_code();
+    }
+    tn_scope_end(scope);
+    tn_free(numbers);
+    return status;
+}
+
 static tn_status read_state(struct loader *loader, int64_t entry)
 {
     const char *name = tn_state_name(loader->state, entry);
     const tn_value value = tn_state_value(loader->state, entry);
     const tn_tensor *parameter;
     struct parts parts;
+    struct rows rows;
     int64_t place;
 
     if (!split(name, "state", &parts))
@@ -225,10 +366,14 @@ static tn_status read_state(struct loader *loader, int64_t entry)
     switch (value.kind) {
     case TN_VALUE_NONE: return TN_OK; /* PyTorch has None for a state that does not exist yet */
     case TN_VALUE_TENSOR:
+        if (strchr(parts.rest, '.') != NULL && in_rows(loader, name, &rows))
+            return rows.number == 0 ? read_rows(loader, place, &rows, parts.rest) : TN_OK;
         return read_tensor(&loader->params[place], parameter, name, parts.rest, value.as.tensor);
     case TN_VALUE_INT:
     case TN_VALUE_FLOAT:
         return read_number(&loader->params[place], parameter, name, parts.rest, &value);
+    case TN_VALUE_LIST:
+        return read_list(&loader->params[place], parameter, name, parts.rest, &value);
     default:
         return tn_fail(TN_ERR_TYPE,
                        "state entry \"%s\": wrong kind, got %s; expected a tensor or a number",

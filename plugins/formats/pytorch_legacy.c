@@ -10,15 +10,32 @@
 
 #define WINDOW 65536 /* bytes at the start of the file that are tried first */
 
-static const char magic[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-enum { MAGIC_SIZE = sizeof magic - 1, PROTOCOL = 1001 };
+enum { PROTOCOL = 1001 };
+
+/* Returns the size of the pickle of the magic number, with which a file begins; 0 if another thing
+ * is there. Each protocol of pickle writes the number in another way: 0 and 1 as text, 4 and later
+ * in a frame. */
+static size_t magic_size(const tn_source *source)
+{
+    static const char text[] = "L119547037146038801333356L\n.", frame[] = "\x95\x0d\0\0\0\0\0\0\0",
+                      number[] = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+    enum { TEXT = sizeof text - 1, FRAME = sizeof frame - 1, NUMBER = sizeof number - 1 };
+    char start[TEXT] = "";
+    size_t size = source->size < TEXT ? (size_t)source->size : TEXT, at = 2;
+    if (source->read(source->user, 0, start, size) != TN_OK)
+        return 0;
+    if (memcmp(start, text, TEXT) == 0)
+        return TEXT;
+    if (start[0] != '\x80' || start[1] < 2 || start[1] > 5)
+        return 0;
+    if (memcmp(start + at, frame, FRAME) == 0)
+        at += FRAME;
+    return memcmp(start + at, number, NUMBER) == 0 ? at + NUMBER : 0;
+}
 
 bool pytorch_legacy_recognize(const tn_source *source)
 {
-    char start[MAGIC_SIZE];
-    return source->size >= MAGIC_SIZE &&
-           source->read(source->user, 0, start, sizeof start) == TN_OK &&
-           memcmp(start, magic, MAGIC_SIZE) == 0;
+    return magic_size(source) > 0;
 }
 
 struct pickles {
@@ -36,11 +53,11 @@ static tn_status read_one(const tn_source *source, const char *bytes, size_t siz
     return status;
 }
 
-static tn_status read_pickles(const tn_source *source, const char *bytes, size_t size,
+static tn_status read_pickles(const tn_source *source, const char *bytes, size_t size, size_t begin,
                               struct pickles *all)
 {
     memset(all, 0, sizeof *all);
-    all->size = MAGIC_SIZE;
+    all->size = begin;
     tn_status status = read_one(source, bytes, size, all, &all->version);
     if (status == TN_OK && all->version.result->kind != PK_INT)
         return tn_fail(TN_ERR_FORMAT,
@@ -76,6 +93,7 @@ static void free_pickles(struct pickles *all)
  * so the part of the file that is read grows until they fit into it. */
 static tn_status read_start(const tn_source *source, char **bytes, struct pickles *all)
 {
+    const size_t begin = magic_size(source);
     for (uint64_t window = WINDOW;; window *= 4) {
         uint64_t most = source->size < PK_SIZE_MAX ? source->size : PK_SIZE_MAX;
         size_t size = (size_t)(window < most ? window : most);
@@ -85,7 +103,7 @@ static tn_status read_start(const tn_source *source, char **bytes, struct pickle
                                           : TN_ERR_MEMORY;
         bool again = false;
         if (status == TN_OK) {
-            status = read_pickles(source, *bytes, size, all);
+            status = read_pickles(source, *bytes, size, begin, all);
             again = status != TN_OK && all->cut && size < most;
             if (status != TN_OK)
                 free_pickles(all);

@@ -224,11 +224,12 @@ static tn_status get_changes(struct memory *m, int64_t total)
     tn_status status = get_state(m, "ro", &numbers);
     int64_t count = status == TN_OK ? tn_tensor_numel(numbers) : 0, skip;
 
-    if (status == TN_OK)
-        status = get_tensor(m, "old_dirs", TN_SHAPE(count, total), &changes);
+    if (count == 0)
+        return status;
+    status = get_tensor(m, "old_dirs", TN_SHAPE(count, total), &changes);
     if (status == TN_OK)
         status = get_tensor(m, "old_stps", TN_SHAPE(count, total), &moves);
-    if (status != TN_OK || count == 0)
+    if (status != TN_OK)
         return status;
     skip = count > m->room ? count - m->room : 0; /* history_size became smaller */
     numbers = tn_narrow(tn_reshape(numbers, TN_SHAPE(count)), 0, skip, count - skip);

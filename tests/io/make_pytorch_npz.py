@@ -114,13 +114,17 @@ def changed(source, name, text):
     return out.getvalue()
 
 
-def old(thing, name):
-    torch.save(thing, at(name), _use_new_zipfile_serialization=False)
+def old(thing, name, protocol=2):
+    torch.save(thing, at(name), pickle_protocol=protocol, _use_new_zipfile_serialization=False)
 
 
 if "--check" not in sys.argv:
     torch.save(tensors, at("pytorch.pt"))
     old(tensors, "pytorch-old.pt")
+    for protocol in 3, 4, 5:
+        old(tensors, "pytorch-old%d.pt" % protocol, protocol)
+    for protocol in 0, 1:
+        old(checkpoint, "refused-protocol%d-old.pt" % protocol, protocol)
     torch.save(checkpoint, at("pytorch-checkpoint.pt"))
     torch.save(checkpoint, at("pytorch-protocol4.pt"), pickle_protocol=4)
     torch.save(torch.tensor([1.0, 2.0]), at("pytorch-bare.pt"))

@@ -67,7 +67,8 @@ static void expect_shared(const tn_state *state)
 
 START_TEST(every_type_stride_and_shared_storage_of_a_state_dict_reads_to_the_bit)
 {
-    static const char *const names[] = { "pytorch.pt", "pytorch-old.pt" };
+    static const char *const names[] = { "pytorch.pt", "pytorch-old.pt", "pytorch-old3.pt",
+                                         "pytorch-old4.pt", "pytorch-old5.pt" };
     for (int64_t i = 0; i < tn__countof(names); i++) {
         char path[4096];
         tn_snprint(path, sizeof path, FILES "%s", names[i]);
@@ -188,6 +189,8 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
         { "conj.pt", TN_ERR_FORMAT, "save tensor.resolve_conj()" },
         { "big.pt", TN_ERR_FORMAT, "wrong byte order, got \"big\"" },
         { "big-old.pt", TN_ERR_FORMAT, "wrong byte order, got big-endian" },
+        { "protocol0-old.pt", TN_ERR_REFUSED, "INT of protocol 0" },
+        { "protocol1-old.pt", TN_ERR_REFUSED, "INT of protocol 0" },
         { "version.pt", TN_ERR_VERSION,
           "PyTorch file: unknown version, got \"11\"; expected at most 10" },
     };
@@ -358,6 +361,7 @@ START_TEST(a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_lo
     cut_and_change("pytorch", FILES "pytorch-bare.pt");
     cut_and_change("pytorch", FILES "pytorch-checkpoint.pt");
     cut_and_change("pytorch", FILES "pytorch-old.pt");
+    cut_and_change("pytorch", FILES "pytorch-old4.pt");
     TN_PROVES("SER-005");
 }
 END_TEST

@@ -6,7 +6,9 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_h
 	%D%/ported_inputs.h \
 	%D%/ported_schedulers.txt %D%/schedulers.h %D%/make_states.py %D%/reference.h %D%/optim_hundred.h \
 	%D%/schedulers.txt %D%/states.h %D%/whole.h \
-	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
+	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt \
+	%D%/files/lbfgs-0.pt %D%/files/lbfgs-1.pt %D%/files/lbfgs-2.pt %D%/files/lbfgs-3.pt %D%/files/lbfgs-4.pt \
+	%D%/files/lbfgs-5.pt %D%/files/lbfgs-6.pt %D%/files/lbfgs-7.pt %D%/files/lbfgs-8.pt %D%/files/lbfgs-9.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
 TESTS += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh

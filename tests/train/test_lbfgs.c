@@ -110,6 +110,42 @@ START_TEST(steps_and_calls_are_those_of_pytorch)
 }
 END_TEST
 
+/* Each state was saved by PyTorch after some steps: the next steps are PyTorch's next steps. */
+START_TEST(a_state_of_pytorch_continues_as_in_pytorch)
+{
+    const char *folder = getenv("abs_srcdir");
+
+    for (int64_t row = 0; row < tn__countof(lbfgs); row++) {
+        TN_SCOPE;
+        struct problem p = problem_of(lbfgs[row].spec, TN_F64, tn_device_find("cpu"));
+        const int saved = lbfgs[row].saved;
+        const double *values = lbfgs[row].at[saved - 1].values;
+        char path[1024];
+        tn_state *state;
+
+        tn_snprint(path, sizeof path, "%s/tests/train/files/lbfgs-%lld.pt",
+                   folder != NULL ? folder : ".", (long long)row);
+        state = tn_state_load(path);
+        ck_assert_msg(state != NULL, "%s", tn_error_text());
+        ck_assert_ptr_nonnull(tn_copy_(tn_detach(p.x), parameter_of(values, TN_F64, NULL)));
+        ck_assert_ptr_nonnull(tn_copy_(tn_detach(p.y), parameter_of(values + HALF, TN_F64, NULL)));
+        ck_assert_msg(tn_optimizer_load_state(p.optimizer, state) == TN_OK, "%s: %s", path,
+                      tn_error_text());
+        tn_state_drop(state);
+        p.calls = lbfgs[row].at[saved - 1].calls;
+        for (int k = saved; k < LBFGS_STEPS; k++) {
+            if (k == saved + 1) { /* what Tenon saves of it continues, too */
+                state = tn_optimizer_save_state(p.optimizer);
+                ck_assert_int_eq(tn_optimizer_load_state(p.optimizer, state), TN_OK);
+                tn_state_drop(state);
+            }
+            compare(&p, row, k, step(&p), tolerance_of(k));
+        }
+        tn_optimizer_drop(p.optimizer);
+    }
+}
+END_TEST
+
 /* After every step a new optimizer continues from copies of all states, which are set by name. */
 START_TEST(a_saved_state_continues)
 {
@@ -298,6 +334,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         steps_and_calls_are_those_of_pytorch,
+        a_state_of_pytorch_continues_as_in_pytorch,
         a_saved_state_continues,
         every_device_finds_the_minimum,
         the_states_are_those_of_pytorch,
