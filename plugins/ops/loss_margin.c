@@ -67,7 +67,34 @@ static tn_tensor *cosines(tn_tensor *const *in, double margin)
         tn_where(tn_eq(in[2], number(in[2], -1)), at_least(add_number(cos, -margin), 0), zero));
 }
 
-LOSS(cosine_embedding_loss, TN_OK, cosines(in, o->margin));
+/* Two vectors and a number, or two matrices and a number for each row; sizes of 1 broadcast. */
+static tn_status cosine_check(const tn_infer *infer)
+{
+    int32_t ndim = infer->in[2]->ndim + 1;
+    int64_t most[2] = { 1, 1 };
+    bool fits = ndim <= 2;
+    char text[3][TN__TEXT];
+
+    for (int i = 0; i < 3 && fits; i++) {
+        const tn_view *x = infer->in[i];
+
+        fits = x->ndim == (i < 2 ? ndim : ndim - 1);
+        for (int32_t d = 0; fits && d < x->ndim; d++) {
+            fits = x->shape[d] == most[d] || x->shape[d] == 1 || most[d] == 1;
+            most[d] = x->shape[d] == 1 ? most[d] : x->shape[d];
+        }
+    }
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x1, x2 or target: wrong shape, got %s, %s and %s; expected [N, C], [N, C] "
+                       "and [N], or [C], [C] and []",
+                       tn__common_text(text[0], tn__common_shape(infer->in[0])),
+                       tn__common_text(text[1], tn__common_shape(infer->in[1])),
+                       tn__common_text(text[2], tn__common_shape(infer->in[2])));
+    return TN_OK;
+}
+
+LOSS(cosine_embedding_loss, cosine_check(infer), cosines(in, o->margin));
 
 static tn_status class_shapes(const tn_infer *infer, bool each)
 {
