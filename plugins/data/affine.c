@@ -3,6 +3,7 @@
  * RandomRotation and RandomAffine. Positions are computed in float32, as torchvision does. */
 #include "data.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void put_value(const struct data_image *x, unsigned char *to, int64_t at,
     if (x->dtype == TN_F32)
         ((float *)(void *)to)[at] = value;
     else
-        to[at] = (unsigned char)(value <= 0 ? 0 : value >= 255 ? 255 : rintf(value));
+        to[at] = (unsigned char)(!(value > 0) ? 0 : value >= 255 ? 255 : rintf(value)); /* NaN */
 }
 
 static tn_tensor *mapped(const struct data_image *x, const struct mapping *map)
@@ -144,8 +145,11 @@ static void grow(struct mapping *map, int64_t height, int64_t width)
     high_x = trunc(((high_x + 0.5 * (double)width) / 1e-4)) * 1e-4;
     low_y = trunc(((low_y + 0.5 * (double)height) / 1e-4)) * 1e-4;
     high_y = trunc(((high_y + 0.5 * (double)height) / 1e-4)) * 1e-4;
+    /* far from the center, where float32 has no half pixels, both ends may be one number */
     map->width = (int64_t)(ceil(high_x) - floor(low_x));
     map->height = (int64_t)(ceil(high_y) - floor(low_y));
+    map->width = map->width > 0 ? map->width : 1;
+    map->height = map->height > 0 ? map->height : 1;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -175,8 +179,28 @@ static bool range_of(tn_floats given, double range[2])
     return range[0] <= range[1] && isfinite(range[0]) && isfinite(range[1]);
 }
 
+/* Positions are float32: beyond this, they are no longer whole pixels. */
+enum { CENTER_MOST = 1 << 24 };
+
+static tn_status check_center(const char *who, tn_floats center)
+{
+    char text[DATA_NUMBERS];
+
+    if (center.count >= 0 && center.count != 2)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: center: wrong count, got %lld numbers; expected two numbers, (x, y)",
+                       who, (long long)center.count);
+    for (int64_t i = 0; i < center.count; i++)
+        if (!(fabs(center.at[i]) <= CENTER_MOST))
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: center: out of range, got %s; expected numbers from %d to %d, "
+                           "pixels from the upper left corner",
+                           who, data_numbers_floats(text, center), -CENTER_MOST, CENTER_MOST);
+    return TN_OK;
+}
+
 static tn_status check_common(const char *who, tn_floats degrees, tn_floats center,
-                              const char *interpolation)
+                              const char *interpolation, double fill)
 {
     char text[DATA_NUMBERS];
     double range[2];
@@ -187,11 +211,12 @@ static tn_status check_common(const char *who, tn_floats degrees, tn_floats cent
             "%s: degrees: no range, got %s; expected a number of at least 0, or two, the "
             "smaller first",
             who, data_numbers_floats(text, degrees));
-    if (center.count >= 0 && center.count != 2)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: center: wrong count, got %lld numbers; expected two numbers, (x, y)",
-                       who, (long long)center.count);
-    return interpolation_of(who, interpolation) >= 0 ? TN_OK : tn_error_last_code();
+    if (check_center(who, center) != TN_OK || interpolation_of(who, interpolation) < 0)
+        return tn_error_last_code();
+    return fabs(fill) <= (double)FLT_MAX
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "%s: fill: out of range, got %g; expected a float32", who,
+                         fill);
 }
 
 static void set_center(struct change *change, tn_floats center, const struct data_image *x)
@@ -239,7 +264,7 @@ static tn_status rotation_check(const tn_transform_def *self, const void *option
 {
     const struct rotation *o = options;
 
-    return check_common(self->name, o->degrees, o->center, o->interpolation);
+    return check_common(self->name, o->degrees, o->center, o->interpolation, o->fill);
 }
 
 /* Turns by a multiple of 90 degrees without computing values. */
@@ -329,7 +354,7 @@ static bool is_part(double x)
 static tn_status affine_check(const tn_transform_def *self, const void *options)
 {
     const struct affine *o = options;
-    tn_status status = check_common(self->name, o->degrees, o->center, o->interpolation);
+    tn_status status = check_common(self->name, o->degrees, o->center, o->interpolation, o->fill);
     char text[DATA_NUMBERS];
     double range[2];
 

@@ -40,7 +40,7 @@ static void fill_item(unsigned char *to, tn_dtype dtype, double fill)
     float number = (float)fill;
 
     if (dtype == TN_U8)
-        *to = fill <= 0 ? 0 : fill >= 255 ? 255 : (unsigned char)fill;
+        *to = !(fill > 0) ? 0 : fill >= 255 ? 255 : (unsigned char)fill;
     else
         memcpy(to, &number, sizeof number);
 }

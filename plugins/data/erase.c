@@ -75,7 +75,7 @@ static void write_row(unsigned char *to, const struct data_image *x, int64_t cou
     float number = (float)value;
 
     if (x->dtype == TN_U8)
-        memset(to, value <= 0 ? 0 : value >= 255 ? 255 : (int)value, (size_t)count);
+        memset(to, !(value > 0) ? 0 : value >= 255 ? 255 : (int)value, (size_t)count);
     else
         for (int64_t i = 0; i < count; i++)
             memcpy(to + (size_t)i * sizeof number, &number, sizeof number);
