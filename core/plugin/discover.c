@@ -72,6 +72,7 @@ static tn_status folder_line(const char *folder, tn_outcome outcome, tn_stage st
     tn__plugin *plugin = tn__plugin_add(folder);
     if (!plugin)
         return TN_ERR_MEMORY;
+    plugin->private->folder = true;
     tn__plugin_outcome(plugin, outcome, stage,
                        outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_IO, "%s", words);
     return TN_OK;

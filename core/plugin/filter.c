@@ -124,6 +124,18 @@ void tn__plugins_searched(tn__text *text)
         tn__text_add(text, ", with TENON_PLUGINS=%q", list);
 }
 
+void tn__plugins_explain_folders(tn__text *text)
+{
+    tn__plugins_lock();
+    for (tn__plugin *p = tn__plugins_first; p; p = p->next) {
+        if (!p->private->folder)
+            continue;
+        tn__text_add(text, "; ");
+        tn__plugin_line(p, text);
+    }
+    tn__plugins_unlock();
+}
+
 void tn__plugins_explain_none(tn__text *text)
 {
     const char *list = tn_env_get("TENON_PLUGINS"), *path = tn_env_get("TENON_PLUGIN_PATH"),
@@ -150,4 +162,5 @@ void tn__plugins_explain_none(tn__text *text)
                      (long long)found, found == 1 ? "" : "s");
     else if (found && !denied && path)
         tn__text_add(text, "; searched: TENON_PLUGIN_PATH=%q", path);
+    tn__plugins_explain_folders(text);
 }

@@ -31,6 +31,7 @@ typedef struct tn__plugin_private {
     int64_t idle_count;
     const char *idle_line;
     char name[256];  /* name of the file without "lib" and ".so", which TENON_PLUGINS matches */
+    bool folder;     /* no plugin: a folder that is not searched */
     bool denied;     /* TENON_PLUGINS excludes the plugin */
     bool negotiated; /* the query was answered, and the versions fit */
     bool again;      /* memory ran out during loading: the next discovery tries again */
@@ -52,6 +53,9 @@ typedef struct tn__plugin_private {
  * contributions are registered or plugins are activated. */
 void tn__plugins_lock(void);
 void tn__plugins_unlock(void);
+
+/* Appends, for error messages, "; " and the line of each folder that is not searched. */
+void tn__plugins_explain_folders(tn__text *text);
 
 /* ---- the list of plugins ---- */
 

@@ -179,6 +179,8 @@ static void unknown(uint32_t kind, const char *name)
         tn__text_add(&text, "%s%s", i ? ", " : "; known: ", names[i]);
     if (!near && count > SHOWN)
         tn__text_add(&text, " and %lld more", (long long)(count - SHOWN));
+    if (!near && count)
+        tn__plugins_explain_folders(&text);
     size_t before = text.length;
     tn__text_add(&text, ". ");
     tn__plugins_explain(name, &text);

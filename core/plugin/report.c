@@ -147,7 +147,8 @@ void tn__plugin_line(const tn__plugin *plugin, tn__text *text)
     if (plugin->id[0])
         tn__text_add(text, "plugin %q (%s): ", plugin->id, plugin->file);
     else
-        tn__text_add(text, "plugin file %s: ", plugin->file);
+        tn__text_add(text, "plugin %s %s: ",
+                     plugin->private && plugin->private->folder ? "folder" : "file", plugin->file);
     tn__text_add(text, "%s at %s%s%s", tn_outcome_name(plugin->report.outcome),
                  tn_stage_name(plugin->report.stage), plugin->report.reason[0] ? ": " : "",
                  plugin->report.reason);

@@ -361,6 +361,48 @@ START_TEST(a_world_writable_folder_is_refused_whole_rule_14)
 }
 END_TEST
 
+/* The error of a name that is not found says which folder was refused, and why. */
+static void names_the_folder(const char *before)
+{
+    char words[PATH_MAX + 256];
+
+    snprintf(words, sizeof words,
+             "%s; plugin folder %s: REFUSED at owner: the folder is world-writable: anybody could "
+             "have written code to it; chmod o-w",
+             before, path_of("open"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Counted"));
+    ck_assert_msg(strstr(tn_error_text(), words) != NULL, "\"%s\" is not in \"%s\"", words,
+                  tn_error_text());
+    tn_error_clear();
+}
+
+START_TEST(a_refused_folder_is_named_where_something_is_missing)
+{
+    char where[PATH_MAX + 32];
+    place(NULL);
+    ck_assert_int_eq(mkdir(path_of("open"), 0755), 0);
+    ck_assert_int_eq(chmod(path_of("open"), 0777), 0);
+    setenv("TENON_PLUGIN_PATH", path_of("open"), 1);
+    snprintf(where, sizeof where, "no plugin file was found in TENON_PLUGIN_PATH=\"%s\"",
+             path_of("open"));
+    names_the_folder(where);
+    ck_assert_ptr_null(tn_device_find("cpu"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "REFUSED at owner: the folder is world-"));
+    tn_error_clear();
+}
+END_TEST
+
+START_TEST(a_refused_folder_is_named_beside_plugins_that_load)
+{
+    place("good", NULL);
+    ck_assert_int_eq(mkdir(path_of("open"), 0755), 0);
+    ck_assert_int_eq(chmod(path_of("open"), 0777), 0);
+    setenv("TENON_PLUGIN_PATH_ADD", path_of("open"), 1);
+    names_the_folder("");
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14)
 {
     place("good", "counting", NULL);
@@ -575,6 +617,8 @@ static Suite *loader(void)
     tcase_add_test(files, a_file_that_another_group_can_write_is_refused_rule_14);
     tcase_add_test(files, a_file_that_our_group_can_write_or_another_can_read_is_taken_rule_14);
     tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);
+    tcase_add_test(files, a_refused_folder_is_named_where_something_is_missing);
+    tcase_add_test(files, a_refused_folder_is_named_beside_plugins_that_load);
     tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_above_is_refused_rule_14);
     tcase_add_test(
