@@ -62,6 +62,11 @@ CASES = [
     ("add", [(2, 3), (2, 3)], False, torch.add),
     ("mul", [(2, 3), (2, 3)], False, torch.mul),
     ("mv", [(2, 3), (3,)], False, torch.mv),
+    ("local_response_norm", [(1, 4, 2, 2)], False, lambda x: F.local_response_norm(x, 3)),
+    ("max_unpool1d", [(1, 1, 2)], False,
+     lambda x: F.max_unpool1d(x, torch.tensor([[[1, 2]]]), 2)),
+    ("max_unpool2d", [(1, 1, 1, 2)], False,
+     lambda x: F.max_unpool2d(x, torch.tensor([[[[1, 6]]]]), 2)),
 ]
 
 

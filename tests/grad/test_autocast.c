@@ -44,6 +44,14 @@ static bool is(const struct autocast_case *row, const char *name)
     return strcmp(row->name, name) == 0;
 }
 
+/* Indices of two elements, for unpooling in `dims` dimensions. */
+static tn_tensor *places(int64_t a, int64_t b, int dims)
+{
+    const int64_t at[2] = { a, b };
+
+    return tn_tensor_from(at, TN_I64, dims == 1 ? TN_SHAPE(1, 1, 2) : TN_SHAPE(1, 1, 1, 2));
+}
+
 static tn_tensor *call(const struct autocast_case *row, tn_tensor **in)
 {
     const tn_op *op = tn_op_find(row->name, 0);
@@ -68,6 +76,12 @@ static tn_tensor *call(const struct autocast_case *row, tn_tensor **in)
         return tn_max_pool3d(in[0], TN_SHAPE(2));
     if (is(row, "avg_pool2d"))
         return tn_avg_pool2d(in[0], TN_SHAPE(2));
+    if (is(row, "local_response_norm"))
+        return tn_local_response_norm(in[0], 3);
+    if (is(row, "max_unpool1d"))
+        return tn_max_unpool1d(in[0], places(1, 2, 1), TN_SHAPE(2));
+    if (is(row, "max_unpool2d"))
+        return tn_max_unpool2d(in[0], places(1, 6, 2), TN_SHAPE(2));
     if (is(row, "tensordot")) {
         return tn_tensordot(in[0], in[1], 2, TN_SHAPE(1), TN_SHAPE(0));
     }
