@@ -70,7 +70,7 @@ START_TEST(each_allocation_of_discovery_fails_in_turn_law_4)
 {
     int status;
     place("good", "needs_good", "options", "taken_name", "text", "failing_query", "counting",
-          "bad_kernels", NULL);
+          "bad_kernels", "needs_absent", "nosymbol", "cut", "some_too_many", NULL);
     whole = mmap(NULL, 2 * WORDS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(whole != MAP_FAILED);
     now = whole + WORDS;
