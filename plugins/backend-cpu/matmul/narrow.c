@@ -15,6 +15,7 @@ enum {
     LEAST = 16,       /* minimum of columns and depth for a copy of b in float32 */
     COPIED = 1 << 17, /* approximate number of elements of b that are converted at a time */
     PART = 65536,     /* numbers that one thread reads or converts at least */
+    ROWS = 8,         /* rows of b that are added at a time: few enough to be fetched ahead */
     SUMS = 4096       /* maximum number of sums that are computed in one pass over the rows of b */
 };
 
@@ -62,13 +63,13 @@ static tn_status few_columns(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* For i from 0 to count - 1, adds a[i] times row i of b to the n sums. At most 4 rows. `line` is
- * memory for n numbers. */
+/* For i from 0 to count - 1, adds a[i] times row i of b to the n sums. `line` is memory for n
+ * numbers. */
 static void add_rows(const struct tn__product *p, const float *a, const char *row, int64_t count,
                      int64_t n, float *sums, float *line)
 {
-    if (p->b.dtype == TN_BF16 && count == 4) {
-        tn__simd.gemm->axpy4_bf16(n, a, row, p->b.row / 2, sums);
+    if (p->b.dtype == TN_BF16) {
+        tn__simd.gemm->axpy_rows_bf16(n, count, a, row, p->b.row / 2, sums);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -98,10 +99,10 @@ static tn_status few_parts(void *user, int64_t begin, int64_t end)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t c = 0; c < n; c++)
                 sums[i * n + c] = s->bias ? s->bias[j + c] : 0;
-        for (int64_t k = 0; k < p->k; k += 4)
+        for (int64_t k = 0; k < p->k; k += ROWS)
             for (int64_t i = 0; i < p->m; i++)
-                add_rows(p, a + i * p->k + k, b + k * p->b.row, p->k - k < 4 ? p->k - k : 4, n,
-                         sums + i * n, sums + p->m * s->columns);
+                add_rows(p, a + i * p->k + k, b + k * p->b.row, p->k - k < ROWS ? p->k - k : ROWS,
+                         n, sums + i * n, sums + p->m * s->columns);
         for (int64_t i = 0; i < p->m; i++)
             store(n, sums + i * n, p->y.at + which * p->batch_y + i * p->y.row + j * p->y.column,
                   p->y.column);

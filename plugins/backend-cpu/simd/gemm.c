@@ -50,32 +50,61 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 #define TEMPLATE "simd/gemm_template.h"
 #include "base/for_floats.h"
 
-static float dot_bf16(int64_t n, const float *a, const void *bp)
+static inline float widened_one(uint16_t x)
 {
-    enum { LANES = 64 };
-    const uint16_t *b = bp;
-    float acc[LANES] = { 0 }, rest = 0;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            acc[j] += a[i + j] * tn__of_bits_f32((uint32_t)b[i + j] << 16);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int j = 0; j < half; j++)
-            acc[j] += acc[j + half];
-    for (; i < n; i++)
-        rest += a[i] * tn__of_bits_f32((uint32_t)b[i] << 16);
-    return acc[0] + rest;
+    return tn__of_bits_f32((uint32_t)x << 16);
 }
 
-static void axpy4_bf16(int64_t n, const float *a, const void *xp, int64_t step, float *y)
+static float dot_bf16(int64_t n, const float *a, const void *bp)
 {
-    const float a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
-    const uint16_t *x = xp, *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
-    TN__IVDEP for (int64_t i = 0; i < n; i++)
-        y[i] = (y[i] + a0 * tn__of_bits_f32((uint32_t)x[i] << 16) +
-                a1 * tn__of_bits_f32((uint32_t)x1[i] << 16)) +
-               (a2 * tn__of_bits_f32((uint32_t)x2[i] << 16) +
-                a3 * tn__of_bits_f32((uint32_t)x3[i] << 16));
+    /* So many sums that an addition does not wait for the one before it. */
+    enum { LANES = TILE_BYTES / 4, SUMS = 8, STEP = LANES * SUMS };
+    const uint16_t *b = bp;
+    tile_v_f32 sums[SUMS] = { 0 };
+    float lanes[LANES], sum = 0;
+    int64_t i = 0;
+
+    for (; i + STEP <= n; i += STEP)
+#pragma GCC unroll 8
+        for (int v = 0; v < SUMS; v++)
+            sums[v] += *(const tile_v_f32 *)(a + i + v * LANES) * widened_bf16(b + i + v * LANES);
+    for (; i + LANES <= n; i += LANES)
+        sums[0] += *(const tile_v_f32 *)(a + i) * widened_bf16(b + i);
+    *(tile_v_f32 *)lanes = ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            lanes[j] += lanes[j + half];
+    for (; i < n; i++)
+        sum += a[i] * widened_one(b[i]);
+    return lanes[0] + sum;
+}
+
+/* The sums of a few vectors stay in registers while all rows are added: memory sees the rows only.
+ */
+static void axpy_rows_bf16(int64_t n, int64_t rows, const float *a, const void *xp, int64_t step,
+                           float *y)
+{
+    enum { LANES = TILE_BYTES / 4, VECTORS = 4 };
+    const uint16_t *x = xp;
+    int64_t j = 0;
+
+    for (; j + LANES * VECTORS <= n; j += LANES * VECTORS) {
+        tile_v_f32 sums[VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            sums[v] = *(const tile_v_f32 *)(y + j + v * LANES);
+        for (int64_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                sums[v] += a[i] * widened_bf16(x + i * step + j + v * LANES);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            *(tile_v_f32 *)(y + j + v * LANES) = sums[v];
+    }
+    for (; j < n; j++)
+        for (int64_t i = 0; i < rows; i++)
+            y[j] += a[i] * widened_one(x[i * step + j]);
 }
 
 #if STRIP_VECTORS == 4
@@ -96,7 +125,7 @@ const struct tn__simd_gemm TN__SIMD_TABLE(gemm) = {
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
     .dot_bf16 = dot_bf16,
-    .axpy4_bf16 = axpy4_bf16,
+    .axpy_rows_bf16 = axpy_rows_bf16,
     .axpy_f32 = axpy_f32,
     .axpy_f64 = axpy_f64,
     .axpy4_f32 = axpy4_f32,

@@ -2,12 +2,20 @@
  *
  * Functions for a tile's vectors that differ by instruction set. load_part_* and store_part_*:
  * vectors of which only the first n elements, 0 < n < all, are in memory; other elements are
- * neither read nor written. limited_*: x < low ? low : x > high ? high : x, for each element. */
+ * neither read nor written. limited_*: x < low ? low : x > high ? high : x, for each element.
+ * widened_bf16: a vector of bfloat16 as float32. */
 #ifndef TN_BACKEND_CPU_SIMD_GEMM_PART_H
 #define TN_BACKEND_CPU_SIMD_GEMM_PART_H
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
+
+static inline tile_v_f32 widened_bf16(const uint16_t *x)
+{
+    const __m512i bits = _mm512_cvtepu16_epi32(
+        _mm256_loadu_si256((const __m256i_u *)(const void *)x));
+    return (tile_v_f32)_mm512_slli_epi32(bits, 16);
+}
 
 static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
 {
@@ -45,6 +53,12 @@ static inline tile_v_f64 limited_f64(tile_v_f64 x, double low, double high)
 
 #elif defined(__AVX2__)
 #include <immintrin.h>
+
+static inline tile_v_f32 widened_bf16(const uint16_t *x)
+{
+    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i_u *)(const void *)x));
+    return (tile_v_f32)_mm256_slli_epi32(bits, 16);
+}
 
 static inline __m256i part_of_8(int64_t n)
 {
@@ -91,6 +105,24 @@ static inline tile_v_f64 limited_f64(tile_v_f64 x, double low, double high)
 }
 
 #else
+#if defined(__SSE2__)
+#include <emmintrin.h>
+
+static inline tile_v_f32 widened_bf16(const uint16_t *x)
+{
+    const __m128i four = _mm_loadl_epi64((const __m128i *)(const void *)x);
+    return (tile_v_f32)_mm_unpacklo_epi16(_mm_setzero_si128(), four);
+}
+#else
+typedef uint16_t tile_half __attribute__((vector_size(TILE_BYTES / 2), aligned(2), may_alias));
+typedef uint32_t tile_bits __attribute__((vector_size(TILE_BYTES)));
+
+static inline tile_v_f32 widened_bf16(const uint16_t *x)
+{
+    return (tile_v_f32)(__builtin_convertvector(*(const tile_half *)x, tile_bits) << 16);
+}
+#endif
+
 static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
 {
     float x[TILE_BYTES / 4] = { 0 };

@@ -304,8 +304,9 @@ struct tn__simd_gemm {
     double (*dot_f64)(int64_t n, const double *a, const double *b);
     /* The dot product of float32 and bfloat16. */
     float (*dot_bf16)(int64_t n, const float *a, const void *b);
-    /* axpy4 of rows of bfloat16. */
-    void (*axpy4_bf16)(int64_t n, const float *a, const void *x, int64_t step, float *y);
+    /* axpy of any number of rows of bfloat16, `step` apart. */
+    void (*axpy_rows_bf16)(int64_t n, int64_t rows, const float *a, const void *x, int64_t step,
+                           float *y);
     void (*axpy_f32)(int64_t n, float a, const float *x, float *y);
     void (*axpy_f64)(int64_t n, double a, const double *x, double *y);
     /* axpy of four rows of x, `step` apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
