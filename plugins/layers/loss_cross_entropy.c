@@ -15,7 +15,8 @@ struct loss {
 
 static const tn_option cross_entropy_options[] = {
     WEIGHT(struct loss, 0),
-    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that is ignored", TN_OPTION_KIND_INT,
+    TN_OPTION_ROW(struct loss, ignore_index, "-100",
+                  "an index that is ignored; negative with probabilities", TN_OPTION_KIND_INT,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
                   TN_OPTION_KEYWORD),
@@ -168,7 +169,8 @@ static const tn_option linear_loss_options[] = {
     TN_OPTION_ROW(struct linear_loss, reduction, "'mean'", "none, mean or sum",
                   TN_OPTION_KIND_STRING, TN_OPTION_KEYWORD),
     WEIGHT(struct linear_loss, TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct linear_loss, ignore_index, "None", "a target that is ignored; None: -100",
+    TN_OPTION_ROW(struct linear_loss, ignore_index, "None",
+                  "an index that is ignored; None: -100, and the only value with probabilities",
                   TN_OPTION_KIND_INT, TN_OPTION_KEYWORD | TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct linear_loss, label_smoothing, "0.0",
                   "fraction of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
