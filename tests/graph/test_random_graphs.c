@@ -3,8 +3,10 @@
  * Random compositions of operators, some with several results, some that draw random numbers, in
  * any order and layout: what passes and compilers make of them has the same results and leaves the
  * generator of random numbers in the same state. Plans of random modules that were traced with
- * sizes that vary have the bits of eager calls at every size. */
+ * sizes that vary have the bits of eager calls at every size; plans of training and scripts of such
+ * modules have them forward and backward, in bfloat16, too. */
 #include "tests/graph/other_passes.h"
+#include "tests/graph/plan_training.h"
 
 enum { GRAPHS = 400, MODULES = 80, VALUES = 24 };
 
@@ -346,13 +348,13 @@ static tn_module *random_module(void)
         "Sequential(Flatten(1), Linear(24, 24), Unflatten(1, [4, 6]))",
         "Sequential(Flatten(0, 1), Linear(6, 6), Unflatten(0, [-1, 4]))",
     };
-    char spec[1024] = "Sequential(";
+    char spec[1024] = "Sequential(Linear(6, 6)";
     int64_t count = 1 + below(4);
 
     for (int64_t i = 0; i < count; i++) {
         size_t length = strlen(spec);
 
-        snprintf(spec + length, sizeof spec - length, "%s%s", i > 0 ? ", " : "",
+        snprintf(spec + length, sizeof spec - length, ", %s",
                  layers[below(sizeof layers / sizeof *layers)]);
     }
     strcat(spec, ")");
@@ -413,9 +415,90 @@ START_TEST(plans_of_dynamic_traces_take_every_size)
 }
 END_TEST
 
+/* ---- training and 16-bit numbers ------------------------------------------------------------- */
+
+/* The script has the results and the gradient of the input that eager calls have. */
+static void check_script(tn_module *module, tn_tensor *x)
+{
+    tn_module *script = tn_module_script(module, x, NULL);
+    tn_tensor *y[2], *gradients[2];
+
+    ck_made(script);
+    for (int k = 0; k < 2; k++) {
+        tn_tensor *in = tn_parameter(tn_clone(x), true);
+
+        tn_random_seed(5);
+        y[k] = tn_module_call(k == 0 ? module : script, in);
+        ck_made(y[k]);
+        ck_ok(tn_backward(loss_of(y[k])));
+        gradients[k] = tn_tensor_grad(in);
+    }
+    ck_same(y[1], y[0]);
+    ck_same(gradients[1], gradients[0]);
+    tn_module_drop(script);
+}
+
+static void check_training(tn_module *module, tn_dtype dtype)
+{
+    struct pair p;
+
+    ck_ok(tn_module_to(module, NULL, dtype));
+    ck_ok(tn_module_train(module, true));
+    p = pair_of(tn_module_copy(module));
+    for (int64_t n = 2; n < 4; n++)
+        ck_pair(&p, tn_parameter(values(TN_SHAPE(n, 4, 6), dtype), true));
+    ck_assert_int_gt(plans_made(p.net), 0);
+    drop_pair(&p);
+    check_script(module, values(TN_SHAPE(3, 4, 6), dtype));
+}
+
+/* In evaluation mode, bfloat16 is as near to float32 as its 8 bits allow after a few layers. */
+static void check_rounding(tn_module *module)
+{
+    tn_module *low = tn_module_copy(module);
+    tn_tensor *x = values(TN_SHAPE(3, 4, 6), TN_F32), *high, *y;
+    double *a, *b, unit = 1;
+    int64_t count;
+
+    ck_made(low);
+    ck_ok(tn_module_eval(module));
+    ck_ok(tn_module_eval(low));
+    ck_ok(tn_module_to(low, NULL, TN_BF16));
+    high = tn_module_call(module, x);
+    y = tn_module_call(low, tn_cast(x, TN_BF16));
+    a = doubles_of(high, &count);
+    b = doubles_of(y, &count);
+    for (int64_t i = 0; i < count; i++)
+        unit = fmax(unit, fabs(a[i]));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_double_eq_tol(b[i], a[i], 0.1 * unit);
+    free(a);
+    free(b);
+    tn_module_drop(low);
+}
+
+START_TEST(random_modules_train_as_plans_and_scripts)
+{
+    for (int i = 0; i < MODULES; i++) {
+        TN_SCOPE;
+        tn_module *module;
+
+        seed = 0xBF58476D1CE4E5B9U * (uint64_t)(i + 1);
+        tn_random_seed((uint64_t)i);
+        module = random_module();
+        ck_made(module);
+        check_rounding(module);
+        check_training(module, TN_F32);
+        check_training(module, TN_BF16);
+        tn_module_drop(module);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { passes_and_compilers_keep_the_results,
+                                   random_modules_train_as_plans_and_scripts,
                                    plans_of_dynamic_traces_take_every_size, NULL };
     return suite_run_for("random_graphs", tests, 120);
 }

@@ -7,9 +7,14 @@
 # make_models_plugin.py compares the networks of the plugin tenon.models (test_models_plugin has their small ones in make check).
 # make_lora.py trains LoRA adapters of GPT-2 small (test_lora has a small one in make check).
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
+# random_networks.py runs random networks in all ways beside PyTorch; it prints the program of a difference.
+#   make random-networks PYTHON=... NETWORKS="--seed 7 --count 1000"
+EXTRA_DIST += %D%/random_networks.py %D%/random_network_steps.py
 EXTRA_DIST += %D%/lora_values.h %D%/make_lora.py %D%/make_spec_networks.py %D%/make_models_plugin.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
 TESTS += %D%/network_lines.sh
-.PHONY: models
+.PHONY: models random-networks
+random-networks: all
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/random_networks.py $(srcdir) $(builddir) $(NETWORKS) || test $$? -eq 77
 check_PROGRAMS += %D%/lora %D%/printed %D%/models_plugin
 %C%_lora_SOURCES = %D%/lora.c
 %C%_lora_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
