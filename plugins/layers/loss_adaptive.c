@@ -173,7 +173,7 @@ static tn_tensor *own_classes(tn_module *self, tn_tensor *x, tn_tensor *target)
             continue;
         own = tn_log_softmax(
             tn_module_call(tn_module_child_at(tail, i), tn_index_select(x, rows, 0)), 1);
-        at = tn_add_scalar(tn_index_select(target, rows, 0), -(double)s->cutoffs.at[i]);
+        at = tn_add_scalar(tn_index_select(target, rows, 0), -s->cutoffs.at[i]);
         own = pick(own, at);
         if (own == NULL)
             return NULL;

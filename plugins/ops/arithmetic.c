@@ -13,8 +13,7 @@ static tn_status scaled_infer(tn_infer *infer, tn_scalar alpha)
 
     if (status != TN_OK || (alpha.kind == TN_SCALAR_INT && alpha.as.i == 1 && !alpha.reserved))
         return status;
-    if (alpha.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(alpha) &&
-        (tn__is_int(dtype) || dtype == TN_BOOL))
+    if (alpha.kind == TN_SCALAR_FLOAT && (tn__is_int(dtype) || dtype == TN_BOOL))
         return tn_fail(TN_ERR_RUNTIME,
                        /* PyTorch's wording */
                        "For integral input tensors, argument alpha must not be a floating point "
@@ -240,7 +239,7 @@ static tn_status pow_derive(tn_derive *d)
     tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *y = d->out[0];
 
     if (tn__needs(d, 0)) {
-        tn_tensor *slope = tn__common_chain(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1.0))));
+        tn_tensor *slope = tn__common_chain(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1))));
 
         d->gin[0] = tn_where(tn_eq(b, number(b, 0.0)), number(gy, 0.0), slope);
     }
@@ -259,7 +258,7 @@ static tn_status pow_scalar_infer(tn_infer *infer)
 {
     tn_scalar exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
     tn_dtype dtype = tn_view_dtype(infer->in[0]), result;
-    bool whole = tn__scalar_whole(exponent);
+    bool whole = exponent.kind != TN_SCALAR_FLOAT && exponent.kind != TN_SCALAR_COMPLEX;
     char text[TN__SCALAR_TEXT];
     tn_status status = tn__scalar_check(exponent, "exponent");
 
@@ -272,7 +271,7 @@ static tn_status pow_scalar_infer(tn_infer *infer)
                        tn__scalar_text(text, exponent), tn_dtype_name(dtype));
     if (tn__is_int(dtype) && whole && tn__scalar_fits(dtype, exponent, "exponent") != TN_OK)
         return tn_error_last_code();
-    result = dtype == TN_BOOL && whole ? TN_I64 : tn__scalar_result(dtype, exponent);
+    result = tn__scalar_result(dtype, exponent);
     if (result != dtype)
         infer->dtype = result;
     return tn__common_unary(infer);
@@ -286,6 +285,8 @@ static tn_status pow_scalar_decompose(const tn_decompose *call)
 
     if (tn__scalar_is(exponent, 1))
         return tn__common_given(call->out, tn_copy(x));
+    if (tn__scalar_is(exponent, 0) && x != NULL && tn_tensor_dtype(x) == TN_BOOL)
+        return tn__common_given(call->out, tn_fill(x, 1));
     if (tn__scalar_is(exponent, 2))
         return tn__common_given(call->out, tn_square(x));
     if (tn__scalar_is(exponent, 3))

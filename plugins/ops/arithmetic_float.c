@@ -142,15 +142,19 @@ DECOMPOSE(heaviside, step(in[0], in[1]))
 /* Returns x 2^exponent. Multiplies by two powers of 2 with half of the exponent each, so that a
  * power that is out of range does not make the product 0 or infinite. The halves are whole if the
  * exponent is. The first half is clamped, so that an infinite exponent leaves an infinite second
- * half. */
+ * half. 0 and infinite x stay with every finite exponent, also where a half of the power is
+ * infinite or 0. */
 static tn_tensor *scaled(tn_tensor *x, tn_tensor *exponent)
 {
-    tn_tensor *half;
+    tn_tensor *half, *y, *same;
 
     if (exponent == NULL || tn__is_complex(tn_tensor_dtype(exponent)))
         return tn_mul(x, tn_exp2(exponent));
     half = tn_clamp(tn_floor(times(exponent, 0.5)), -1100, 1100);
-    return tn_mul(tn_mul(x, tn_exp2(half)), tn_exp2(minus(exponent, half)));
+    y = tn_mul(tn_mul(x, tn_exp2(half)), tn_exp2(minus(exponent, half)));
+    same = tn_logical_and(tn_logical_or(tn_eq(x, number(x, 0)), tn_isinf(x)),
+                          tn_isfinite(exponent));
+    return tn_where(same, x, y);
 }
 
 DECOMPOSE(ldexp, scaled(in[0], in[1]))
@@ -167,7 +171,8 @@ static tn_status ldexp_derive(tn_derive *d)
 
 /* ---- definitions ---- */
 
-TN__OP(hypot, .infer = tn__common_binary, .derive = hypot_derive, .decompose = hypot_decompose);
+TN__OP(hypot, .infer = tn__common_binary_float, .derive = hypot_derive,
+       .decompose = hypot_decompose);
 TN__OP(copysign, .infer = tn__common_binary, .derive = copysign_derive,
        .decompose = copysign_decompose);
 TN__OP(signbit, .infer = signbit_infer, .decompose = signbit_decompose);

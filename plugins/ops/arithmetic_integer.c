@@ -61,11 +61,19 @@ static tn_tensor *shifted_right(tn_tensor *a, tn_tensor *b)
     return tn_where(far, sign, tn_div(a, tn_where(far, number(a, 1), power), "floor"));
 }
 
+/* bool can be combined with an integer only. */
+static tn_status integers_infer(tn_infer *infer)
+{
+    tn_status status = tn__common_promoted(infer, TN_MASK_INT, "an integer dtype");
+
+    return status == TN_OK ? tn__common_binary(infer) : status;
+}
+
 DECOMPOSE(gcd, divisor(in[0], in[1]))
 DECOMPOSE(lcm, multiple(in[0], in[1]))
 DECOMPOSE(bitwise_left_shift, tn_mul(in[0], power_of_2(in[1])))
 DECOMPOSE(bitwise_right_shift, shifted_right(in[0], in[1]))
-TN__OP(gcd, .infer = tn__common_binary, .decompose = gcd_decompose);
-TN__OP(lcm, .infer = tn__common_binary, .decompose = lcm_decompose);
-TN__OP(bitwise_left_shift, .infer = tn__common_binary, .decompose = bitwise_left_shift_decompose);
-TN__OP(bitwise_right_shift, .infer = tn__common_binary, .decompose = bitwise_right_shift_decompose);
+TN__OP(gcd, .infer = integers_infer, .decompose = gcd_decompose);
+TN__OP(lcm, .infer = integers_infer, .decompose = lcm_decompose);
+TN__OP(bitwise_left_shift, .infer = integers_infer, .decompose = bitwise_left_shift_decompose);
+TN__OP(bitwise_right_shift, .infer = integers_infer, .decompose = bitwise_right_shift_decompose);

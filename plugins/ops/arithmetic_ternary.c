@@ -6,9 +6,8 @@
 
 /* For integer x: a bound that cannot change any x, such as a huge max, may be out of the dtype's
  * range. A bound that every x violates must be in range, because it becomes the result. */
-static tn_status clamp_whole(tn_infer *infer, const tn_clamp_options *o)
+static tn_status clamp_whole(tn_infer *infer, const tn_clamp_options *o, tn_dtype dtype)
 {
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
     tn_status status = TN_OK;
 
     if (tn__scalar_given(o->min) && tn_scalar_as_float(o->min) > 0)
@@ -30,22 +29,31 @@ static tn_status bound_check(tn_scalar bound, const char *name)
     return tn__scalar_check(bound, name);
 }
 
+/* The dtype of x and a bound: that of x and a number, but a bound is always real. */
+static tn_dtype bound_result(tn_dtype dtype, tn_scalar bound)
+{
+    return tn__scalar_given(bound) && bound.kind != TN_SCALAR_COMPLEX
+               ? tn__scalar_result(dtype, bound)
+               : dtype;
+}
+
 static tn_status clamp_infer(tn_infer *infer)
 {
     const tn_clamp_options *o = infer->options;
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_dtype dtype = tn_view_dtype(infer->in[0]), result;
     bool min = tn__scalar_given(o->min), max = tn__scalar_given(o->max);
 
     if (!min && !max)
         return tn_fail(TN_ERR_VALUE, "min or max: both are missing; expected at least one");
     if (bound_check(o->min, "min") != TN_OK || bound_check(o->max, "max") != TN_OK)
         return tn_error_last_code();
-    if (tn__is_int(dtype) &&
-        ((min && !tn__scalar_whole(o->min)) || (max && !tn__scalar_whole(o->max))))
-        infer->dtype = tn_default_dtype();
-    else if (tn__is_int(dtype))
-        return clamp_whole(infer, o);
-    return tn__common_unary(infer);
+    result = bound_result(bound_result(dtype, o->min), o->max);
+    if (result == TN_BOOL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "x, min and max: wrong dtype, got bool for all; expected a number for one");
+    if (result != dtype)
+        infer->dtype = result;
+    return tn__is_int(result) ? clamp_whole(infer, o, result) : tn__common_unary(infer);
 }
 
 /* The gradient is gy where x is strictly between the bounds, 0 elsewhere. */
@@ -71,6 +79,9 @@ static tn_status clamp_tensor_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "min or max: both are missing; expected at least one");
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
+    if (tn__common_promoted(infer, TN_MASK_INT | TN_MASK_FLOAT, "an integer or float dtype") !=
+        TN_OK)
+        return tn_error_last_code();
     return tn__common_broadcast(infer);
 }
 
@@ -186,6 +197,8 @@ static tn_status addcmul_infer(tn_infer *infer)
 
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
+    if (tn__common_promoted(infer, TN_MASK_ARITH, "another dtype") != TN_OK)
+        return tn_error_last_code();
     if (tn__is_int(infer->dtype) && value.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(value))
         return tn_fail(
             TN_ERR_VALUE,
@@ -200,7 +213,9 @@ static tn_status addcmul_infer(tn_infer *infer)
 static tn_status addcmul_decompose(const tn_decompose *call)
 {
     return tn__common_given(
-        call->out, plus_times(call->in[0], ((const tn_addcmul_options *)call->options)->value,
+        call->out, plus_times(call->in[0],
+                              tn__scalar_in(tn_tensor_dtype(call->in[0]),
+                                            ((const tn_addcmul_options *)call->options)->value),
                               tn_mul(call->in[1], call->in[2])));
 }
 
@@ -221,8 +236,11 @@ static tn_status addcdiv_infer(tn_infer *infer)
 {
     tn_scalar value = ((const tn_addcdiv_options *)infer->options)->value;
     tn_dtype dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
-    tn_status status = tn__scalar_factor(dtype, value, "value");
+    tn_status status = tn__common_promoted(infer, TN_MASK_FLOAT | TN_MASK_COMPLEX,
+                                           "a float or complex dtype");
 
+    if (status == TN_OK)
+        status = tn__scalar_factor(dtype, value, "value");
     return status == TN_OK ? addition_infer(infer) : status;
 }
 

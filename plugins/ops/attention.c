@@ -219,11 +219,10 @@ static tn_tensor *scores(tn_tensor *q, tn_tensor *k, tn_tensor *mask, double sca
                              tn_transpose(repeated(as_wide(k), sharing(q, k)), 2, 3));
 
     if (s != NULL && is_causal) {
-        s = tn_masked_fill(
-            s,
-            tn_gt(tn_arange(q, 0, (double)tn_tensor_size(k, 2), 1, TN_I64),
-                  tn_unsqueeze(tn_arange(q, 0, (double)tn_tensor_size(q, 2), 1, TN_I64), 1)),
-            -INFINITY);
+        s = tn_masked_fill(s,
+                           tn_gt(tn_arange(q, 0, tn_tensor_size(k, 2), 1, TN_I64),
+                                 tn_unsqueeze(tn_arange(q, 0, tn_tensor_size(q, 2), 1, TN_I64), 1)),
+                           -INFINITY);
     }
     if (mask == TN_NONE)
         return s;

@@ -143,6 +143,25 @@ static inline bool binary_plain(const tn_view *a, const tn_view *b, tn_meta *met
     return true;
 }
 
+tn_status tn__common_promoted(const tn_infer *infer, uint64_t mask, const char *expected)
+{
+    tn_dtype dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
+
+    return (mask & TN_BIT(dtype)) != 0
+               ? TN_OK
+               : tn_fail(
+                     TN_ERR_NOT_IMPLEMENTED,
+                     "inputs: wrong dtype, got %s after promotion; expected %s for at least one",
+                     tn_dtype_name(dtype), expected);
+}
+
+tn_status tn__common_binary_float(tn_infer *infer)
+{
+    tn_status status = tn__common_promoted(infer, TN_MASK_FLOAT, "a float dtype");
+
+    return status == TN_OK ? tn__common_binary(infer) : status;
+}
+
 tn_status tn__common_binary(tn_infer *infer)
 {
     const tn_view *a = infer->in[0], *b = infer->in[1];

@@ -43,6 +43,11 @@ tn_status tn__common_unary(tn_infer *infer);  /* elementwise, one input */
 tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that broadcast */
 /* Two inputs of the same shape and dtype: a gradient and the tensor that it belongs to. */
 tn_status tn__common_pair(tn_infer *infer);
+/* Fails unless the inputs promote to one of the dtypes of `mask`, which the error calls `expected`:
+ * for operators that accept other dtypes only beside these. */
+tn_status tn__common_promoted(const tn_infer *infer, uint64_t mask, const char *expected);
+/* tn__common_binary() for inputs that promote to a float dtype. */
+tn_status tn__common_binary_float(tn_infer *infer);
 /* Gives output 0 the shape to which all inputs that are given broadcast together. */
 tn_status tn__common_broadcast(tn_infer *infer);
 /* Like tn__common_broadcast(). If all packed inputs with the shape of the result have the same

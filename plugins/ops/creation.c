@@ -63,7 +63,7 @@ static tn_status arange_infer(tn_infer *infer)
     const tn_arange_options *o = infer->options;
     const tn_scalar *numbers[3] = { &o->start, &o->end, &o->step };
     static const char *const names[3] = { "start", "end", "step" };
-    bool whole = true;
+    bool whole = true, integers = true; /* by value, by kind */
     char text[TN__SCALAR_TEXT];
     tn_status status = TN_OK;
 
@@ -77,12 +77,14 @@ static tn_status arange_infer(tn_infer *infer)
                 TN_ERR_RUNTIME,
                 "%s: out of range, got the integer %s; expected at most 2^63 - 1, or a float",
                 names[i], tn__scalar_text(text, *numbers[i]));
+        integers = integers && numbers[i]->kind != TN_SCALAR_FLOAT &&
+                   numbers[i]->kind != TN_SCALAR_COMPLEX;
         whole = whole && tn__scalar_whole(*numbers[i]);
     }
     if (status == TN_OK)
         status = (whole ? whole_count : real_count)(o, &infer->out[0].shape[0]);
     infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype
-                          : whole                   ? TN_I64
+                          : integers                ? TN_I64
                                                     : tn_default_dtype();
     infer->out[0].ndim = 1;
     return status;
@@ -141,7 +143,7 @@ static tn_status linspace_decompose(const tn_decompose *call)
     tn_tensor *at = range_of(call->in[0], o->steps), *up, *down, *left;
     if (at == NULL)
         return tn_error_last_code();
-    left = tn_add_scalar(tn_neg(at), (double)(o->steps - 1));
+    left = tn_add_scalar(tn_neg(at), o->steps - 1);
     up = tn_add_scalar(tn_mul_scalar(tn_cast(at, inner), step), o->start);
     down = tn_add_scalar(tn_mul_scalar(tn_cast(left, inner), -step), o->end);
     if (o->steps == 1)

@@ -45,7 +45,7 @@ static tn_tensor *dropped(tn_tensor *x, double p, bool training, bool channels)
     if (!training || p == 0)
         return x;
     if (p == 1)
-        return tn_mul_scalar(x, 0.0);
+        return tn_mul_scalar(x, 0);
     return tn_mul(x, tn_mul_scalar(kept(x, p, channels), 1 / (1 - p)));
 }
 
@@ -60,7 +60,7 @@ static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool chan
     if (!training || p == 0)
         return x;
     if (p == 1)
-        return tn_mul_scalar(x, 0.0);
+        return tn_mul_scalar(x, 0);
     a = 1 / sqrt((low * low * p + 1) * (1 - p));
     keep = kept(x, p, channels);
     b = -low * a * p;

@@ -31,11 +31,12 @@ static inline tn_tensor *divide(tn_tensor *a, tn_tensor *b)
     return tn_div(a, b);
 }
 
-/* Returns x + value */
-static inline tn_tensor *add_number(tn_tensor *x, double value)
+/* Returns x + value. As in every operator, integers stay integers only with an integer. */
+static inline tn_tensor *add_number(tn_tensor *x, tn_scalar value)
 {
     return tn_add_scalar(x, value);
 }
+#define add_number(x, value) add_number(x, TN_SCALAR(value))
 
 /* Returns x * factor */
 static inline tn_tensor *times(tn_tensor *x, tn_scalar factor)
@@ -57,15 +58,26 @@ static inline tn_tensor *one_minus(tn_tensor *x)
 }
 
 /* max(x, least) */
-static inline tn_tensor *at_least(tn_tensor *x, double least)
+static inline tn_tensor *at_least(tn_tensor *x, tn_scalar least)
 {
-    return tn_clamp(x, tn_scalar_float(least));
+    return tn_clamp(x, least);
+}
+#define at_least(x, least) at_least(x, TN_SCALAR(least))
+
+/* Returns a bound that leaves x its dtype: for integers its integral part. */
+static inline tn_scalar bound_for(const tn_tensor *x, double value)
+{
+    tn_scalar real = tn_scalar_float(value);
+
+    return x != NULL && value == value && tn__is_int(tn_tensor_dtype(x))
+               ? tn_scalar_int(tn_scalar_as_int(real))
+               : real;
 }
 
-/* min(max(x, min), max); a bound that is NaN is ignored */
+/* min(max(x, min), max), in the dtype of x; a bound that is NaN is ignored */
 static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
 {
-    return tn_clamp(x, tn_scalar_float(min), tn_scalar_float(max));
+    return tn_clamp(x, bound_for(x, min), bound_for(x, max));
 }
 
 /* ---- masks ---- */

@@ -207,9 +207,13 @@ static tn_status index_add_infer(tn_infer *infer)
 {
     const tn_index_add_options *o = infer->options;
     tn_status status = index_slices_infer(infer, o->dim);
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
-    return status == TN_OK ? tn__scalar_factor(tn_view_dtype(infer->in[0]), o->alpha, "alpha")
-                           : status;
+    if (status == TN_OK && tn__is_int(dtype) && o->alpha.kind == TN_SCALAR_FLOAT)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "alpha: not an integer, got the float %g; expected an integer for %s",
+                       o->alpha.as.f, tn_dtype_name(dtype));
+    return status == TN_OK ? tn__scalar_factor(dtype, o->alpha, "alpha") : status;
 }
 
 static tn_status index_add_decompose(const tn_decompose *call)
@@ -319,7 +323,7 @@ static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_in
 {
     int64_t flat[1] = { tn_tensor_numel(index) };
     tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
-    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size), (double)step);
+    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, size), step);
 
     at = index_from_end(at, size);
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
@@ -377,7 +381,7 @@ static tn_status index_put_decompose(const tn_decompose *call)
     row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
     open[0] = row[0];
     open[1] = 1;
-    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, (double)rest));
+    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, rest));
     rest_of(x, n, &meta);
     row[0] *= rest;
     at = tn_reshape(at, (tn_ints){ row, 1 });

@@ -26,7 +26,7 @@ static inline tn_tensor *index_vector(tn_tensor *x)
 /* Adds `size` to negative indices, which count from the end. */
 static inline tn_tensor *index_from_end(tn_tensor *index, int64_t size)
 {
-    return tn_where(tn_lt(index, number(index, 0)), add_number(index, (double)size), index);
+    return tn_where(tn_lt(index, number(index, 0)), add_number(index, size), index);
 }
 
 #endif

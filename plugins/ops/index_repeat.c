@@ -144,7 +144,7 @@ static tn_status repeat_interleave_scalar_decompose(const tn_decompose *call)
         repeated_shape(tn_tensor_view(call->in[0]), o->dim, &meta, &dim, &size) != TN_OK)
         return tn_error_last_code();
     if (meta.ndim == TN_MAX_DIMS) { /* one more dimension is not possible: selects by index */
-        tn_tensor *index = tn_arange(x, 0, (double)(size * o->repeats));
+        tn_tensor *index = tn_arange(x, 0, size * o->repeats);
 
         if (o->repeats > 0)
             index = tn_div(index, number(index, o->repeats), "floor");

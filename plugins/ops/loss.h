@@ -37,6 +37,8 @@ static inline tn_status check(tn_infer *infer, const char *reduction)
 {
     tn_status status = check_reduction(reduction);
 
+    if (status == TN_OK)
+        status = tn__common_promoted(infer, TN_MASK_FLOAT, "a float dtype");
     return status == TN_OK ? tn__common_open(infer) : status;
 }
 
@@ -45,6 +47,8 @@ static inline tn_status check_each(tn_infer *infer, const char *reduction)
 {
     tn_status status = check_reduction(reduction);
 
+    if (status == TN_OK)
+        status = tn__common_promoted(infer, TN_MASK_FLOAT, "a float dtype");
     if (status == TN_OK)
         status = tn__common_broadcast(infer);
     if (status == TN_OK && !is(reduction, "none"))

@@ -271,8 +271,7 @@ static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_
 
     for (int64_t n = 0; n < k->n && y != NULL; n++)
         if (k->input[n] == 0 && k->target[n] == 0)
-            y = tn_masked_fill(
-                y, tn_eq(tn_arange(y, 0, (double)k->n), tn__scalar_number(y, (double)n)), 0);
+            y = tn_masked_fill(y, tn_eq(tn_arange(y, 0, k->n), tn__scalar_number(y, n)), 0);
     if (o->zero_infinity)
         y = tn_masked_fill(y, tn_isinf(y), 0);
     if (y == NULL || is(o->reduction, "sum"))

@@ -93,6 +93,8 @@ static tn_status binary_cross_entropy_each_infer(tn_infer *infer)
     tn_status status = same_shape(infer);
 
     if (status == TN_OK)
+        status = tn__common_promoted(infer, TN_MASK_FLOAT, "a float dtype");
+    if (status == TN_OK)
         tn__common_like(infer, 0, 0, infer->dtype);
     return status;
 }

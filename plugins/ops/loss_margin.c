@@ -148,7 +148,7 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
     if (in[2] != TN_NONE)
         y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
                                  target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
-    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, 1, TN_I64), target), 0.0);
+    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, classes, 1, TN_I64), target), 0.0);
     return times(sum_dim(y, last), 1.0 / (double)classes);
 }
 

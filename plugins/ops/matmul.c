@@ -260,6 +260,8 @@ static tn_tensor *added(tn_tensor *x, tn_tensor *y, tn_scalar beta, tn_scalar al
 {
     if (y == NULL)
         return NULL;
+    alpha = tn__scalar_in(tn_tensor_dtype(y), alpha);
+    beta = tn__scalar_in(tn_tensor_dtype(y), beta);
     if (!tn__scalar_is(alpha, 1))
         y = tn_mul_scalar(y, alpha);
     if (tn__scalar_is(beta, 0))

@@ -263,11 +263,9 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
                 shape[2 + TN__WINDOW_DIMS] = { 1, 1, 1, 1, 1 };
         tn_tensor *start, *length;
 
-        start = tn_arange(like, (double)-pad, (double)(s->count[i] * s->stride[i] - pad),
-                          TN_SCALAR((double)s->stride[i]), TN_I64);
-        length = tn_sub(tn_clamp(tn_add_scalar(start, (double)s->kernel[i]), tn_scalar_none(),
-                                 TN_SCALAR((double)high)),
-                        tn_clamp(start, TN_SCALAR((double)low)));
+        start = tn_arange(like, -pad, s->count[i] * s->stride[i] - pad, s->stride[i], TN_I64);
+        length = tn_sub(tn_clamp(tn_add_scalar(start, s->kernel[i]), tn_scalar_none(), high),
+                        tn_clamp(start, low));
         shape[2 + i] = s->count[i];
         length = tn_reshape(length, (tn_ints){ shape, 2 + s->dims });
         product = product == NULL ? length : tn_mul(product, length);

@@ -139,10 +139,9 @@ static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends
 {
     tn_tensor *i;
 
-    i = tn_mul_scalar(tn_arange(like, ends ? 1 : 0, (double)(count + (ends ? 1 : 0)), 1, TN_I64),
-                      (double)size);
+    i = tn_mul_scalar(tn_arange(like, ends ? 1 : 0, count + (ends ? 1 : 0), 1, TN_I64), size);
     if (ends)
-        i = tn_add_scalar(i, (double)(count - 1));
+        i = tn_add_scalar(i, count - 1);
     return i == NULL
                ? NULL
                : tn_div(i,
@@ -171,7 +170,7 @@ static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t
     tn_tensor *places, *last;
 
     places = tn_add(tn_unsqueeze(bounds(x, size, count, false), 1),
-                    tn_arange(x, 0, (double)longest, 1, TN_I64));
+                    tn_arange(x, 0, longest, 1, TN_I64));
     last = tn_unsqueeze(tn_add_scalar(bounds(x, size, count, true), -1), 1);
     x = tn_index_select(x, tn_reshape(tn_minimum(places, last), TN_SHAPE(count * longest)), dim);
     if (x == NULL)
@@ -311,8 +310,8 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
         return two_given(out, n_out, both, dims, in[0]);
     }
     windows = adaptive_windows(x, dims, count);
-    places = adaptive_windows(tn_reshape(tn_arange(x, 0, (double)all), (tn_ints){ shape, last }),
-                              dims, count);
+    places = adaptive_windows(tn_reshape(tn_arange(x, 0, all), (tn_ints){ shape, last }), dims,
+                              count);
     status = tn_max_dim(windows, last, &both[0], &which, true);
     if (status != TN_OK)
         return status;

@@ -50,9 +50,9 @@ static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_
 
     if (sample == NULL)
         return NULL;
-    i = tn_arange(sample, 0, (double)outputs, 1, tn_tensor_dtype(sample));
+    i = tn_arange(sample, 0, outputs, 1, tn_tensor_dtype(sample));
     /* The last window ends at the end of the image. */
-    last = tn_ge(tn_arange(sample, 0, (double)outputs, 1, TN_I64),
+    last = tn_ge(tn_arange(sample, 0, outputs, 1, TN_I64),
                  tn_tensor_full(TN_SCALAR_SHAPE, outputs - 1, TN_I64, tn_tensor_device(sample)));
     at = minus(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
                tn_trunc(tn_mul_scalar(sample, alpha)));
@@ -80,7 +80,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
 
         part = plus(tn_unsqueeze(begins(sample, size, kernel.at[d], output.at[d]), 3),
-                    tn_arange(samples, 0, (double)kernel.at[d], 1, TN_I64));
+                    tn_arange(samples, 0, kernel.at[d], 1, TN_I64));
         wide[0] = n;
         wide[1] = c;
         for (int32_t i = 0; i < dims; i++) {
@@ -88,7 +88,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
             wide[2 + dims + i] = i == d ? kernel.at[d] : 1;
         }
         part = tn_reshape(part, (tn_ints){ wide, 2 + 2 * dims });
-        at = d == 0 ? part : plus(tn_mul_scalar(at, (double)size), part);
+        at = d == 0 ? part : plus(tn_mul_scalar(at, size), part);
         windows *= output.at[d];
         inside *= kernel.at[d];
     }

@@ -96,16 +96,24 @@ static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepd
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* argmax and argmin compare numbers. */
+static tn_tensor *numbers_of(tn_tensor *x)
+{
+    return tn_tensor_dtype(x) == TN_BOOL ? tn_cast(x, TN_U8) : x;
+}
+
 static tn_status max_dim_decompose(const tn_decompose *call)
 {
     const tn_max_dim_options *o = call->options;
-    return picked(call->in[0], tn_argmax(call->in[0], o->dim, true), o->dim, o->keepdim, call->out);
+    return picked(call->in[0], tn_argmax(numbers_of(call->in[0]), o->dim, true), o->dim, o->keepdim,
+                  call->out);
 }
 
 static tn_status min_dim_decompose(const tn_decompose *call)
 {
     const tn_min_dim_options *o = call->options;
-    return picked(call->in[0], tn_argmin(call->in[0], o->dim, true), o->dim, o->keepdim, call->out);
+    return picked(call->in[0], tn_argmin(numbers_of(call->in[0]), o->dim, true), o->dim, o->keepdim,
+                  call->out);
 }
 TN__OP(amax, .infer = amax_infer, .derive = amax_derive);
 TN__OP(argmax, .infer = argmax_infer);

@@ -177,7 +177,7 @@ static tn_tensor *elements(const struct sampler *s, tn_tensor *const *place)
         fits = tn_logical_and(tn_ge(p, number(p, 0)), tn_le(p, number(p, most)));
         part = tn_cast(clipped(tn_nan_to_num(p, 0), most), TN_I64);
         if (step != 1)
-            part = tn_mul_scalar(part, (double)step);
+            part = tn_mul_scalar(part, step);
         at = d == 0 ? part : plus(at, part);
         inside = d == 0 ? fits : tn_logical_and(inside, fits);
         step *= s->size[d];

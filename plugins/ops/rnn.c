@@ -204,9 +204,8 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
 /* Returns a bool tensor [L, N, 1] that is true while the sequence has not ended. */
 static tn_tensor *belongs(const struct weights *w, int64_t length)
 {
-    return tn_gt(
-        tn_unsqueeze(w->lengths, 1),
-        tn_reshape(tn_arange(w->lengths, 0, (double)length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
+    return tn_gt(tn_unsqueeze(w->lengths, 1),
+                 tn_reshape(tn_arange(w->lengths, 0, length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
 }
 
 /* Runs the steps of an LSTM with a projection one by one. */

@@ -184,9 +184,8 @@ static tn_tensor *steps_within(tn_tensor *lengths, int64_t length)
 {
     if (lengths == TN_NONE)
         return TN_NONE;
-    return tn_gt(
-        tn_unsqueeze(lengths, 1),
-        tn_reshape(tn_arange(lengths, 0, (double)length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
+    return tn_gt(tn_unsqueeze(lengths, 1),
+                 tn_reshape(tn_arange(lengths, 0, length, 1, TN_I64), TN_SHAPE(length, 1, 1)));
 }
 
 /* One step: *h and *c become the next states, and *gates what the derivative needs; TN_NONE if the

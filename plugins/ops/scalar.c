@@ -130,9 +130,18 @@ tn_dtype tn__scalar_result(tn_dtype dtype, tn_scalar scalar)
 {
     if (scalar.kind == TN_SCALAR_COMPLEX)
         return complex_of(dtype);
-    if (dtype == TN_BOOL && scalar.kind != TN_SCALAR_BOOL)
-        return scalar.kind == TN_SCALAR_FLOAT ? tn_default_dtype() : TN_I64;
-    return tn__is_int(dtype) && !tn__scalar_whole(scalar) ? tn_default_dtype() : dtype;
+    if (!tn__is_int(dtype) && dtype != TN_BOOL)
+        return dtype;
+    if (scalar.kind == TN_SCALAR_FLOAT)
+        return tn_default_dtype();
+    return dtype == TN_BOOL && scalar.kind != TN_SCALAR_BOOL ? TN_I64 : dtype;
+}
+
+tn_scalar tn__scalar_in(tn_dtype dtype, tn_scalar scalar)
+{
+    return tn__is_int(dtype) && scalar.kind == TN_SCALAR_FLOAT && tn__scalar_whole(scalar)
+               ? tn_scalar_int((int64_t)scalar.as.f)
+               : scalar;
 }
 
 tn_tensor *(tn__scalar_number)(tn_tensor *like, tn_scalar value)

@@ -24,9 +24,12 @@ tn_status tn__scalar_fits(tn_dtype dtype, tn_scalar scalar, const char *name);
 /* Like tn__scalar_fits(), for a factor. Any real factor fits a float dtype or bool. A negative
  * factor fits uint8 if its absolute value does, because arithmetic wraps around. */
 tn_status tn__scalar_factor(tn_dtype dtype, tn_scalar scalar, const char *name);
-/* Returns the dtype of the result of a tensor and a number, as in PyTorch, with one exception:
- * integers stay integers with a float number that is whole (2.0). */
+/* Returns the dtype of the result of a tensor and a number, as in PyTorch: it depends on the kind
+ * of the number, never on its value. Integers become the default float dtype with 2.0 as with 2.5.
+ */
 tn_dtype tn__scalar_result(tn_dtype dtype, tn_scalar scalar);
+/* Returns a factor for tensors of this dtype, which stay of this dtype: of 2.0 for integers 2. */
+tn_scalar tn__scalar_in(tn_dtype dtype, tn_scalar scalar);
 
 /* Returns a 0-d tensor of this number, with the dtype and device of `like`. A number too large for
  * a float dtype becomes infinite. */

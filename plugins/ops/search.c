@@ -93,7 +93,7 @@ static tn_tensor *positions(tn_tensor *rows, tn_tensor *values, bool right)
     while (step <= n / 2)
         step *= 2;
     for (; n > 0 && step > 0 && at != NULL; step /= 2) {
-        tn_tensor *next = add_number(at, (double)step), *last = add_number(at, (double)(step - 1));
+        tn_tensor *next = add_number(at, step), *last = add_number(at, step - 1);
         tn_tensor *inside = is_at_most(next, n), *before;
 
         last = tn_gather(rows, tn_where(inside, last, number(at, 0)), -1);

@@ -259,7 +259,7 @@ static tn_status flip_decompose(const tn_decompose *call)
     if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
         return tn__common_given(call->out, tn_copy(y));
     for (int64_t i = 0; i < o->dims.count && y != NULL; i++)
-        y = tn_index_select(y, tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, -1),
+        y = tn_index_select(y, tn_arange(y, tn_tensor_size(y, o->dims.at[i]) - 1, -1, -1),
                             o->dims.at[i]);
     if (tn__channels_image(tn_tensor_view(call->in[0])))
         y = tn__channels_copied(y);

@@ -186,7 +186,7 @@ static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
 
 static tn_tensor *numbers(tn_tensor *like, tn_ints shape)
 {
-    return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape)), shape);
+    return tn_reshape(tn_arange(like, 0, tn__common_count(shape)), shape);
 }
 
 static int64_t bound(int64_t at, int64_t size, int64_t otherwise)

@@ -138,8 +138,7 @@ static tn_tensor *row_ranks(tn_tensor *x)
     while (m > 1 && x != NULL) {
         int64_t pairs = m / 2;
         tn_tensor *even = tn_reshape(tn_narrow(x, 1, 0, 2 * pairs), TN_SHAPE(n, pairs, 2));
-        tn_tensor *joined = plus(tn_mul_scalar(tn_select(even, 2, 0), (double)n),
-                                 tn_select(even, 2, 1));
+        tn_tensor *joined = plus(tn_mul_scalar(tn_select(even, 2, 0), n), tn_select(even, 2, 1));
         tn_tensor *parts[2] = { joined, tn_narrow(x, 1, 2 * pairs, m - 2 * pairs) };
 
         x = m % 2 != 0 ? tn_cat(parts, 2, 1) : joined;

@@ -87,10 +87,9 @@ tn_tensor *tn__window_places(tn_tensor *like, const tn__window *s)
 
     for (int32_t i = 0; i < s->dims; i++)
         shape[2 + i] = s->size[i];
-    return tn__window_windows(
-        tn_reshape(tn_arange(like, 0, (double)tn__window_product(s->size, s->dims)),
-                   (tn_ints){ shape, 2 + s->dims }),
-        s, 0, true);
+    return tn__window_windows(tn_reshape(tn_arange(like, 0, tn__window_product(s->size, s->dims)),
+                                         (tn_ints){ shape, 2 + s->dims }),
+                              s, 0, true);
 }
 
 tn_tensor *tn__window_batched(tn_tensor *x, int32_t dims)

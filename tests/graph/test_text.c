@@ -109,6 +109,49 @@ START_TEST(text_and_code_read_back_as_the_same_graph)
 }
 END_TEST
 
+START_TEST(numbers_keep_their_kind_in_text_and_code)
+{
+    static const struct {
+        const char *spec, *in_text, *in_code;
+        tn_dtype dtype;
+    } rows[] = {
+        { "mul_scalar(value=2.0)", "mul_scalar[value=2.0](", "value=2.0)", TN_F32 },
+        { "mul_scalar(value=2)", "mul_scalar[value=2](", "value=2)", TN_I64 },
+        { "add_scalar(value=-1e20)", "add_scalar[value=-1e+20](", "value=-1e+20)", TN_F32 },
+        { "pow_scalar(exponent=-0.0)", "pow_scalar[exponent=-0.0](", "exponent=-0.0)", TN_F32 },
+        { "clamp(min=1.0, max=3)", "clamp[min=1.0, max=3](", "min=1.0, max=3)", TN_F32 },
+        { "add_scalar(value=True)", "add_scalar[value=True](", "value=True)", TN_I64 },
+        { "mul_scalar(value=inf)", "mul_scalar[value=inf](", "value=inf)", TN_F32 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_graph *graph = tn_graph_new();
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 3), 3, TN_I64, NULL), *y;
+        tn_node *out = step(graph, rows[i].spec, tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_I64),
+                            NULL);
+
+        ck_ok(tn_graph_output(graph, &out, 1));
+        ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
+        ck_assert_int_eq(tn_tensor_dtype(y), rows[i].dtype);
+        for (int k = 0; k < 2; k++) {
+            char *form = printed(graph, k == 0 ? "text" : "code");
+            tn_graph *read = tn_graph_parse(form, NULL, NULL);
+            tn_tensor *again;
+
+            ck_assert_msg(strstr(form, k == 0 ? rows[i].in_text : rows[i].in_code) != NULL, "%s",
+                          form);
+            ck_made(read);
+            ck_ok(tn_graph_run(read, &x, 1, &again, 1));
+            ck_same(again, y);
+            free(form);
+            tn_graph_drop(read);
+        }
+        tn_graph_drop(graph);
+    }
+}
+END_TEST
+
 START_TEST(constants_are_named_in_the_code_and_found_by_name)
 {
     TN_SCOPE;
@@ -312,6 +355,7 @@ int main(void)
 {
     const TTest *const tests[] = { a_graph_prints_as_text_in_ssa_form,
                                    text_and_code_read_back_as_the_same_graph,
+                                   numbers_keep_their_kind_in_text_and_code,
                                    constants_are_named_in_the_code_and_found_by_name,
                                    the_table_has_the_words_of_pytorch,
                                    graphviz_has_edges_and_other_forms_are_refused,

@@ -67,7 +67,7 @@ for e in (0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.7, 4.0):
             "pow_scalar", "%g-edges-%s" % (e, NAMES[d]), call, [n(data=EDGES, dtype=d)], exponent=e
         )
     if e >= 0:
-        case("pow_scalar", "%g-ints" % e, call, [n(5, dtype=I64)], exponent=e)
+        case("pow_scalar", "%g-ints" % e, call, [n(5, dtype=I64)], exponent=int(e))
     case("pow_scalar", "%g-f16" % e, call, [within(0, 3, 4, dtype=F16)], exponent=e)
     case("pow_scalar", "%g-negative" % e, call, [n(5)], exponent=e)
 case("pow_scalar", "zero", lambda a: a**2, [x(data=[0.0, -1.0])], exponent=2.0)

@@ -180,7 +180,7 @@ def arange(start, end=None, step=1, dtype=None):
         start, end = 0, start
     if dtype is None and all(isinstance(v, int) for v in (start, end, step)):
         dtype = "int64"
-    return operator("arange").call((None, float(start), float(end), float(step), dtype), {})
+    return operator("arange").call((None, start, end, step, dtype), {})
 
 
 def manual_seed(seed):
