@@ -46,7 +46,8 @@ class Operator:
     # ---- arguments -------------------------------------------------------------------------
 
     def bind(self, args, kwargs):
-        """Matches arguments with the operator; returns inputs in order, and options by name."""
+        """Matches arguments with the operator; returns inputs in order, some of them perhaps
+        numbers, and options by name."""
         if len(args) > len(self.names):
             raise TypeError(f"{self.name}: too many arguments, got {len(args)}; "
                             f"expected {', '.join(self.names)}")
@@ -70,7 +71,7 @@ class Operator:
         for name in self.required:
             if name not in given:
                 raise TypeError(f"{self.name}: {name}: missing; it has no default")
-        return self.tensors(inputs), given
+        return inputs, given
 
     def tensors(self, inputs):
         """Converts numbers among the inputs to tensors without dimensions, on the device of the
@@ -93,6 +94,20 @@ class Operator:
                                 "expected a Tensor or a number")
             found.append(i)
         return found
+
+    def counts_numbers(self, inputs):
+        """Whether numbers, as tensors without dimensions, would take part in the promotion. Beside
+        tensors with dimensions they do not, unless their category is higher."""
+        tensors = [i for i in inputs if isinstance(i, Tensor)]
+        promotes = self.flags & (_api.TN_OP_PROMOTE | _api.TN_OP_PROMOTE_FLOAT)
+        return bool(promotes and tensors) and all(t.ndim == 0 for t in tensors)
+
+    def half_of(self, inputs):
+        """The tensor of 16-bit floats beside a real number, which a half may be unable to hold:
+        x / 65536 is computed in float32, as in PyTorch. None if there is none."""
+        real = all(isinstance(i, (Tensor, bool, int, float)) for i in inputs)
+        return next((i for i in inputs if real and isinstance(i, Tensor)
+                     and i.dtype in ("float16", "bfloat16")), None)
 
     def struct(self, given, keep):
         """Returns the address of a struct of options; None if all options have their defaults."""
@@ -122,7 +137,13 @@ class Operator:
         keep = []
         if kwargs or len(args) != self.simple or not all(type(a) is Tensor for a in args):
             inputs, given = self.bind(args, kwargs)
-            options = self.struct(given, keep)
+            if into is None and not all(i is None or isinstance(i, Tensor) for i in inputs):
+                if self.name == "div" and (half := self.half_of(inputs)) is not None:
+                    return self.call([i.cast("float32") if i is half else i for i in inputs],
+                                     given).cast(half.dtype)
+                if self.counts_numbers(inputs):
+                    return self.call_beside_numbers(inputs, given)
+            inputs, options = self.tensors(inputs), self.struct(given, keep)
         else:
             inputs, options = args, None
         count = len(inputs)
@@ -136,6 +157,13 @@ class Operator:
             check(lib.tn_op_call(self.handle, array, count, options, out, n_out))
             found = tuple(borrow(out[i]) for i in range(n_out))
         return found[0] if n_out == 1 else found or None
+
+    def call_beside_numbers(self, inputs, given):
+        """The same call with tensors of one dimension, so that numbers count by their kind only."""
+        inputs = [i.reshape([1]) if isinstance(i, Tensor) else i for i in inputs]
+        result = self.call(inputs, given)
+        return result.reshape([]) if isinstance(result, Tensor) else tuple(
+            r.reshape([]) for r in result)
 
 
 _operators = {}
@@ -260,11 +288,18 @@ def _scalar(name):
     return lambda x, number: operator(name).call((x, number), {})
 
 
+def _subtracted(x, number):
+    """number - x. Unsigned integers are not negated before a float makes them floats."""
+    if isinstance(number, (float, complex)):
+        return operator("sub").call((number, x), {})
+    return operator("add_scalar").call((-x, number), {})
+
+
 def _define():
     add, mul = _scalar("add_scalar"), _scalar("mul_scalar")
     rows = {
         "add": _binary("add", add, add),
-        "sub": _binary("sub", lambda x, n: add(x, -n), lambda x, n: add(-x, n)),
+        "sub": _binary("sub", lambda x, n: add(x, -n), _subtracted),
         "mul": _binary("mul", mul, mul),
         "truediv": _binary("div"),
         "pow": _binary("pow", _scalar("pow_scalar")),

@@ -100,6 +100,36 @@ class Values(unittest.TestCase):
         with self.assertRaises(TypeError):
             x + "text"
 
+    def test_numbers_promote_by_their_kind(self):
+        x = tenon.tensor([200, 100], dtype="uint8")
+        for y, dtype, values in ((x * 2, "uint8", [144, 200]), (x * 2.0, "float32", [400, 200]),
+                                 (x ** 2.0, "float32", [40000, 10000]),
+                                 (2.0 - x, "float32", [-198, -98]), (2 - x, "uint8", [58, 158]),
+                                 (x - 2.0, "float32", [198, 98]), (x + True, "uint8", [201, 101]),
+                                 (tenon.arange(2), "int64", [0, 1]),
+                                 (tenon.arange(2.0), "float32", [0, 1])):
+            self.assertEqual((y.dtype, y.tolist()), (dtype, values))
+        with self.assertRaises(tenon.TenonError):
+            x *= 2.0
+
+    def test_numbers_beside_tensors_without_dimensions(self):
+        for dtype in ("uint8", "int16", "float16", "bfloat16", "float64"):
+            x, one = tenon.tensor(7, dtype=dtype), tenon.tensor([7], dtype=dtype)
+            for function in (lambda x: x / 3, lambda x: x % 3, lambda x: tenon.fmod(x, 300),
+                             lambda x: 2 ** x, lambda x: x / 3.0, lambda x: x < 300,
+                             lambda x: tenon.div(x, 2, rounding_mode="floor"), lambda x: 9 - x,
+                             lambda x: tenon.xlogy(x, 2.0), lambda x: 9.5 - x):
+                y = function(x)
+                self.assertEqual((y.shape, y.dtype), ((), function(one).dtype))
+                self.assertEqual([y.item()], function(one).tolist())
+
+    def test_halves_are_divided_by_numbers_that_they_cannot_hold(self):
+        x = tenon.tensor([32768.0, 1.0], dtype="float16", requires_grad=True)
+        y = x / 65536
+        self.assertEqual((y.dtype, y.tolist()), ("float16", [0.5, 2.0 ** -16]))
+        y.sum().backward()
+        self.assertEqual((x.grad.dtype, x.grad.tolist()), ("float16", [2.0 ** -16] * 2))
+
     def test_other_makers(self):
         self.assertEqual(tenon.arange(4).tolist(), [0, 1, 2, 3])
         self.assertEqual(tenon.full([2], 3, dtype="int32").tolist(), [3, 3])
