@@ -522,7 +522,9 @@ int main(void)
         a_callback_that_fails_in_any_way_makes_its_call_fail_with_a_record,
         the_failure_of_a_callback_is_not_that_of_an_earlier_one,
         a_callback_that_returns_null_is_said_to,
-        a_handler_that_changes_the_graph_ends_the_run, a_handler_may_drop_the_graph, NULL
+        a_handler_that_changes_the_graph_ends_the_run,
+        a_handler_may_drop_the_graph,
+        NULL
     };
     return suite_run("callbacks", tests);
 }

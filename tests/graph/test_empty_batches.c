@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every layer in training with a batch of no samples: results, buffers and gradients are those of
- * PyTorch (tests/oracle/empty_batches.txt), and a plan and a whole step leave the same buffers. */
+ * PyTorch (tests/graph/empty_batches.txt), and a plan and a whole step leave the same buffers. */
 #include <math.h>
 #include <stdarg.h>
 
@@ -293,7 +293,7 @@ static void read_input(const char *text)
 START_TEST(every_layer_takes_a_batch_without_samples_as_pytorch_does)
 {
     static char line[LINE];
-    FILE *file = fopen(TN_TEST_SRCDIR "/tests/oracle/empty_batches.txt", "r");
+    FILE *file = fopen(TN_TEST_SRCDIR "/tests/graph/empty_batches.txt", "r");
 
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file) != NULL) {

@@ -19,7 +19,7 @@ shift
 for file in "$@"; do
     shift
     case $file in
-    */layer_options.txt | */operator_options.txt | */layers.txt | */empty_batches.txt) ;;
+    */layer_options.txt | */operator_options.txt | */layers.txt) ;;
     *) set -- "$@" "$file" ;;
     esac
 done

@@ -10,7 +10,7 @@ EXTRA_DIST += %D%/README.md %D%/case.h %D%/rows.h %D%/shares.h %D%/opinfo.py %D%
 EXTRA_DIST += %D%/pytorch_operators_index.py %D%/pytorch_names.py %D%/random_calls.py %D%/random_calls_operators.py
 EXTRA_DIST += %D%/results.pl
 EXTRA_DIST += %D%/make_fft.py %D%/fft.txt
-EXTRA_DIST += %D%/make_empty_batches.py %D%/empty_batches.txt
+EXTRA_DIST += %D%/make_empty_batches.py
 
 # ORACLE_FLAGS="--device opencl:0 --verbose"; PYTHON names a Python that has PyTorch.
 .PHONY: oracle

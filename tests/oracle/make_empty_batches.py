@@ -3,7 +3,7 @@
 #
 # What PyTorch's layers make of a batch without samples in training, for
 # tests/graph/test_empty_batches.c:
-#   PYTHON-WITH-TORCH make_empty_batches.py > empty_batches.txt
+#   PYTHON-WITH-TORCH make_empty_batches.py > ../graph/empty_batches.txt
 #
 #   layer SPEC
 #   in DTYPE SHAPE       the inputs of layers.txt, with a batch of size 0
