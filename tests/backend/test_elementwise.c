@@ -235,7 +235,7 @@ START_TEST(adding_truth_values_is_or_and_multiplying_is_and)
         same("add", device, TN_BOOL, tn_add(a, b), NUMBERS(0, 1, 1, 1), 0, 0);
         same("mul", device, TN_BOOL, tn_mul(a, b), NUMBERS(0, 0, 0, 1), 0, 0);
         /* alpha becomes a truth value too: PyTorch 2.15 gives these, also for -1 and 256 */
-        static const double factors[] = { -1, -3, 2, 256, 0x1p53 };
+        static const int64_t factors[] = { -1, -3, 2, 256, 1LL << 53 };
         tn_add_options add = TN_ADD_OPTIONS;
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
             add.alpha = TN_SCALAR(factors[i]);
