@@ -165,6 +165,8 @@ tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
  * `what` ("layer Linear") begins the message. */
 tn_status tn__options_check(const tn_option *table, size_t first, size_t data_size,
                             const char *what);
+/* Returns the size of an option in its struct. */
+size_t tn__option_size(const tn_option *row);
 /* Adds an owner to the block of an option struct and returns it. Owners only read it. `keep` may be
  * NULL. */
 tn__keep *tn__options_keep(tn__keep *keep);

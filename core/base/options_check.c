@@ -36,6 +36,11 @@ static struct place place_of(const tn_option *row)
     return row->kind < tn__countof(places) ? places[row->kind] : unknown;
 }
 
+size_t tn__option_size(const tn_option *row)
+{
+    return place_of(row).size;
+}
+
 static tn_status form_fits(const tn_option *row, int64_t index, const char *what)
 {
     const uint32_t known = TN_OPTION_REQUIRED | TN_OPTION_KEYWORD | TN_OPTION_MANY |

@@ -36,7 +36,9 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
             "tn_comm_new: args: not a tn_comm_args, got a struct of kind %u; initialize it "
             "with TN_HEAD(tn_comm_args)",
             head->kind);
-    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to)
+    /* a shorter struct, of an older header, ends where a member does */
+    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->size < sizeof *head ||
+        head->size % _Alignof(tn_comm_args) != 0)
         return tn_fail(TN_ERR_VERSION,
                        "tn_comm_new: args: unsupported by Tenon %s, got size %u of ABI %u.%u; "
                        "expected at most %zu of %u.%u",

@@ -150,14 +150,15 @@ static tn_status seed_all(tn__walk *w, tn_tensor *const *roots, tn_tensor *const
     return TN_OK;
 }
 
-static bool option(const tn_backward_options *options, size_t end_of, uint8_t value)
+static tn_status check_options(const tn_backward_options *options)
 {
-    return options != NULL && options->size >= end_of && value != 0;
+    if (options == NULL || options->size >= sizeof *options)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "tn_backward_options: size: too small, got %u; expected at least %zu, "
+                   "sizeof(tn_backward_options)",
+                   options->size, sizeof *options);
 }
-
-#define OPTION(member)                                                                             \
-    option(options, offsetof(tn_backward_options, member) + 1,                                     \
-           options != NULL ? options->member : 0)
 
 /* A hook, or the backward of a function, may run backward again, even through the same graph. The
  * limit ends such a recursion before the stack overflows: each level takes a few kilobytes. */
@@ -173,6 +174,8 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
     tn_status status = tn__trace_plan_refuse("backward");
     tn__walk w;
 
+    if (status == TN_OK)
+        status = check_options(options);
     if (status != TN_OK)
         return status;
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
@@ -182,8 +185,8 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
                        inputs != NULL ? "tn_grad: outputs" : "tn_backward_from: tensors",
                        (long long)n_roots);
     tn__engine_begin(&w);
-    w.record = OPTION(create_graph);
-    w.retain = w.record || OPTION(retain_graph);
+    w.record = options != NULL && options->create_graph != 0;
+    w.retain = w.record || (options != NULL && options->retain_graph != 0);
     tn_grad_begin(w.record);
     if (inputs != NULL)
         status = want(&w, inputs, gradients, n_inputs);
@@ -273,7 +276,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
     for (int64_t i = 0; i < n_inputs && status == TN_OK; i++) {
         if (gradients[i] != NULL)
             continue;
-        if (OPTION(allow_unused))
+        if (options != NULL && options->allow_unused != 0)
             gradients[i] = TN_NONE;
         else
             /* PyTorch's wording */

@@ -338,29 +338,15 @@ tn_node *tn_graph_add_inplace(tn_graph *graph, tn_node *before, const char *spec
  * that of the library, and therefore smaller or larger. */
 static tn_status print_options(const tn_op *op, const void *options, tn__text *text)
 {
-    uint32_t size, own = op->def.options_size;
-    uint8_t *full;
+    void *full = tn_malloc(op->def.options_size);
+    tn_status status = TN_ERR_MEMORY;
 
-    memcpy(&size, options, sizeof size);
-    if (size < sizeof size)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; initialize the struct with the "
-                       "operator's TN_..._OPTIONS",
-                       op->def.name, size);
-    for (uint32_t i = own; i < size; i++)
-        if (((const uint8_t *)options)[i] != 0)
-            return tn_fail(TN_ERR_VERSION,
-                           "%s: options.size: too large, got %u bytes; expected at most %u, or "
-                           "zeros after them",
-                           op->def.name, size, own);
-    full = tn_malloc(own);
-    if (full == NULL)
-        return TN_ERR_MEMORY;
-    memcpy(full, op->def.defaults, own);
-    memcpy(full, options, size < own ? size : own);
-    tn__options_print(op->def.options, full, true, text);
+    if (full != NULL)
+        status = tn__call_options_whole(&op->def, options, full);
+    if (status == TN_OK)
+        tn__options_print(op->def.options, full, true, text);
     tn_free(full);
-    return TN_OK;
+    return status;
 }
 
 tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,

@@ -35,7 +35,8 @@ tn_status tn__control_check_bool(const tn_meta *meta, const char *what)
     tn_status status;
 
     for (int32_t d = 0; d < meta->ndim; d++)
-        count *= meta->shape[d];
+        if (meta->shape[d] != 1)
+            count = 0;
     if (meta->ndim < 0 || (meta->dtype == TN_BOOL && count == 1))
         return TN_OK;
     put_type(&text, meta);

@@ -382,7 +382,14 @@ static tn_module *script_with(tn_module *module, tn_tensor *input, const tn_pack
 
     if (modes != NULL && modes->files != NULL)
         return tn_module_keep(module);
-    if (options != NULL && options->size == sizeof *options)
+    if (options != NULL && options->size != sizeof *options) {
+        tn_fail(TN_ERR_VALUE,
+                "tn_module_script: options.size: wrong, got %u; initialize the struct with "
+                "TN_TRACING_OPTIONS",
+                options->size);
+        return NULL;
+    }
+    if (options != NULL)
         how.dynamic = options->dynamic;
     how.flags = TN_TRACE_THROUGH;
     how.is_leaf = never;

@@ -386,13 +386,16 @@ void tn__trace_free(tn__trace *trace)
 
 static tn_status check(tn_module *module, const tn_tracing_options *options)
 {
-    if (options->size != sizeof *options || (options->flags & ~3u) != 0 ||
-        (options->flags & 3u) == 3u)
+    if (options->size != sizeof *options)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_module_trace: options: wrong size or flags, got %u and 0x%x; initialize "
-                       "them with TN_TRACING_OPTIONS, and set at most one of TN_TRACE_THROUGH and "
-                       "TN_TRACE_LEAVES",
-                       options->size, options->flags);
+                       "tn_module_trace: options.size: wrong, got %u; initialize the struct with "
+                       "TN_TRACING_OPTIONS",
+                       options->size);
+    if ((options->flags & ~3u) != 0 || (options->flags & 3u) == 3u)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_trace: options.flags: wrong, got 0x%x; expected at most one of "
+                       "TN_TRACE_THROUGH and TN_TRACE_LEAVES",
+                       options->flags);
     if (tn__tracer_here != NULL)
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_module_trace: this thread traces a module already (%s is called in it)",
@@ -477,10 +480,11 @@ static tn_graph *trace_with(tn_module *module, const tn_tracing_options *options
     tn_graph *graph = NULL;
 
     again.options = options != NULL ? options : &all;
+    if (check(module, again.options) != TN_OK)
+        return NULL;
     if (again.options->dynamic == NULL)
         return trace_once(module, again.options, pack, input);
-    if (check(module, again.options) != TN_OK ||
-        tensors_take(&in, pack, input, "tn_module_trace: input") != TN_OK)
+    if (tensors_take(&in, pack, input, "tn_module_trace: input") != TN_OK)
         return NULL;
     for (int64_t i = 0; i < in.count; i++)
         if (!tn__tensor_ok(in.at[i])) {

@@ -200,83 +200,30 @@ static tn_status cast_inputs(tn__work *work)
     return TN_OK;
 }
 
-static tn_status missing_option(const tn_op_def *def)
-{
-    const tn_option *row = def->options;
-
-    while ((row->flags & TN_OPTION_REQUIRED) == 0)
-        row++;
-    return tn_fail(TN_ERR_VALUE, "%s: %s (%s): it is missing, and has no default", def->name,
-                   row->name, row->help);
-}
-
-/* For a caller's struct of another size, which another version of the header has: copies the
- * struct, and sets the members that it lacks to their defaults. */
-static tn_status other_options(tn__work *work, const void *options)
-{
-    const tn_op_def *def = &work->op->def;
-    uint32_t size;
-    uint8_t *space = (uint8_t *)work->option_space;
-
-    memcpy(&size, options, sizeof size);
-    if (size < sizeof size)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; initialize the struct with the "
-                       "operator's TN_..._OPTIONS",
-                       def->name, size);
-    for (uint32_t i = def->options_size; i < size; i++)
-        if (((const uint8_t *)options)[i] != 0)
-            return tn_fail(
-                TN_ERR_VERSION,
-                "%s: options.size: too large, got %u bytes; expected at most %u, or zeros after "
-                "them",
-                def->name, size, def->options_size);
-    if (def->options_size > sizeof work->option_space) {
-        space = work->option_heap = tn_malloc(def->options_size);
-        if (space == NULL)
-            return TN_ERR_MEMORY;
-    }
-    memcpy(space, def->defaults, def->options_size);
-    memcpy(space, options, size < def->options_size ? size : def->options_size);
-    memcpy(space, &def->options_size, sizeof def->options_size);
-    work->options = space;
-    return TN_OK;
-}
-
-/* Checks the dtype option before inference, because inference uses its value as a number of bits to
- * shift. */
-static tn_status check_dtype(const tn__work *work)
-{
-    const tn_option *row = work->op->dtype_option;
-    tn_dtype dtype;
-
-    memcpy(&dtype, (const uint8_t *)work->options + row->offset, sizeof dtype);
-    if ((unsigned)dtype < TN_DTYPE_COUNT || dtype == TN_DTYPE_AUTO)
-        return TN_OK;
-    return tn_fail(TN_ERR_TYPE,
-                   "%s: %s: unknown dtype, got %d; expected one of tn_dtype, or TN_DTYPE_AUTO",
-                   work->op->def.name, row->name, (int)dtype);
-}
-
 static TN__INLINE tn_status complete_options(tn__work *work, const void *options)
 {
     const tn_op *op = work->op;
+    tn_status status = TN_OK;
+    bool none = false;
     uint32_t size;
 
     if (options == NULL || op->def.options == NULL) {
         if (tn__unlikely(op->needs_options) && options == NULL)
-            return missing_option(&op->def);
+            return tn__call_options_missing(&op->def, 0);
         work->options = op->def.defaults; /* NULL: the operator has no options */
         return TN_OK;
     }
     memcpy(&size, options, sizeof size);
     work->options = options;
-    if (tn__unlikely(size != op->def.options_size)) {
-        tn_status status = other_options(work, options);
-        if (status != TN_OK)
-            return status;
-    }
-    return tn__likely(op->dtype_option == NULL) ? TN_OK : check_dtype(work);
+    if (tn__unlikely(size != op->def.options_size))
+        status = tn__call_options_other(work, options);
+    else if (op->points)
+        status = tn__call_options_pointers(&op->def, options, &none);
+    if (tn__unlikely(none))
+        status = tn__call_options_other(work, options);
+    if (tn__unlikely(status != TN_OK))
+        return status;
+    return tn__likely(op->dtype_option == NULL) ? TN_OK : tn__call_options_dtype(work);
 }
 
 static tn_status infer_again(tn__work *work, tn_dtype dtype);

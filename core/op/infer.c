@@ -34,11 +34,11 @@ static void stand_in(tn_tensor *tensor, const tn_meta *meta)
     tensor->view.byte_offset = (uint64_t)meta->offset * tn_dtype_size(meta->dtype);
     tn__dtype_to_view(meta->dtype, &tensor->view);
     tensor->numel = 1;
-    for (int32_t d = 0; d < meta->ndim; d++)
-        tensor->numel *= meta->shape[d];
     tensor->contiguous = true;
-    for (int64_t step = 1, d = meta->ndim - 1; d >= 0; step *= meta->shape[d--])
-        tensor->contiguous &= meta->shape[d] == 1 || meta->strides[d] == step;
+    for (int32_t d = meta->ndim - 1; d >= 0; d--) {
+        tensor->contiguous &= meta->shape[d] == 1 || meta->strides[d] == tensor->numel;
+        tensor->numel = tn__op_times(tensor->numel, meta->shape[d]);
+    }
 }
 
 void tn__op_meta_strides(tn_meta *meta)
@@ -49,7 +49,7 @@ void tn__op_meta_strides(tn_meta *meta)
         return;
     for (int32_t d = meta->ndim - 1; d >= 0; d--) {
         meta->strides[d] = step;
-        step *= meta->shape[d] > 0 ? meta->shape[d] : 1;
+        step = tn__op_times(step, meta->shape[d] > 0 ? meta->shape[d] : 1);
     }
     meta->flags |= TN_META_STRIDED;
 }

@@ -24,6 +24,7 @@ struct tn_op {
     int32_t ordinal;
     uint64_t flags;                /* def.flags, and the TN__OP_* below */
     uint32_t needs_options;        /* an option has no default: a call without options fails */
+    bool points;                   /* options are texts or lists, so that NULL can be given */
     const tn_option *dtype_option; /* the option that is a dtype; NULL: none */
 };
 enum {
@@ -31,6 +32,15 @@ enum {
     TN__OP_LIST = 1 << 29,    /* the last input may be repeated */
     TN__OP_WRITES = 1 << 30   /* an input is written (TN_OPERAND_WRITTEN) */
 };
+
+/* Checks what the operators do not check themselves: that the pointers of texts and lists are
+ * there, and that no list has a negative count, but for None. *none: a list is None of which the
+ * operator does not know that; it is then an empty one in what tn__call_options_whole() copies. */
+tn_status tn__call_options_pointers(const tn_op_def *def, const void *options, bool *none);
+/* Copies a caller's option struct to `whole`, which has def->options_size bytes. The caller's may
+ * be of another version of the header: members that it lacks get their defaults. Checks the
+ * pointers. */
+tn_status tn__call_options_whole(const tn_op_def *def, const void *options, void *whole);
 
 /* Register an operator, and a kernel. core/plugin calls them for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);

@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/private.h \
 	%D%/call.c \
 	%D%/autocast.c \
+	%D%/call_options.c \
 	%D%/decompose.c \
 	%D%/definition.c \
 	%D%/fallback.c \

@@ -105,7 +105,7 @@ static tn_view *empty_view(tn_prepared *p, tn_dtype dtype, int32_t ndim, const i
     }
     for (int64_t d = ndim - 1, step = 1; d >= 0; d--) {
         view->strides[d] = step;
-        step *= shape[d] > 0 ? shape[d] : 1;
+        step = tn__op_times(step, shape[d] > 0 ? shape[d] : 1);
     }
     return view;
 }

@@ -44,6 +44,15 @@ static inline const tn_op *tn__op_of(tn_op_ref *ref)
     return tn__likely(op != NULL) ? op : tn_op_lookup(ref);
 }
 
+/* Returns a product of sizes, INT64_MAX on overflow: a tensor without elements may have other sizes
+ * of any product. */
+static inline int64_t tn__op_times(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 enum { TN__FEW = 8 }; /* most inputs for which a call allocates no arrays */
 
 /* The state of one call, between tn__call_begin() and tn__call_end(). It owns the inputs that
@@ -99,6 +108,16 @@ tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_cal
  * placeholder and adds a reference to it. */
 extern TN_HIDDEN tn__storage tn__infer_storage;
 tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype);
+
+/* Fails because a required option is missing: the first one at or after byte `size` of the options.
+ * Returns TN_OK if there is none. */
+tn_status tn__call_options_missing(const tn_op_def *def, uint32_t size);
+/* For a caller's struct of another size than the operator's: makes a copy of the operator's size
+ * the options of the call (tn__call_options_whole()). */
+tn_status tn__call_options_other(tn__work *work, const void *options);
+/* Checks the dtype option before inference, because inference uses its value as a number of bits to
+ * shift. */
+tn_status tn__call_options_dtype(const tn__work *work);
 
 /* Checks the definition of an operator. The error names the member that is wrong. */
 tn_status tn__definition_check(const tn_op_def *def);

@@ -125,6 +125,8 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END;
          row++) {
         op->needs_options |= (row->flags & TN_OPTION_REQUIRED) != 0;
+        op->points |= row->kind == TN_OPTION_KIND_STRING || row->kind == TN_OPTION_KIND_INTS ||
+                      row->kind == TN_OPTION_KIND_FLOATS;
         if (row->kind == TN_OPTION_KIND_DTYPE)
             op->dtype_option = row;
     }

@@ -52,7 +52,8 @@ static tn_status event_args(const tn_event_args *asked, tn_event_args *args)
 
     if (!tn__given(asked != NULL, "tn_event_new: args"))
         return TN_ERR_VALUE;
-    if (asked->head.kind != TN_KIND_tn_event_args || asked->head.size < sizeof asked->head)
+    if (asked->head.kind != TN_KIND_tn_event_args || asked->head.size < sizeof asked->head ||
+        asked->head.size % _Alignof(tn_event_args) != 0) /* no struct ends inside a member */
         return tn_fail(TN_ERR_VALUE,
                        "tn_event_new: args.head: wrong kind or size, got kind %u of %u bytes; "
                        "expected TN_HEAD(tn_event_args)",

@@ -469,18 +469,21 @@ int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size)
     }
     dtype = (tn_dtype)tensor->dtype;
     tn__tensor_meta(tensor, &meta);
-    for (int32_t i = meta.ndim - 1; i >= 0; i--) {
-        cut[i] = tensor->numel > THRESHOLD && meta.shape[i] > 2 * EDGE;
-        shape[i] = cut[i] ? 2 * EDGE : meta.shape[i];
-        steps[i] = count;
-        count *= shape[i];
-    }
     if (!tn_device_has_memory(tensor->device)) {
         tn__text_add(&text, "(no values: ");
         tn__tensor_text(&text, tensor);
         tn__text_add(&text, ")");
         return tn__text_give(&text, out, size);
     }
+    /* of a tensor without elements the other sizes may have any product */
+    for (int32_t i = meta.ndim - 1; i >= 0 && tensor->numel > 0; i--) {
+        cut[i] = tensor->numel > THRESHOLD && meta.shape[i] > 2 * EDGE;
+        shape[i] = cut[i] ? 2 * EDGE : meta.shape[i];
+        steps[i] = count;
+        count *= shape[i];
+    }
+    if (tensor->numel == 0)
+        count = 0;
     if (count > 0) {
         data = tn_malloc((size_t)count * tn_dtype_size(dtype));
         if (data == NULL)

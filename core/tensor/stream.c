@@ -101,7 +101,8 @@ static tn_status stream_args(const tn_device *device, const tn_stream_args *aske
     *args = usual_stream;
     if (asked == NULL)
         return TN_OK;
-    if (asked->head.kind != TN_KIND_tn_stream_args || asked->head.size < sizeof asked->head)
+    if (asked->head.kind != TN_KIND_tn_stream_args || asked->head.size < sizeof asked->head ||
+        asked->head.size % _Alignof(tn_stream_args) != 0) /* no struct ends inside a member */
         return tn_fail(TN_ERR_VALUE,
                        "tn_stream_new: args.head: wrong kind or size, got kind %u of %u bytes; "
                        "expected TN_HEAD(tn_stream_args)",

@@ -90,8 +90,15 @@ tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
         tn__error_null_input("tn_average_new: module");
         return NULL;
     }
+    if (options != NULL && options->size < sizeof used) {
+        tn_fail(TN_ERR_VALUE,
+                "tn_average_new: options.size: too small, got %u; initialize the struct with "
+                "TN_AVERAGE_OPTIONS",
+                options->size);
+        return NULL;
+    }
     if (options != NULL)
-        memcpy(&used, options, options->size < sizeof used ? options->size : sizeof used);
+        used = *options;
     if (check_options(&used) != TN_OK)
         return NULL;
     rule = tn_malloc(sizeof *rule);

@@ -144,8 +144,9 @@ tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t
     tn__param *param = tn__optimizer_param(optimizer, index);
     if (param == NULL)
         return tn_error_last_code();
-    if (steps < 0)
-        return tn_fail(TN_ERR_VALUE, "optimizer %s: steps: negative, got %lld; expected 0 or more",
+    if (steps < 0 || steps >= (int64_t)9e15) /* as in a state that is loaded */
+        return tn_fail(TN_ERR_VALUE,
+                       "optimizer %s: steps: out of range, got %lld; expected 0 to 9e15",
                        optimizer->def->name, (long long)steps);
     param->steps = steps;
     return TN_OK;

@@ -31,6 +31,7 @@ TN_MODULE_TESTS = \
 	%D%/test_mode \
 	%D%/test_names \
 	%D%/test_options \
+	%D%/test_option_sizes \
 	%D%/test_own_forward \
 	%D%/test_parameters \
 	%D%/test_parametrize \
@@ -168,6 +169,8 @@ CLEANFILES += %D%/prune.live
 %C%_test_names_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_vision_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_vision_LDADD = $(TN_LINK_TEST)
+%C%_test_option_sizes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_option_sizes_LDADD = $(TN_LINK_TEST)
 %C%_test_walks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_walks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_parameters_CPPFLAGS = $(TN_TEST_CPPFLAGS)
