@@ -3,6 +3,8 @@
  * Pooling over windows in one to three dimensions. */
 #include "helpers.h"
 
+#include <math.h>
+
 /* The options of all these layers. Each layer uses those that its table lists. */
 struct pool {
     double norm_type;
@@ -222,7 +224,7 @@ static int64_t lp_repr(tn_module *self, char *out, size_t size)
     const struct pool *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
 
-    if (s->norm_type == (double)(int64_t)s->norm_type)
+    if (fabs(s->norm_type) < 0x1p63 && s->norm_type == trunc(s->norm_type))
         layers_put(&text, "norm_type=%lld, kernel_size=", (long long)s->norm_type);
     else
         layers_put(&text, "norm_type=%g, kernel_size=", s->norm_type);

@@ -27,7 +27,7 @@ static int layout(const tn_view *view)
 
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
         plain &= view->shape[d] == 1 || view->strides[d] == expected;
-        expected *= view->shape[d];
+        expected = tn__common_times(expected, view->shape[d]);
     }
     if (plain || expected == 0)
         return 1;
@@ -97,8 +97,8 @@ tn_status tn__common_same_shape(const tn_view *view, const char *name, tn_ints s
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
 {
     meta->dtype = dtype;
-    meta->ndim = (int32_t)shape.count;
-    for (int64_t d = 0; d < shape.count; d++)
+    meta->ndim = (int32_t)(shape.count < INT32_MAX ? shape.count : INT32_MAX);
+    for (int64_t d = 0; d < shape.count && d < TN_MAX_DIMS; d++)
         meta->shape[d] = shape.at[d];
 }
 
@@ -138,7 +138,7 @@ static inline bool binary_plain(const tn_view *a, const tn_view *b, tn_meta *met
         if (b->shape[d] != size || a->strides[d] != expected || b->strides[d] != expected)
             return false;
         meta->shape[d] = size;
-        expected *= size;
+        expected = tn__common_times(expected, size);
     }
     return true;
 }
@@ -345,11 +345,12 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
     base = view->strides[view->ndim - 1];
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
         chunk *= view->shape[d];
-        if (d > 0 && (view->shape[d - 1] == 1 || view->strides[d - 1] == chunk * base))
+        if (d > 0 &&
+            (view->shape[d - 1] == 1 || view->strides[d - 1] == tn__common_times(chunk, base)))
             continue;
         while (at >= 0 && (filled < chunk || shape.at[at] == 1)) {
-            strides[at] = filled * base;
-            filled *= shape.at[at];
+            strides[at] = tn__common_times(filled, base);
+            filled = tn__common_times(filled, shape.at[at]);
             at--;
         }
         if (filled != chunk)

@@ -28,7 +28,8 @@ static inline tn_ints tn__common_shape(const tn_view *view)
 /* Gives output `index` the shape of input `i` and the given dtype. If input `i` is packed in
  * another order than row-major, the output gets its strides, too. */
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
-/* Sets dtype and shape of an output that is row-major. */
+/* Sets dtype and shape of an output that is row-major. The core refuses a shape with too many
+ * dimensions; those beyond TN_MAX_DIMS are not stored. */
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
 /* Fails with an error that names both tensors if a and b have different dtypes. b may be NULL
  * (absent). */
@@ -73,6 +74,20 @@ void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn
 /* Inference of a maximum or minimum over `dims`. Fails if a reduced dimension has size 0, even if
  * the result would have no elements. */
 tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype);
+/* Sums and products of numbers from 0 on, INT64_MAX on overflow: sizes of tensors without memory,
+ * and options, may be near it. */
+static inline int64_t tn__common_plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+static inline int64_t tn__common_times(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
 /* Returns the number of elements of a shape, INT64_MAX on overflow. */
 int64_t tn__common_count(tn_ints shape);
 /* Returns whether sums of x's elements are computed in float32 because its dtype is shorter. */

@@ -46,7 +46,7 @@ static tn_status part_infer(tn_infer *infer, int which)
     meta->offset = infer->in0_offset * each + which;
     for (int32_t i = 0; i < x->ndim; i++) {
         meta->shape[i] = x->shape[i];
-        meta->strides[i] = x->strides[i] * each;
+        meta->strides[i] = tn__common_times(x->strides[i], each);
     }
     return TN_OK;
 }

@@ -72,13 +72,13 @@ static tn_status convolution_infer(tn_infer *infer)
                      o->groups);
     if (status != TN_OK)
         return status;
-    if (weight->shape[1] * l.groups != l.channels)
+    if (tn__common_times(weight->shape[1], l.groups) != l.channels)
         return tn_fail(
             TN_ERR_RUNTIME,
             "x: wrong number of channels, got %lld in %s; expected %lld for weight %s with %lld "
             "groups",
             (long long)l.channels, tn__common_text(text, tn__common_shape(x)),
-            (long long)(weight->shape[1] * l.groups),
+            (long long)tn__common_times(weight->shape[1], l.groups),
             tn__common_text(text_w, tn__common_shape(weight)), (long long)l.groups);
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != l.outputs))
         return tn_fail(TN_ERR_RUNTIME,
@@ -110,8 +110,8 @@ static tn_tensor *columns_of(tn_tensor *x, const layout *l)
     }
     order[1 + dims] = 0;
     shape[0] = l->groups;
-    shape[1] = l->channels / l->groups * tn__window_product(s->kernel, dims);
-    shape[2] = l->images * tn__window_product(s->count, dims);
+    shape[1] = tn__common_times(l->channels / l->groups, tn__window_product(s->kernel, dims));
+    shape[2] = tn__common_times(l->images, tn__window_product(s->count, dims));
     return tn_reshape(
         tn_permute(tn__window_windows(x, s, 0, false), (tn_ints){ order, 2 + 2 * dims }),
         (tn_ints){ shape, 3 });
@@ -121,9 +121,10 @@ static tn_tensor *columns_of(tn_tensor *x, const layout *l)
  * reverse. */
 static tn_tensor *rows_of(tn_tensor *y, const layout *l)
 {
-    return tn_reshape(tn_transpose(y, 0, 1),
-                      TN_SHAPE(l->groups, l->outputs / l->groups,
-                               l->images * tn__window_product(l->slide.count, l->slide.dims)));
+    return tn_reshape(
+        tn_transpose(y, 0, 1),
+        TN_SHAPE(l->groups, l->outputs / l->groups,
+                 tn__common_times(l->images, tn__window_product(l->slide.count, l->slide.dims))));
 }
 
 static tn_tensor *images_of(tn_tensor *rows, const layout *l)
@@ -225,7 +226,7 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
         return status;
     l.images = gy->shape[0];
     l.outputs = weight->shape[0];
-    l.channels = weight->shape[1] * (o->groups > 0 ? o->groups : 1);
+    l.channels = tn__common_times(weight->shape[1], o->groups > 0 ? o->groups : 1);
     status = lay_out(&l, o->input_size, after(weight, 2), o->stride, o->padding, o->dilation,
                      o->groups);
     if (status == TN_OK)

@@ -148,8 +148,9 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
                            "x: wrong shape, got %s; expected at least 1 element "
                            "in each dimension of an image",
                            tn__common_text(text, tn_tensor_shape(in[0])));
-        size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
-                  dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
+        size[i] = tn__common_plus(tn__common_times(tn_tensor_size(x, 2 + i) - 1, stride[i]),
+                                  tn__common_times(dilation[i], tn_tensor_size(in[1], 2 + i) - 1));
+        size[i] = tn__common_plus(size[i], more[i] + 1) - 2 * padding[i];
         if (size[i] < 1)
             return tn_fail(TN_ERR_RUNTIME,
                            "padding: too large for x of shape %s: dimension %d of the result would "

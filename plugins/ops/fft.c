@@ -196,7 +196,7 @@ static tn_status make_plan(const struct request *r, tn_ints shape, struct plan *
         /* PyTorch accepts the size -1 only for several dimensions. */
         bool given = r->sizes.count >= 0 && (r->form->dims == SINGLE || r->sizes.at[i] != -1);
 
-        plan->size[i] = given ? r->sizes.at[i] : half ? 2 * (size - 1) : size;
+        plan->size[i] = given ? r->sizes.at[i] : half ? tn__common_times(2, size - 1) : size;
         if (plan->size[i] < 1)
             return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                            "Invalid number of data points (%lld) specified",

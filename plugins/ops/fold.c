@@ -37,7 +37,8 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
     if (status == TN_OK)
         status = pair(stride, 1, 1, "stride", w->stride);
     for (int i = 0; i < 2 && status == TN_OK; i++) {
-        int64_t room = size[i] + 2 * w->padding[i] - w->dilation[i] * (w->kernel[i] - 1) - 1;
+        int64_t room = tn__common_plus(size[i], 2 * w->padding[i]) -
+                       w->dilation[i] * (w->kernel[i] - 1) - 1;
 
         if (room < 0)
             return tn_fail(
@@ -46,7 +47,7 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
                 "expected at most %lld, the size with its padding",
                 (long long)w->kernel[i], (long long)w->dilation[i],
                 (long long)(w->dilation[i] * (w->kernel[i] - 1) + 1),
-                (long long)(size[i] + 2 * w->padding[i]));
+                (long long)tn__common_plus(size[i], 2 * w->padding[i]));
         w->count[i] = room / w->stride[i] + 1;
     }
     return status;
@@ -70,8 +71,8 @@ static tn_status im2col_infer(tn_infer *infer)
     meta->dtype = tn_view_dtype(x);
     meta->ndim = x->ndim - 1;
     meta->shape[0] = x->shape[0];
-    meta->shape[x->ndim - 3] = x->shape[x->ndim - 3] * w.kernel[0] * w.kernel[1];
-    meta->shape[x->ndim - 2] = w.count[0] * w.count[1];
+    meta->shape[x->ndim - 3] = tn__common_times(x->shape[x->ndim - 3], w.kernel[0] * w.kernel[1]);
+    meta->shape[x->ndim - 2] = tn__common_times(w.count[0], w.count[1]);
     return TN_OK;
 }
 
@@ -133,7 +134,7 @@ static tn_status fold_infer(tn_infer *infer)
     const tn_fold_options *o = infer->options;
     const tn_view *x = infer->in[0];
     tn_meta *meta = &infer->out[0];
-    int64_t size[2], window;
+    int64_t size[2], window, all;
     windows w;
     tn_status status;
 
@@ -149,13 +150,14 @@ static tn_status fold_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     window = w.kernel[0] * w.kernel[1];
-    if (x->shape[x->ndim - 2] % window != 0 || x->shape[x->ndim - 1] != w.count[0] * w.count[1])
+    all = tn__common_times(w.count[0], w.count[1]);
+    if (x->shape[x->ndim - 2] % window != 0 || x->shape[x->ndim - 1] != all)
         return tn_fail(
             TN_ERR_RUNTIME,
             "x: wrong size, got %lld rows and %lld columns; expected a multiple of %lld rows, and "
             "%lld columns",
             (long long)x->shape[x->ndim - 2], (long long)x->shape[x->ndim - 1], (long long)window,
-            (long long)(w.count[0] * w.count[1]));
+            (long long)all);
     meta->dtype = tn_view_dtype(x);
     meta->ndim = x->ndim + 1;
     meta->shape[0] = x->shape[0];
@@ -178,7 +180,9 @@ static tn_status fold_decompose(const tn_decompose *call)
     image[0] = image[1] = 1;
     image[2] = size[0] + 2 * w.padding[0];
     image[3] = size[1] + 2 * w.padding[1];
-    places = columns(tn_reshape(tn_arange(x, 0, image[2] * image[3]), (tn_ints){ image, 4 }), &w);
+    places = columns(tn_reshape(tn_arange(x, 0, tn__common_times(image[2], image[3])),
+                                (tn_ints){ image, 4 }),
+                     &w);
     image[0] = tn_tensor_size(x, 0);
     image[1] = tn_tensor_size(x, 1) / (w.kernel[0] * w.kernel[1]);
     rows[0] = flat[0] = image[0] * image[1];

@@ -183,7 +183,7 @@ static tn_status diag_embed_infer(tn_infer *infer)
     if (o->offset > INT32_MAX || o->offset < -INT32_MAX)
         return tn_fail(TN_ERR_VALUE, "offset: out of range, got %lld; expected %d to %d",
                        (long long)o->offset, -INT32_MAX, INT32_MAX);
-    size += o->offset < 0 ? -o->offset : o->offset;
+    size = tn__common_plus(size, o->offset < 0 ? -o->offset : o->offset);
     for (int32_t d = 0, from = 0; d < ndim; d++)
         shape[d] = d == rows || d == columns ? size : x->shape[from++];
     tn__common_plain(&infer->out[0], tn_view_dtype(x), (tn_ints){ shape, ndim });
@@ -196,9 +196,15 @@ static tn_status diag_embed_infer(tn_infer *infer)
 static tn_tensor *diagonal_of(tn_tensor *x, int64_t offset)
 {
     int64_t n = tn_tensor_size(x, -1), lead = tn_tensor_ndim(x) - 1;
-    int64_t size = n + (offset < 0 ? -offset : offset), shape[TN_MAX_DIMS + 1];
-    int64_t spread[4] = { 0, size, 0, 0 }, moved[2];
+    int64_t size, shape[TN_MAX_DIMS + 1], spread[4] = { 0 }, moved[2];
 
+    size = offset == INT64_MIN ? INT64_MAX : tn__common_plus(n, offset < 0 ? -offset : offset);
+    if (size > INT32_MAX) { /* its square fits int64 */
+        tn_fail(TN_ERR_VALUE, "x or offset: too large, got %lld rows; expected at most %lld",
+                (long long)size, (long long)INT32_MAX);
+        return NULL;
+    }
+    spread[1] = size;
     for (int64_t d = 0; d < lead; d++)
         shape[d] = tn_tensor_size(x, d);
     shape[lead] = shape[lead + 1] = size;

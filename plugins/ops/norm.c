@@ -24,22 +24,27 @@ static tn_status moments_infer(const tn_view *x, tn_ints dims, tn_meta *mean, tn
     return TN_OK;
 }
 
-/* Fails unless `part` is absent or broadcasts to x without making the result larger than x. */
-static tn_status check_within(const tn_view *part, const tn_view *x, const char *name)
+/* Fails unless `shape` broadcasts to x without making the result larger than x. */
+static tn_status check_shape_within(tn_ints shape, const tn_view *x, const char *name)
 {
     char text[TN__TEXT], text_x[TN__TEXT];
-    bool fits = part == NULL || part->ndim <= x->ndim;
+    bool fits = shape.count <= x->ndim;
 
-    for (int32_t i = 0; fits && part != NULL && i < part->ndim; i++) {
-        int64_t size = part->shape[part->ndim - 1 - i];
+    for (int64_t i = 0; fits && i < shape.count; i++) {
+        int64_t size = shape.at[shape.count - 1 - i];
 
         fits = size == 1 || size == x->shape[x->ndim - 1 - i];
     }
     return fits ? TN_OK
                 : tn_fail(TN_ERR_RUNTIME,
                           "%s: wrong shape, got %s; expected one that broadcasts to x %s", name,
-                          tn__common_text(text, tn__common_shape(part)),
+                          tn__common_text(text, shape),
                           tn__common_text(text_x, tn__common_shape(x)));
+}
+
+static tn_status check_within(const tn_view *part, const tn_view *x, const char *name)
+{
+    return part == NULL ? TN_OK : check_shape_within(tn__common_shape(part), x, name);
 }
 
 static tn_status standardize_infer(tn_infer *infer)
@@ -155,6 +160,8 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
     }
     if (status == TN_OK)
         status = check_within(in[4], x, "weight");
+    if (status == TN_OK)
+        status = check_shape_within(affine_shape, x, "affine_shape");
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 1 + more, tn_view_dtype(gy));

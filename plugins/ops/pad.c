@@ -57,7 +57,7 @@ static tn_status pad_infer(tn_infer *infer)
                 "empty dimension",
                 tn__common_text(text, o->sizes), o->mode, (int)dim,
                 tn__common_text(text_x, tn__common_shape(x)));
-        meta->shape[dim] += before + after;
+        meta->shape[dim] = tn__common_plus(meta->shape[dim], before + after);
         if (!constant && !circular && (before != 0 || after != 0) && meta->shape[dim] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
@@ -65,7 +65,8 @@ static tn_status pad_infer(tn_infer *infer)
                 "dimension %d of x %s",
                 tn__common_text(text, o->sizes), (int)dim,
                 tn__common_text(text_x, tn__common_shape(x)));
-        if (meta->shape[dim] < 0 || size + before < 0 || size + after < 0)
+        if (meta->shape[dim] < 0 || tn__common_plus(size, before) < 0 ||
+            tn__common_plus(size, after) < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "sizes: out of range, got %s; expected sizes that remove at most the size of x %s",

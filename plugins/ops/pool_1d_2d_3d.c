@@ -199,7 +199,7 @@ static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 
     if (count == size)
         return x;
-    row = tn_malloc((size_t)(4 * (size + count)) * sizeof *row);
+    row = tn_calloc((size_t)tn__common_plus(size, count), 4 * sizeof *row);
     if (row != NULL) {
         int64_t *element = row + size + count, *window = element + size + count,
                 *lengths = window + size + count, reached = 0;

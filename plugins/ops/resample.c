@@ -171,6 +171,8 @@ static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool cor
         at = to > 1 ? (double)i * (double)(from - 1) / (double)(to - 1) : 0;
     else
         at = ((double)i + 0.5) * ratio - 0.5;
+    if (!(fabs(at) < 0x1p52)) /* of a scale near 0 */
+        at = 0;
     if (mode == LINEAR) {
         at = at < 0 ? 0 : at;
         place[0] = within((int64_t)floor(at), from);
@@ -190,8 +192,8 @@ static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, b
                         double scale)
 {
     int64_t from = tn_tensor_size(x, dim), row[TAPS], shape[TN_MAX_DIMS];
-    double part[TAPS], *shares = tn_malloc((size_t)(TAPS * to) * sizeof *shares);
-    int64_t *places = tn_malloc((size_t)(TAPS * to) * sizeof *places);
+    double part[TAPS], *shares = tn_calloc((size_t)to, TAPS * sizeof *shares);
+    int64_t *places = tn_calloc((size_t)to, TAPS * sizeof *places);
     int count = 0;
     tn_tensor *y = NULL;
     tn_dtype wide = tn_tensor_dtype(x) == TN_F64 ? TN_F64 : TN_F32;
@@ -290,6 +292,26 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
  * and merges them into the three sizes `after`. The first `channels` sizes after the permutation
  * are those of C. */
 static tn_tensor *reordered(tn_tensor *from, const int64_t *last, int64_t count,
+                            const int64_t *order, int64_t channels, const int64_t *after);
+
+/* Like reordered(), for an x with so many dimensions that the split has more than a tensor can
+ * have: merges the dimensions before C. */
+static tn_tensor *one_batch(tn_tensor *x, const int64_t *last, int64_t count, const int64_t *order,
+                            int64_t channels, const int64_t *after)
+{
+    int64_t shape[TN_MAX_DIMS], ndim = tn_tensor_ndim(x);
+    tn_tensor *y;
+
+    for (int64_t d = 0; d < ndim; d++)
+        shape[d] = d < ndim - 3 ? tn_tensor_size(x, d) : after[d - (ndim - 3)];
+    y = reordered(tn_reshape(x, TN_SHAPE(tn__common_count((tn_ints){ shape, ndim - 3 }),
+                                         tn_tensor_size(x, -3), tn_tensor_size(x, -2),
+                                         tn_tensor_size(x, -1))),
+                  last, count, order, channels, after);
+    return tn_reshape(y, (tn_ints){ shape, ndim });
+}
+
+static tn_tensor *reordered(tn_tensor *from, const int64_t *last, int64_t count,
                             const int64_t *order, int64_t channels, const int64_t *after)
 {
     bool image = tn__channels_image(tn_tensor_view(from)) && tn_tensor_ndim(from) == 4;
@@ -297,6 +319,8 @@ static tn_tensor *reordered(tn_tensor *from, const int64_t *last, int64_t count,
     tn_tensor *x = from;
     int64_t before = tn_tensor_ndim(x) - 3;
 
+    if (before + count > TN_MAX_DIMS)
+        return one_batch(x, last, count, order, channels, after);
     for (int64_t d = 0; d < before; d++) {
         shape[d] = tn_tensor_size(x, d);
         dims[d] = d;

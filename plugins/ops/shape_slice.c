@@ -88,7 +88,8 @@ static tn_status narrow_grad_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     for (int32_t d = 0; fits && d < gy->ndim; d++)
-        fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
+        fits = d == dim ? o->start >= 0 && o->shape.at[d] >= gy->shape[d] &&
+                              o->start <= o->shape.at[d] - gy->shape[d]
                         : gy->shape[d] == o->shape.at[d];
     if (!fits)
         return tn_fail(
@@ -289,7 +290,7 @@ static tn_status diagonal_infer(tn_infer *infer)
         meta->strides[at++] = x->strides[d];
     }
     meta->shape[at] = count > 0 ? count : 0;
-    meta->strides[at] = x->strides[dim1] + x->strides[dim2];
+    meta->strides[at] = tn__common_plus(x->strides[dim1], x->strides[dim2]);
     if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
         meta->offset += o->offset < 0 ? -o->offset * x->strides[dim1]
                                       : o->offset * x->strides[dim2];

@@ -33,10 +33,12 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
     if (status == TN_OK)
         status = tn__window_row(dilation, s->dims, 1, 1, "dilation", s->dilation);
     for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
-        int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
-        int64_t room = s->size[i] + 2 * s->padding[i] - reach + (up ? s->stride[i] - 1 : 0);
+        int64_t before = s->kernel[i] > 0 ? s->kernel[i] - 1 : 0;
+        int64_t reach = tn__common_plus(tn__common_times(s->dilation[i], before), 1);
+        int64_t all = s->size[i] >= 0 ? tn__common_plus(s->size[i], 2 * s->padding[i]) : -1;
+        int64_t room = tn__common_plus(all - reach, up ? s->stride[i] - 1 : 0);
 
-        if (room < 0 || s->kernel[i] < 1)
+        if (room < 0 || s->kernel[i] < 1 || s->size[i] < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "kernel: does not fit, got %s with dilation %lld, which spans %lld; expected sizes "

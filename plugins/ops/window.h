@@ -32,13 +32,13 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
  * kernel...], on the device of `like`. Elements in the padding have the nearest index. */
 tn_tensor *tn__window_places(tn_tensor *like, const tn__window *s);
 
-/* Returns the product of `dims` numbers. */
+/* Returns the product of `dims` numbers from 0 on, INT64_MAX on overflow. */
 static inline int64_t tn__window_product(const int64_t *row, int32_t dims)
 {
     int64_t all = 1;
 
     for (int32_t i = 0; i < dims; i++)
-        all *= row[i];
+        all = tn__common_times(all, row[i]);
     return all;
 }
 

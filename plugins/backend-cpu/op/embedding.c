@@ -22,11 +22,16 @@ struct job {
     void (*picked_sum)(int64_t rows, int64_t n, const void *const *x, float *sum); /* or NULL */
 };
 
-static const char *row_at(const struct job *job, int64_t bag, int64_t i, int64_t *at)
+static int64_t index_at(const struct job *job, int64_t bag, int64_t i)
 {
     const int64_t *index = (const int64_t *)(const void *)tn__view_at(job->index);
-    *at = index[bag * job->index->strides[0] + i * job->index->strides[1]];
-    return tn__view_at(job->weight) + *at * job->weight->strides[0] * tn__view_item(job->weight);
+
+    return index[bag * job->index->strides[0] + i * job->index->strides[1]];
+}
+
+static const char *row_at(const struct job *job, int64_t at)
+{
+    return tn__view_at(job->weight) + at * job->weight->strides[0] * tn__view_item(job->weight);
 }
 
 /* Adds the rows [begin, end) of a bag, at most TOGETHER, to `sum`, which has zeros. `room` has
@@ -38,10 +43,10 @@ static tn_status add_rows(const struct job *job, int64_t bag, int64_t begin, int
     int64_t item = tn__view_item(job->weight),
             line = job->wide * (int64_t)tn__dtype_ct_size(job->ct);
     for (int64_t i = begin; i < end; i++) {
-        int64_t at;
-        rows[i - begin] = row_at(job, bag, i, &at);
+        int64_t at = index_at(job, bag, i);
         if ((uint64_t)at >= (uint64_t)job->rows)
             return tn__index_fail(job->call->op, at, 0, 0, job->rows);
+        rows[i - begin] = row_at(job, at);
         if (job->load && !job->picked_sum) {
             job->load(job->wide, rows[i - begin], item, room + (i - begin) * line);
             rows[i - begin] = room + (i - begin) * line;

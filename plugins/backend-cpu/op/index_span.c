@@ -44,7 +44,8 @@ struct tn__span tn__index_span_part(const struct tn__index_span *s, int32_t spli
     struct tn__span span = s->span;
     for (int k = 0; k < 3; k++)
         span.base[k] += begin * span.stride[k][split];
-    span.count = span.count / span.shape[split] * (end - begin);
+    if (span.count > 0) /* the split dimension may be the empty one */
+        span.count = span.count / span.shape[split] * (end - begin);
     span.shape[split] = end - begin;
     return span;
 }
