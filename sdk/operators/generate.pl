@@ -514,8 +514,13 @@ sub wrapper
     if ($outs == 0) {
         $text .= $keep->('status', "tn_op_call($lookup, $array, $n, $pointer, NULL, 0)");
     } elsif ($outs > 1) {
-        $text .= "    status = tn_op_call($lookup, $array, $n, $pointer, out, $outs);\n$free";
-        $text .= "    *$op->{out}[$_]{name} = out[$_];\n" for 0 .. $outs - 1;
+        my @names = map { $_->{name} } @{ $op->{out} };
+        my $named = join(', ', @names[0 .. $#names - 1]) . " or $names[-1]";
+        $text .= fold('    status = ', ' ' x 8,
+            join(' || ', map { "$_\x01==\x01NULL" } @names)) =~ tr/\x01/ /r
+            . "\n        ? tn_ops_no_place(" . quote("$op->{name}: $named") . ", out, $outs)"
+            . "\n        : tn_op_call($lookup, $array, $n, $pointer, out, $outs);\n$free";
+        $text .= "    if ($names[$_] != NULL)\n        *$names[$_] = out[$_];\n" for 0 .. $outs - 1;
         $text .= "    return status;\n";
     } elsif ($inplace) {
         $text .= $keep->('y', "tn_op_call1_into(&ref, $array, $n, $pointer, "
@@ -556,6 +561,15 @@ TN_BEGIN_DECLS
 #else
 #define TN_OPS_ELSE(value)
 #endif
+
+/* Fails because a pointer to which a result is written is NULL. The results are NULL. */
+TN_OPS_INLINE tn_status tn_ops_no_place(const char *who, tn_tensor **out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = NULL;
+    return tn_fail(TN_ERR_VALUE, "%s: no place for a result, got NULL; expected a pointer for each",
+                   who);
+}
 
 /* Returns an array with space for `first` inputs, followed by the `n` tensors of `list`. It is
  * `few`, which has space for a list of TN_MAX_DIMS tensors, or allocated memory for a longer list.

@@ -47,6 +47,23 @@ TESTS += tests/op/test_exponent
 tests_op_test_exponent_SOURCES = %D%/test_exponent.c %D%/suite.h
 tests_op_test_exponent_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_exponent_LDADD = $(TN_LINK_TEST) $(LIBM)
+check_PROGRAMS += tests/op/test_option_structs
+TESTS += tests/op/test_option_structs
+tests_op_test_option_structs_SOURCES = %D%/test_option_structs.c %D%/suite.h
+tests_op_test_option_structs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_option_structs_LDADD = $(TN_LINK_TEST)
+check_PROGRAMS += tests/op/test_wrappers
+TESTS += tests/op/test_wrappers
+tests_op_test_wrappers_SOURCES = %D%/test_wrappers.c %D%/suite.h
+nodist_tests_op_test_wrappers_SOURCES = tests/op/wrapper_calls.h
+tests_op_test_wrappers_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(builddir)
+tests_op_test_wrappers_LDADD = $(TN_LINK_TEST)
+tests/op/test_wrappers-test_wrappers.$(OBJEXT): tests/op/wrapper_calls.h
+tests/op/wrapper_calls.h: $(srcdir)/%D%/wrappers.pl sdk/operators/ops.stamp
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && header=sdk/include/tenon/ops.h; test -f $$header || header=$(srcdir)/$$header; \
+	    $(PERL) $(srcdir)/%D%/wrappers.pl $$header $@
+CLEANFILES += tests/op/wrapper_calls.h
+EXTRA_DIST += %D%/wrappers.pl
 check_PROGRAMS += tests/op/test_search
 TESTS += tests/op/test_search
 tests_op_test_search_SOURCES = %D%/test_search.c %D%/suite.h
