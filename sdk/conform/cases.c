@@ -106,31 +106,47 @@ static bool read_floats(const char *text, double *row, int32_t *count)
     return true;
 }
 
+static const char blanks[] = " \t\r\n";
+
 /* Reads numbers until the end of the line. Returns NULL if one is malformed or memory runs out. */
 static double *read_values(reader *r, const char *text, int64_t *count)
 {
-    int64_t spaces = 1;
+    int64_t words = 0;
     double *values;
 
-    for (const char *p = text; *p != '\0'; p++)
-        spaces += *p == ' ';
-    values = keep(r, (size_t)spaces * sizeof *values);
-    *count = 0;
-    while (values != NULL) {
+    for (const char *p = text + strspn(text, blanks); *p != '\0'; p += strspn(p, blanks)) {
+        words++;
+        p += strcspn(p, blanks);
+    }
+    values = keep(r, (size_t)words * sizeof *values);
+    for (*count = 0; values != NULL && *count < words; (*count)++) {
         char *end;
 
-        text += strspn(text, " \t\r\n");
-        if (*text == '\0')
-            return values;
-        values[(*count)++] = strtod(text, &end);
-        if (end == text)
+        text += strspn(text, blanks);
+        values[*count] = strtod(text, &end);
+        if (end != text + strcspn(text, blanks)) /* "1.1.1" begins with a number */
             return NULL;
         text = end;
     }
-    return NULL;
+    return values;
 }
 
-/* Reads the numbers of a line as int64; those written as floats are converted from `values`. */
+/* Reads a word as an int64, also if it is written as a float. */
+static bool read_whole_word(const char *text, size_t length, double value, int64_t *out)
+{
+    if (memchr(text, '.', length) != NULL || memchr(text, 'e', length) != NULL) {
+        if (!(value >= -0x1p63 && value < 0x1p63))
+            return false;
+        *out = (int64_t)value;
+        return true;
+    }
+    errno = 0;
+    *out = strtoll(text, NULL, 10);
+    return errno == 0;
+}
+
+/* Reads the numbers of a line as int64; `values` are the same numbers. Returns NULL if one is out
+ * of range or memory runs out. */
 static int64_t *read_whole(reader *r, const char *text, const double *values, int64_t count)
 {
     int64_t *whole = keep(r, (size_t)count * sizeof *whole);
@@ -138,14 +154,35 @@ static int64_t *read_whole(reader *r, const char *text, const double *values, in
     for (int64_t i = 0; whole != NULL && i < count; i++) {
         size_t length;
 
-        text += strspn(text, " \t\r\n");
-        length = strcspn(text, " \t\r\n");
-        whole[i] = memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL
-                       ? strtoll(text, NULL, 10)
-                       : (int64_t)values[i];
+        text += strspn(text, blanks);
+        length = strcspn(text, blanks);
+        if (!read_whole_word(text, length, values[i], &whole[i]))
+            return NULL;
         text += length;
     }
     return whole;
+}
+
+enum { MOST_ELEMENTS = 1 << 24 };
+
+/* Counts the elements of `t`, and computes where in memory its last one ends. Returns false if
+ * either is more than a case may have. */
+static bool measure(conform_tensor *t, int64_t *end)
+{
+    t->count = 1;
+    *end = t->offset;
+    for (int32_t d = 0; d < t->ndim; d++) {
+        int64_t reach;
+
+        if (t->shape[d] < 0 || t->strides[d] < 0 || t->shape[d] > 1 << 20 ||
+            t->count * t->shape[d] > MOST_ELEMENTS)
+            return false;
+        t->count *= t->shape[d];
+        if (t->shape[d] > 0 && (__builtin_mul_overflow(t->shape[d] - 1, t->strides[d], &reach) ||
+                                __builtin_add_overflow(*end, reach, end)))
+            return false;
+    }
+    return t->offset >= 0 && (*end)++ < MOST_ELEMENTS;
 }
 
 /* A file lists the numbers in the order of memory; a case holds the elements in row-major order.
@@ -154,15 +191,10 @@ static int64_t *read_whole(reader *r, const char *text, const double *values, in
 static bool spread(reader *r, conform_tensor *t, const double *memory, const int64_t *whole,
                    int64_t held)
 {
-    int64_t index[TN_MAX_DIMS] = { 0 }, parts = is_complex(t->dtype) ? 2 : 1;
+    int64_t index[TN_MAX_DIMS] = { 0 }, parts = is_complex(t->dtype) ? 2 : 1, end;
 
-    t->count = 1;
-    for (int32_t d = 0; d < t->ndim; d++) {
-        if (t->shape[d] < 0 || t->strides[d] < 0 || t->shape[d] > 1 << 20 ||
-            t->count * t->shape[d] > 1 << 24)
-            return false;
-        t->count *= t->shape[d];
-    }
+    if (!measure(t, &end) || (t->count > 0 && end * parts > held))
+        return false;
     t->values = keep(r, (size_t)(t->count * parts) * sizeof *t->values);
     t->whole = whole != NULL ? keep(r, (size_t)t->count * sizeof *t->whole) : NULL;
     if (whole != NULL && t->whole == NULL)
@@ -172,8 +204,6 @@ static bool spread(reader *r, conform_tensor *t, const double *memory, const int
 
         for (int32_t d = 0; d < t->ndim; d++)
             place += index[d] * t->strides[d];
-        if (place < 0 || (place + 1) * parts > held)
-            return false;
         memcpy(t->values + i * parts, memory + place * parts, (size_t)parts * sizeof *memory);
         if (whole != NULL)
             t->whole[i] = whole[place];
@@ -220,11 +250,11 @@ static bool read_input(reader *r, const char *text)
     t->grad = grad == 'g';
     t->offset = offset;
     memory = read_values(r, text + used, &held);
-    if (memory != NULL && t->dtype == TN_I64)
-        whole = read_whole(r, text + used, memory, held);
     if (memory == NULL)
         return wrong(r, "%s", "the values are not numbers");
-    if ((t->dtype == TN_I64 && whole == NULL) || !spread(r, t, memory, whole, held))
+    if (t->dtype == TN_I64 && (whole = read_whole(r, text + used, memory, held)) == NULL)
+        return wrong(r, "%s", "a value is not an integer of 64 bits");
+    if (!spread(r, t, memory, whole, held))
         return wrong(r, "%s", "the values do not fill shape and strides");
     r->one.n_in++;
     return true;

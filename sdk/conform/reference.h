@@ -40,6 +40,15 @@ typedef struct reference_cut {
 } reference_cut;
 reference_cut reference_cut_at(const tn_view *view, int64_t dim);
 
+/* Returns a whole number as 64 bits: those of a uint64 from 2^63 on, -2^63 for any other number
+ * that an int64 does not hold. */
+static inline int64_t reference_whole(long double number)
+{
+    if (number >= -0x1p63L && number < 0x1p63L)
+        return (int64_t)number;
+    return number >= 0x1p63L && number < 0x1p64L ? (int64_t)(uint64_t)number : INT64_MIN;
+}
+
 static inline bool reference_is_float(tn_dtype dtype)
 {
     return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;

@@ -172,11 +172,11 @@ R1(fill, e->value)
         (void)e;                                                                                   \
         return (int64_t)(expr);                                                                    \
     }
-W2(add, a + (uint64_t)(int64_t)e->value * b)
-W2(sub, a - (uint64_t)(int64_t)e->value * b)
+W2(add, a + (uint64_t)reference_whole(e->value) * b)
+W2(sub, a - (uint64_t)reference_whole(e->value) * b)
 W2(mul, a *b)
-W2(add_scalar, a + (uint64_t)(int64_t)e->value)
-W2(mul_scalar, a *(uint64_t)(int64_t)e->value)
+W2(add_scalar, a + (uint64_t)reference_whole(e->value))
+W2(mul_scalar, a *(uint64_t)reference_whole(e->value))
 W2(neg, 0 - a)
 W2(abs, sa < 0 ? 0 - a : a)
 W2(bitwise_and, a &b)
@@ -190,11 +190,9 @@ static int64_t pow_w(int64_t a, int64_t b, const struct extra *e)
     (void)e;
     if (b < 0)
         return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
-    for (; b > 0; b--) {
-        y *= x;
-        if (b > 128 && (x == 0 || x == 1)) /* more factors do not change the result */
-            return (int64_t)x;
-    }
+    for (; b > 0; b >>= 1, x *= x)
+        if (b & 1)
+            y *= x;
     return (int64_t)y;
 }
 
@@ -371,9 +369,9 @@ static reference_number one(const struct rule *rule, reference_number a, referen
         y.re = creall(z);
         y.im = cimagl(z);
     } else if (!reference_is_float(in) && rule->w != NULL) {
-        y.re = rule->w((int64_t)a.re, (int64_t)b.re, e);
+        y.re = rule->w(reference_whole(a.re), reference_whole(b.re), e);
         if (in == TN_BOOL && rule->r == NULL)
-            y.re = (int64_t)y.re & 1;
+            y.re = reference_whole(y.re) & 1;
     } else {
         y.re = rule->r(a.re, b.re, e);
     }

@@ -151,7 +151,7 @@ static tn_status by_index(const tn_call *call, char kind, int64_t dim)
     for (int64_t i = 0; status == TN_OK && i < which.count; i++) {
         int64_t place;
 
-        status = place_of(call, x, index, dim, i, (int64_t)which.at[i].re, &place);
+        status = place_of(call, x, index, dim, i, reference_whole(which.at[i].re), &place);
         if (status != TN_OK)
             break;
         if (kind == 'g') {
@@ -160,8 +160,9 @@ static tn_status by_index(const tn_call *call, char kind, int64_t dim)
             reference_number own = from.at[in_source(src, index, i)];
 
             if (kind == '+' && !reference_is_float(row.dtype) && !reference_is_complex(row.dtype))
-                row.at[place].re = (long double)(int64_t)((uint64_t)(int64_t)row.at[place].re +
-                                                          (uint64_t)(int64_t)own.re);
+                row.at[place].re = (long double)(int64_t)((uint64_t)reference_whole(
+                                                              row.at[place].re) +
+                                                          (uint64_t)reference_whole(own.re));
             else if (kind == '+')
                 row.at[place].re += own.re, row.at[place].im += own.im;
             else

@@ -33,13 +33,15 @@ static reference_number fold_two(char kind, reference_number all, reference_numb
 
     switch (kind) {
     case '+':
-        y.re = whole ? (long double)(int64_t)((uint64_t)(int64_t)all.re + (uint64_t)(int64_t)x.re)
+        y.re = whole ? (long double)(int64_t)((uint64_t)reference_whole(all.re) +
+                                              (uint64_t)reference_whole(x.re))
                      : all.re + x.re;
         y.im = all.im + x.im;
         break;
     case '*':
         if (whole)
-            y.re = (long double)(int64_t)((uint64_t)(int64_t)all.re * (uint64_t)(int64_t)x.re);
+            y.re = (long double)(int64_t)((uint64_t)reference_whole(all.re) *
+                                          (uint64_t)reference_whole(x.re));
         else
             y.re = x.im == 0 && all.im == 0 ? all.re * x.re : all.re * x.re - all.im * x.im;
         y.im = x.im == 0 && all.im == 0 ? 0 : all.re * x.im + all.im * x.re;
@@ -246,7 +248,7 @@ static tn_status nll_loss(const tn_call *call)
     if (status == TN_OK)
         status = reference_load(call->in[1], NULL, &target);
     for (int64_t i = 0; i < n && status == TN_OK; i++) {
-        int64_t t = (int64_t)target.at[i].re;
+        int64_t t = reference_whole(target.at[i].re);
         long double own = 0;
 
         if (t != o->ignore_index) {
@@ -287,7 +289,7 @@ static tn_status nll_loss_grad(const tn_call *call)
     if (status == TN_OK && to == NULL)
         status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < n && status == TN_OK; i++) {
-        int64_t t = (int64_t)target.at[i].re;
+        int64_t t = reference_whole(target.at[i].re);
         long double g = gy.at[is(o->reduction, "none") ? i : 0].re;
 
         if (t == o->ignore_index)

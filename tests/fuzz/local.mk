@@ -4,6 +4,7 @@
 # How to run one: fuzz.h.
 
 TN_FUZZERS = \
+	%D%/fuzz_cases \
 	%D%/fuzz_checkpoint \
 	%D%/fuzz_graph \
 	%D%/fuzz_npy \
@@ -28,6 +29,13 @@ TN_FUZZ_LINK =
 check_PROGRAMS += $(TN_FUZZERS)
 TESTS += %D%/run_corpus.sh
 endif
+
+%C%_fuzz_cases_SOURCES = %D%/fuzz_cases.c %D%/fuzz.h sdk/conform/cases.c sdk/conform/layers_cases.c \
+	sdk/conform/case_tensors.c sdk/conform/files.c sdk/conform/conform.h sdk/conform/layers.h $(TN_CONFORM_REFERENCE) $(TN_FUZZ_MAIN)
+%C%_fuzz_cases_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_cases_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS)
+%C%_fuzz_cases_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_cases_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_checkpoint_SOURCES = %D%/fuzz_checkpoint.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_checkpoint_CPPFLAGS = $(TN_TEST_CPPFLAGS)
