@@ -62,7 +62,7 @@ static uint64_t view_sum(const tn_view *view, uint64_t sum)
 
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
         packed = packed != 0 && (view->shape[d] == 1 || view->strides[d] == numel);
-        numel = __builtin_mul_overflow(numel, view->shape[d], &step) ? INT64_MAX : step;
+        numel = tn__mul_overflow(numel, view->shape[d], &step) ? INT64_MAX : step;
     }
     if (packed && numel <= SAMPLES)
         return fold(sum, base, (size_t)numel * each);

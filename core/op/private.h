@@ -50,7 +50,7 @@ static inline int64_t tn__op_times(int64_t a, int64_t b)
 {
     int64_t product;
 
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+    return tn__mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
 enum { TN__FEW = 8 }; /* most inputs for which a call allocates no arrays */

@@ -204,6 +204,11 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
             return tn_fail(TN_ERR_VALUE,
                            "stride: negative, got %lld for dimension %d; expected 0 or more",
                            (long long)meta->strides[i], (int)i);
+        /* sums and products of sizes that overflow are INT64_MAX (tn__op_times) */
+        if (meta->shape[i] == INT64_MAX)
+            return tn_fail(TN_ERR_VALUE,
+                           "shape: too large, got %lld or more for dimension %d; expected less",
+                           (long long)INT64_MAX, (int)i);
         empty |= meta->shape[i] == 0;
     }
     for (int32_t i = 0; i < meta->ndim; i++)
