@@ -146,6 +146,9 @@ static tn_status attend_grad_infer(tn_infer *infer)
                 tn_dtype_name(tn_view_dtype(part)), (long long)q->shape[0], (long long)q->shape[1],
                 (long long)q->shape[2], (long long)v->shape[3], tn_dtype_name(tn_view_dtype(q)));
     }
+    status = tn__common_same_dtype(infer->in[6], "logsumexp", infer->in[7], "glogsumexp");
+    if (status != TN_OK)
+        return status;
     for (int i = 6; i < 8; i++) {
         const tn_view *part = infer->in[i];
         bool fits = part == NULL || part->ndim == 3;

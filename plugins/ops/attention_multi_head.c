@@ -116,7 +116,8 @@ static bool is_batch_outer(tn_tensor *x)
     const tn_view *v = tn_tensor_view(x);
 
     return v->shape[0] > 1 && v->shape[1] > 1 && (v->shape[2] == 1 || v->strides[2] == 1) &&
-           v->strides[0] == v->shape[2] && v->strides[1] == v->shape[0] * v->shape[2];
+           v->strides[0] == v->shape[2] &&
+           v->strides[1] == tn__common_times(v->shape[0], v->shape[2]);
 }
 
 /* Returns the tensor [L, N, E], or [N, L, E] with `batch_outer`, as [N, heads, L, E / heads]. */

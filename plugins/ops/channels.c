@@ -14,7 +14,7 @@ bool tn__channels_are_last(const tn_view *x)
     for (int32_t d = x->ndim - 1; d >= 2; d--) {
         if (x->shape[d] != 1 && x->strides[d] != expect)
             return false;
-        expect *= x->shape[d];
+        expect = tn__common_times(expect, x->shape[d]);
     }
     return x->shape[0] == 1 || x->strides[0] == expect;
 }

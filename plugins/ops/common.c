@@ -45,7 +45,7 @@ static int layout(const tn_view *view)
     for (int32_t i = 0; i < count; i++) {
         if (view->strides[order[i]] != expected)
             return 0;
-        expected *= view->shape[order[i]];
+        expected = tn__common_times(expected, view->shape[order[i]]);
     }
     return 2;
 }
@@ -344,7 +344,7 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
      * memory must be filled exactly by some of the new sizes. */
     base = view->strides[view->ndim - 1];
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
-        chunk *= view->shape[d];
+        chunk = tn__common_times(chunk, view->shape[d]);
         if (d > 0 &&
             (view->shape[d - 1] == 1 || view->strides[d - 1] == tn__common_times(chunk, base)))
             continue;

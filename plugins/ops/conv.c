@@ -292,7 +292,7 @@ static tn_status convolution_grad_input_decompose(const tn_decompose *call)
     const tn_convolution_grad_input_options *o = call->options;
     layout l = { .images = tn_tensor_size(call->in[0], 0),
                  .outputs = tn_tensor_size(call->in[1], 0),
-                 .channels = tn_tensor_size(call->in[1], 1) * o->groups };
+                 .channels = tn__common_times(tn_tensor_size(call->in[1], 1), o->groups) };
     if (lay_out(&l, o->input_size, shape_after(call->in[1], 2), o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
         return tn_error_last_code();

@@ -293,7 +293,7 @@ static tn_tensor *grouped(const named *x, const named *groups, const int64_t *si
     for (int g = 0; g < 3; g++)
         for (int32_t k = 0; k < groups[g].count; k++) {
             order[at++] = where_is(x, groups[g].of[k]);
-            shape[g] *= size[groups[g].of[k]];
+            shape[g] = tn__common_times(shape[g], size[groups[g].of[k]]);
         }
     return tn_reshape(tn_permute(x->x, (tn_ints){ order, at }), (tn_ints){ shape, 3 });
 }

@@ -36,7 +36,7 @@ static tn_tensor *shifted(tn_tensor *x, tn_ints dims, bool back)
     for (int64_t i = 0; i < dims.count; i++) {
         int64_t size = tn_tensor_size(x, (int32_t)dims.at[i]);
 
-        shifts[i] = back ? (size + 1) / 2 : size / 2;
+        shifts[i] = back ? size - size / 2 : size / 2;
     }
     return tn_roll(x, ((tn_ints){ shifts, dims.count }), dims);
 }

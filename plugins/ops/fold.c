@@ -37,17 +37,21 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
     if (status == TN_OK)
         status = pair(stride, 1, 1, "stride", w->stride);
     for (int i = 0; i < 2 && status == TN_OK; i++) {
-        int64_t room = tn__common_plus(size[i], 2 * w->padding[i]) -
-                       w->dilation[i] * (w->kernel[i] - 1) - 1;
+        int64_t all = tn__common_plus(size[i], 2 * w->padding[i]);
+        int64_t room = all - w->dilation[i] * (w->kernel[i] - 1) - 1;
 
+        if (all == INT64_MAX)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "padding: too large, got %lld at both ends of %lld elements; expected "
+                           "less than 2^63 - 1 together",
+                           (long long)w->padding[i], (long long)size[i]);
         if (room < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "kernel: too large, got %lld with dilation %lld, which spans %lld elements; "
                 "expected at most %lld, the size with its padding",
                 (long long)w->kernel[i], (long long)w->dilation[i],
-                (long long)(w->dilation[i] * (w->kernel[i] - 1) + 1),
-                (long long)tn__common_plus(size[i], 2 * w->padding[i]));
+                (long long)(w->dilation[i] * (w->kernel[i] - 1) + 1), (long long)all);
         w->count[i] = room / w->stride[i] + 1;
     }
     return status;
@@ -89,7 +93,7 @@ static tn_tensor *columns(tn_tensor *x, const windows *w)
     if (x == NULL)
         return NULL;
     shape[0] = tn_tensor_size(x, 0);
-    shape[1] = tn_tensor_size(x, 1) * w->kernel[0] * w->kernel[1];
+    shape[1] = tn__common_times(tn_tensor_size(x, 1), w->kernel[0] * w->kernel[1]);
     shape[2] = w->count[0] * w->count[1];
     return tn_reshape(tn_permute(x, (tn_ints){ order, 6 }), (tn_ints){ shape, 3 });
 }

@@ -367,15 +367,15 @@ static tn_status index_put_decompose(const tn_decompose *call)
     if (n == 1)
         return put_rows(call->in, o->accumulate, &meta, call->out);
     for (int64_t d = n; d < x->ndim; d++)
-        rest *= x->shape[d];
+        rest = tn__common_times(rest, x->shape[d]);
     for (int64_t i = n - 1; i >= 0; i--) {
-        tn_tensor *more = offsets_of(call->in[2 + i], x->shape[i], step * rest,
+        tn_tensor *more = offsets_of(call->in[2 + i], x->shape[i], tn__common_times(step, rest),
                                      (tn_ints){ meta.shape, ndim });
 
         at = at != NULL && more != NULL ? tn_add(at, more) : more;
         if (at == NULL)
             return tn_error_last_code();
-        step *= x->shape[i];
+        step = tn__common_times(step, x->shape[i]);
     }
     /* the offsets of all elements in the rows that the indices select */
     row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
@@ -383,7 +383,7 @@ static tn_status index_put_decompose(const tn_decompose *call)
     open[1] = 1;
     at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, rest));
     rest_of(x, n, &meta);
-    row[0] *= rest;
+    row[0] = tn__common_times(row[0], rest);
     at = tn_reshape(at, (tn_ints){ row, 1 });
     values = tn_reshape(tn_expand(call->in[1], (tn_ints){ meta.shape, meta.ndim }),
                         (tn_ints){ row, 1 });

@@ -289,9 +289,9 @@ static tn_tensor *as_matrix(tn_tensor *x, const struct side *side, bool paired_l
         return NULL;
     shape = tn_tensor_shape(x);
     for (int32_t i = 0; i < side->n_paired; i++)
-        paired *= shape.at[side->paired[i]];
+        paired = tn__common_times(paired, shape.at[side->paired[i]]);
     for (int32_t i = 0; i < side->n_others; i++)
-        others *= shape.at[side->others[i]];
+        others = tn__common_times(others, shape.at[side->others[i]]);
     for (int half = 0; half < 2; half++) {
         bool now_paired = paired_last == (half == 1);
         int32_t count = now_paired ? side->n_paired : side->n_others;

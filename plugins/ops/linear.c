@@ -64,7 +64,7 @@ static void linear_back(tn_derive *d, tn_tensor *gz)
     int64_t features = x->shape[x->ndim - 1], outs = w->shape[0], rows = 1;
 
     for (int32_t i = 0; i < x->ndim - 1; i++)
-        rows *= x->shape[i];
+        rows = tn__common_times(rows, x->shape[i]);
     if (tn__needs(d, 0))
         d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
@@ -81,7 +81,7 @@ static void row_back(tn_derive *d, tn_tensor *gz)
     int64_t features = x->shape[x->ndim - 1], rows = 1;
 
     for (int32_t i = 0; i < x->ndim - 1; i++)
-        rows *= x->shape[i];
+        rows = tn__common_times(rows, x->shape[i]);
     if (tn__needs(d, 0))
         d->gin[0] = tn_mul(tn_unsqueeze(gz, -1), tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
@@ -253,8 +253,10 @@ static tn_status bilinear_decompose(const tn_decompose *call)
     int64_t last[1] = { -1 }, rows[2], shape[TN_MAX_DIMS], n = 1;
     int32_t ndim = tn_tensor_ndim(call->in[0]);
     tn_tensor *a, *b, *y;
-    for (int32_t d = 0; d + 1 < ndim; d++)
-        n *= shape[d] = tn_tensor_size(call->in[0], d);
+    for (int32_t d = 0; d + 1 < ndim; d++) {
+        shape[d] = tn_tensor_size(call->in[0], d);
+        n = tn__common_times(n, shape[d]);
+    }
     shape[ndim - 1] = tn_tensor_size(call->in[2], 0);
     rows[0] = n;
     rows[1] = tn_tensor_size(call->in[0], -1);

@@ -42,8 +42,8 @@ static bool is_turned(tn_tensor *x)
     if (last < 1 || v->shape[last] < 2 || v->shape[last - 1] < 2 || v->strides[last - 1] != 1 ||
         v->strides[last] != v->shape[last - 1])
         return false;
-    next = v->shape[last] * v->shape[last - 1];
-    for (int32_t d = last - 1; d-- > 0; next *= v->shape[d])
+    next = tn__common_times(v->shape[last], v->shape[last - 1]);
+    for (int32_t d = last - 1; d-- > 0; next = tn__common_times(next, v->shape[d]))
         if (v->shape[d] != 1 && v->strides[d] != next)
             return false;
     return true;

@@ -278,7 +278,7 @@ static tn_status group_norm_decompose(const tn_decompose *call)
     if (x == NULL)
         return tn_error_last_code();
     for (int64_t d = 1; d < shape.count; d++)
-        each *= shape.at[d];
+        each = tn__common_times(each, shape.at[d]);
     status = tn_standardize(
         tn_reshape(x, TN_SHAPE(shape.at[0], o->num_groups, each / o->num_groups)), TN_NONE, TN_NONE,
         ((tn_ints){ &last, 1 }), &y, &mean, &var, o->eps);

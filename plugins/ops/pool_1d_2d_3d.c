@@ -293,7 +293,7 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
         even &= count[i] > 0 && size % count[i] == 0;
         kernel[i] = count[i] > 0 ? size / count[i] : 0;
         shape[2 + i] = size;
-        all *= size;
+        all = tn__common_times(all, size);
     }
     if (even) {
         status = tn_max_pool(x, ((tn_ints){ kernel, dims }), &both[0], &both[1]);

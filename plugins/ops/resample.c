@@ -151,6 +151,12 @@ static void cubic_shares(double t, double *share)
     }
 }
 
+/* Returns a coordinate that an int64 holds: of a scale near 0 it is infinite, or 0 * infinity. */
+static double bounded(double at)
+{
+    return at != at ? 0 : fmin(fmax(at, -0x1p52), 0x1p52);
+}
+
 /* Computes which old elements (`place`) with which weights (`share`) make up new element i. Returns
  * their number. */
 static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool corners, double scale,
@@ -163,7 +169,7 @@ static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool cor
         float product = mode == NEAREST ? (float)i * (float)ratio
                                         : ((float)i + 0.5F) * (float)ratio;
 
-        place[0] = within((int64_t)floorf(product), from);
+        place[0] = within((int64_t)floor(bounded((double)product)), from);
         share[0] = 1;
         return 1;
     }
@@ -171,8 +177,7 @@ static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool cor
         at = to > 1 ? (double)i * (double)(from - 1) / (double)(to - 1) : 0;
     else
         at = ((double)i + 0.5) * ratio - 0.5;
-    if (!(fabs(at) < 0x1p52)) /* of a scale near 0 */
-        at = 0;
+    at = bounded(at);
     if (mode == LINEAR) {
         at = at < 0 ? 0 : at;
         place[0] = within((int64_t)floor(at), from);
@@ -350,7 +355,8 @@ static tn_status pixel_shuffle_decompose(const tn_decompose *call)
     const tn_pixel_shuffle_options *o = call->options;
     int64_t r = o->upscale_factor, c = tn_tensor_size(call->in[0], -3),
             h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
-    int64_t last[] = { c / (r * r), r, r, h, w }, after[] = { c / (r * r), h * r, w * r };
+    int64_t last[] = { c / (r * r), r, r, h, w },
+            after[] = { c / (r * r), tn__common_times(h, r), tn__common_times(w, r) };
     return tn__common_given(call->out, reordered(call->in[0], last, 5, order, 1, after));
 }
 
@@ -367,7 +373,8 @@ static tn_status pixel_unshuffle_decompose(const tn_decompose *call)
     const tn_pixel_unshuffle_options *o = call->options;
     int64_t r = o->downscale_factor, c = tn_tensor_size(call->in[0], -3),
             h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
-    int64_t last[] = { c, h / r, r, w / r, r }, after[] = { c * r * r, h / r, w / r };
+    int64_t last[] = { c, h / r, r, w / r, r },
+            after[] = { tn__common_times(c, r * r), h / r, w / r };
     return tn__common_given(call->out, reordered(call->in[0], last, 5, order, 3, after));
 }
 

@@ -180,7 +180,7 @@ static tn_tensor *elements(const struct sampler *s, tn_tensor *const *place)
             part = tn_mul_scalar(part, step);
         at = d == 0 ? part : plus(at, part);
         inside = d == 0 ? fits : tn_logical_and(inside, fits);
-        step *= s->size[d];
+        step = tn__common_times(step, s->size[d]);
     }
     y = taken(s->flat, at);
     return s->padding == ZEROS && y != NULL

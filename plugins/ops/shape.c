@@ -83,7 +83,7 @@ static tn_status flat_shape(const tn_view *x, const tn_flatten_options *o, int64
         shape[(*ndim)++] = 1;
     for (int32_t d = 0; d < x->ndim; d++) {
         if (d > start && d <= end)
-            shape[*ndim - 1] *= x->shape[d];
+            shape[*ndim - 1] = tn__common_times(shape[*ndim - 1], x->shape[d]);
         else
             shape[(*ndim)++] = x->shape[d];
     }
@@ -264,8 +264,10 @@ static tn_status unsqueeze_infer(tn_infer *infer)
         int32_t from = d < dim ? d : d - 1;
 
         meta->shape[d] = d == dim ? 1 : x->shape[from];
-        meta->strides[d] = d == dim ? (dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1)
-                                    : x->strides[from];
+        meta->strides[d] = d == dim
+                               ? (dim < x->ndim ? tn__common_times(x->shape[dim], x->strides[dim])
+                                                : 1)
+                               : x->strides[from];
     }
     return status;
 }

@@ -60,7 +60,7 @@ static tn_status cat_infer(tn_infer *infer)
                            "the first one %s",
                            (int)dim, (long long)i, tn__common_text(text_x, tn__common_shape(x)),
                            tn__common_text(text, tn__common_shape(first)));
-        meta->shape[dim] += x->shape[dim];
+        meta->shape[dim] = tn__common_plus(meta->shape[dim], x->shape[dim]);
     }
     if (first == NULL)
         tn__common_plain(meta, infer->dtype, tn__common_shape(infer->in[0]));
@@ -90,7 +90,7 @@ static tn_status cat_decompose(const tn_decompose *call)
     for (int64_t i = 0; i < call->n_in; i++) {
         last = all_last(tn_tensor_view(call->in[i]), last, &image);
         if (!left_out(tn_tensor_view(call->in[i])))
-            shape[dim] += tn_tensor_size(call->in[i], dim);
+            shape[dim] = tn__common_plus(shape[dim], tn_tensor_size(call->in[i], dim));
     }
     y = tn__channels_empty(first, (tn_ints){ shape, tn_tensor_ndim(first) }, last && image);
     for (int64_t i = 0; i < call->n_in && y != NULL; i++) {
@@ -98,7 +98,7 @@ static tn_status cat_decompose(const tn_decompose *call)
             continue;
         if (tn_copy_(tn_narrow(y, dim, at, tn_tensor_size(call->in[i], dim)), call->in[i]) == NULL)
             return tn_error_last_code();
-        at += tn_tensor_size(call->in[i], dim);
+        at = tn__common_plus(at, tn_tensor_size(call->in[i], dim));
     }
     return tn__common_given(call->out, y);
 }
@@ -118,7 +118,7 @@ static tn_status cat_derive(tn_derive *d)
         if (tn__needs(d, i < 31 ? (int)i : 31))
             d->gin[i] = none ? tn__common_zeros(d->gout[0], (tn_ints){ meta->shape, 1 })
                              : tn_narrow(d->gout[0], dim, at, meta->shape[dim]);
-        at += none ? 0 : meta->shape[dim];
+        at = tn__common_plus(at, none ? 0 : meta->shape[dim]);
     }
     return TN_OK;
 }

@@ -340,7 +340,7 @@ static tn_status unfold_infer(tn_infer *infer)
         meta->strides[d] = x->strides[d];
         /* With a single window the stride is not used, and the product might overflow. */
         if (d == dim && meta->shape[d] > 1)
-            meta->strides[d] *= o->step;
+            meta->strides[d] = tn__common_times(x->strides[d], o->step);
     }
     meta->shape[x->ndim] = o->window;
     meta->strides[x->ndim] = x->ndim > 0 ? x->strides[dim] : 1;

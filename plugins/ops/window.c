@@ -38,6 +38,12 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
         int64_t all = s->size[i] >= 0 ? tn__common_plus(s->size[i], 2 * s->padding[i]) : -1;
         int64_t room = tn__common_plus(all - reach, up ? s->stride[i] - 1 : 0);
 
+        if (all == INT64_MAX)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "padding: too large, got %lld at both ends of an image of %s; expected "
+                           "less than 2^63 - 1 together",
+                           (long long)s->padding[i],
+                           tn__common_text(text, (tn_ints){ s->size, s->dims }));
         if (room < 0 || s->kernel[i] < 1 || s->size[i] < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
@@ -48,7 +54,7 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
                 (long long)s->padding[i]);
         s->count[i] = room / s->stride[i] + 1;
         /* The last window must begin inside the image or in the padding before the image. */
-        if (up && (s->count[i] - 1) * s->stride[i] >= s->size[i] + s->padding[i])
+        if (up && (s->count[i] - 1) * s->stride[i] >= tn__common_plus(s->size[i], s->padding[i]))
             s->count[i]--;
     }
     return status;
@@ -60,7 +66,8 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
     bool any = false;
 
     for (int32_t i = 0; i < s->dims; i++) {
-        int64_t end = (s->count[i] - 1) * s->stride[i] + s->dilation[i] * (s->kernel[i] - 1) + 1;
+        int64_t end = tn__common_plus((s->count[i] - 1) * s->stride[i],
+                                      s->dilation[i] * (s->kernel[i] - 1) + 1);
         int64_t *pair = sizes + 2 * (s->dims - 1 - i), after = end - s->padding[i] - s->size[i];
 
         pair[0] = s->padding[i];

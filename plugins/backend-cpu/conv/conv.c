@@ -440,14 +440,13 @@ static bool turn(struct tn__windows *w)
     for (int32_t i = 0; i < TN__DIMS; i++)
         if (w->stride[i] != 1 || w->dilation[i] * (w->kernel[i] - 1) < w->padding[i])
             return false;
-    w->places = 1;
     for (int32_t i = 0; i < TN__DIMS; i++) {
         int64_t size = w->size[i];
         w->padding[i] = w->dilation[i] * (w->kernel[i] - 1) - w->padding[i];
         w->size[i] = w->count[i];
         w->count[i] = size;
-        w->places *= size;
     }
+    w->places = tn__windows_product(w->count);
     w->channels = w->outputs;
     w->outputs = channels;
     return true;

@@ -23,6 +23,18 @@ struct tn__windows {
     const struct tn__epilogue *after;
 };
 
+/* Returns the product of the sizes of an image, INT64_MAX on overflow: without images or channels
+ * the sizes may be of any product. */
+static inline int64_t tn__windows_product(const int64_t *size)
+{
+    int64_t all = 1;
+
+    for (int32_t i = 0; i < TN__DIMS; i++)
+        if (__builtin_mul_overflow(all, size[i], &all))
+            return INT64_MAX;
+    return all;
+}
+
 /* Fills `w` from shapes and options. Of x and y only dtype and shape are used: x may be the
  * gradient to compute, and y the incoming gradient. */
 void tn__im2col_windows(struct tn__windows *w, const tn_view *x, const tn_view *y,

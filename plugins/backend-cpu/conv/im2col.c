@@ -30,16 +30,15 @@ void tn__im2col_windows(struct tn__windows *w, const tn_view *x, const tn_view *
     read_row(stride, dims, 1, w->stride);
     read_row(padding, dims, 0, w->padding);
     read_row(dilation, dims, 1, w->dilation);
-    w->places = w->taps = 1;
     w->after = NULL;
     for (int32_t i = 0; i < TN__DIMS; i++) {
         int32_t own = i - (TN__DIMS - dims);
         w->size[i] = own < 0 ? 1 : x->shape[2 + own];
         w->kernel[i] = own < 0 ? 1 : weight->shape[2 + own];
         w->count[i] = own < 0 ? 1 : y->shape[2 + own];
-        w->places *= w->count[i];
-        w->taps *= w->kernel[i];
     }
+    w->places = tn__windows_product(w->count);
+    w->taps = tn__windows_product(w->kernel);
 }
 
 static inline void move(char *to, const char *from, int64_t bytes)
