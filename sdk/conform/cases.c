@@ -134,15 +134,16 @@ static double *read_values(reader *r, const char *text, int64_t *count)
 /* Reads a word as an int64, also if it is written as a float. */
 static bool read_whole_word(const char *text, size_t length, double value, int64_t *out)
 {
-    if (memchr(text, '.', length) != NULL || memchr(text, 'e', length) != NULL) {
-        if (!(value >= -0x1p63 && value < 0x1p63))
-            return false;
-        *out = (int64_t)value;
-        return true;
-    }
+    char *end;
+
     errno = 0;
-    *out = strtoll(text, NULL, 10);
-    return errno == 0;
+    *out = strtoll(text, &end, 10);
+    if (end == text + length)
+        return errno == 0;
+    if (!(value >= -0x1p63 && value < 0x1p63))
+        return false;
+    *out = (int64_t)value;
+    return true;
 }
 
 /* Reads the numbers of a line as int64; `values` are the same numbers. Returns NULL if one is out
