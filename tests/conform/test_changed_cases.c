@@ -14,13 +14,21 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sdk/conform/reference.h"
 
-enum { MOST_CASES = 1 << 15, EACH = 400, CALL_SECONDS = 20, MOST_FAILURES = 25, FEW = 3000 };
+enum {
+    MOST_CASES = 1 << 15,
+    EACH = 400,
+    CALL_SECONDS = 20,
+    WAIT_SECONDS = 600,
+    MOST_FAILURES = 25,
+    FEW = 3000
+};
 static const size_t most_bytes = (size_t)1 << 26;
 
 /* For AddressSanitizer: an allocation that is too large fails, as malloc does. */
@@ -356,11 +364,25 @@ static void start(void)
         give_up(tn_error_text());
 }
 
+/* Limits the processor time of a call, and, for one that waits forever, the time. */
+static void bound_time(void)
+{
+    const struct itimerval timer = { { 0, 0 }, { CALL_SECONDS, 0 } };
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+    alarm(WAIT_SECONDS);
+}
+
+static bool is_time(int number)
+{
+    return number == SIGALRM || number == SIGPROF;
+}
+
 static void work(uint64_t end)
 {
     start();
     for (; shared->number < end; shared->number++) {
-        alarm(CALL_SECONDS);
+        bound_time();
         try_change(shared->number, shared->said, sizeof shared->said);
     }
     _exit(0); /* the search for leaks can crash on the threads of the pool */
@@ -379,9 +401,8 @@ static bool worked(uint64_t end)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     fprintf(stderr, "change %llu: %s: %s %d\n", (unsigned long long)shared->number, shared->said,
-            WIFSIGNALED(status)
-                ? WTERMSIG(status) == SIGALRM ? "ran for too long, signal" : "signal"
-                : "exit",
+            WIFSIGNALED(status) ? is_time(WTERMSIG(status)) ? "ran for too long, signal" : "signal"
+                                : "exit",
             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return false;
 }
