@@ -184,9 +184,9 @@ static tn_status fold_decompose(const tn_decompose *call)
     image[0] = image[1] = 1;
     image[2] = size[0] + 2 * w.padding[0];
     image[3] = size[1] + 2 * w.padding[1];
-    places = columns(tn_reshape(tn_arange(x, 0, tn__common_times(image[2], image[3])),
-                                (tn_ints){ image, 4 }),
-                     &w);
+    places = columns(
+        tn_reshape(tn_arange(x, 0, tn__common_times(image[2], image[3])), (tn_ints){ image, 4 }),
+        &w);
     image[0] = tn_tensor_size(x, 0);
     image[1] = tn_tensor_size(x, 1) / (w.kernel[0] * w.kernel[1]);
     rows[0] = flat[0] = image[0] * image[1];
