@@ -182,6 +182,59 @@ START_TEST(every_layer_of_the_plugin_answers_plg_001_plg_002_plg_004)
 }
 END_TEST
 
+/* ---- inputs of any number of dimensions ------------------------------------------------------ */
+
+static int calls, taken_calls;
+
+/* Calls the layer with leading dimensions of size 1, so that the first input has `ndim`. */
+static void call_with(const struct subject *s, int32_t ndim)
+{
+    TN_SCOPE;
+    tn_module *module = tn_module_parse(spec);
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_value first;
+
+    ck_assert_int_eq(tn_module_to(module, NULL, TN_F64), TN_OK);
+    for (int64_t i = 0; i < s->n_in; i++) {
+        tn_tensor *x = tn_detach(s->in[i]);
+
+        for (int32_t k = tn_tensor_ndim(s->in[0]); k < ndim; k++)
+            x = tn_tensor_ndim(x) < TN_MAX_DIMS ? tn_unsqueeze(x, 0) : x;
+        if (i == 0 && tn_tensor_dtype(x) == TN_F64)
+            ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);
+        ck_assert_int_eq(tn_pack_add(in, NULL, tn_value_tensor(x)), TN_OK);
+    }
+    calls++;
+    if (tn_module_call_pack(module, in, out) != TN_OK) {
+        ck_assert_msg(strncmp(tn_error_text(), "in ", 3) == 0, "%s with %d dimensions: %s", spec,
+                      (int)ndim, tn_error_text());
+    } else {
+        taken_calls++;
+        first = tn_pack_at(out, 0);
+        if (first.kind == TN_VALUE_TENSOR && tn_tensor_requires_grad(first.as.tensor))
+            ck_assert_msg(tn_backward(tn_sum(first.as.tensor)) == TN_OK,
+                          "%s with %d dimensions: %s", spec, (int)ndim, tn_error_text());
+    }
+    tn_error_clear();
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    tn_module_drop(module);
+}
+
+static void call_with_all(const struct subject *s)
+{
+    for (int32_t ndim = 1; ndim <= TN_MAX_DIMS && s->n_in > 0; ndim++)
+        call_with(s, ndim);
+}
+
+START_TEST(every_layer_takes_any_number_of_dimensions_or_says_why_not)
+{
+    each_layer(call_with_all);
+    ck_assert_int_gt(calls, 5000);
+    ck_assert_int_gt(taken_calls, 2000);
+}
+END_TEST
+
 /* ---- layers that this program registers ------------------------------------------------------ */
 
 struct mix {
@@ -314,6 +367,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         every_layer_of_the_plugin_answers_plg_001_plg_002_plg_004,
+        every_layer_takes_any_number_of_dimensions_or_says_why_not,
         a_layer_from_outside_answers_the_same_and_takes_any_values_plg_003,
         any_device_is_a_target_of_the_same_calls_plg_005,
         NULL,
