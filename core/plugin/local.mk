@@ -18,5 +18,8 @@ libcore_la_SOURCES += \
 	%D%/private.h \
 	%D%/registry.c \
 	%D%/report.c \
-	%D%/reserved.c \
-	%D%/static.c
+	%D%/reserved.c
+
+if !STATIC_PLUGINS
+libcore_la_SOURCES += %D%/static.c
+endif
