@@ -235,13 +235,14 @@ static bool segment_whole(int fd, const segment *s, char *words, size_t size)
 
 static const char *machine_name(unsigned machine, char *number, size_t size)
 {
+    enum { loongarch = 258 }; /* EM_LOONGARCH, which older headers lack */
     static const struct {
         unsigned machine;
         const char *name;
     } names[] = {
-        { EM_386, "x86" },     { EM_X86_64, "x86-64" },       { EM_ARM, "32-bit ARM" },
-        { EM_PPC64, "ppc64" }, { EM_AARCH64, "aarch64" },     { EM_S390, "s390" },
-        { EM_RISCV, "riscv" }, { EM_LOONGARCH, "loongarch" },
+        { EM_386, "x86" },     { EM_X86_64, "x86-64" },    { EM_ARM, "32-bit ARM" },
+        { EM_PPC64, "ppc64" }, { EM_AARCH64, "aarch64" },  { EM_S390, "s390" },
+        { EM_RISCV, "riscv" }, { loongarch, "loongarch" },
     };
     for (int64_t i = 0; i < tn__countof(names); i++)
         if (names[i].machine == machine)
