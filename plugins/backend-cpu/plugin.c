@@ -28,8 +28,8 @@ static const tn_option options[] = {
                      "auto, none or the absolute path of a serial OpenBLAS"),
     TN_OPTION_STRING(struct options, isa, "'auto'",
                      "instruction set of the inner loops: auto, baseline, avx2, avx512, or "
-                     "avx512_bf16 or amx, which are avx512 with products of bfloat16; auto never "
-                     "chooses avx512_bf16"),
+                     "avx512_bf16 or amx, which are avx512 with products of bfloat16; auto chooses "
+                     "them where they are faster"),
     TN_OPTION_END
 };
 
@@ -115,10 +115,8 @@ static tn_status choose_variant(const char *wanted)
             "TENON_CPU_ISA: not supported by this processor or this build, got %s; expected auto "
             "or another instruction set",
             wanted);
-    /* Not AVX512-BF16: products in float32, with converted copies, are faster on the processors
-     * that were measured (bench/results.md). */
     if (i == 0 && strcmp(tn__simd.name, "avx512") == 0)
-        (void)tn__bfloat16_allow("amx");
+        (void)tn__bfloat16_allow(tn__bfloat16_best());
     return TN_OK;
 }
 

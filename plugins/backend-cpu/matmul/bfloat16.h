@@ -50,6 +50,9 @@ struct tn__bfloat16_unit {
     void (*store)(const struct tn__bfloat16_store *store);
 };
 
+/* Returns the name of the unit of this processor whose products are faster than those in float32;
+ * NULL: none. */
+const char *tn__bfloat16_best(void);
 /* Sets the unit that may be used, "amx" or "avx512_bf16"; NULL: none. Returns false if the
  * processor does not have this unit; then none is used. */
 bool tn__bfloat16_allow(const char *name);

@@ -231,6 +231,29 @@ static bool runs_here(int unit)
     return (low >> 17 & 3) == 3;
 }
 
+/* Returns whether the processor multiplies bfloat16 faster than float32 by AVX512-BF16: AMD from
+ * family 26 (Zen 5) on, where it is 1.6 times faster from 16 rows on. On the Intel processors that
+ * were measured it is slower (bench/results.md). */
+static bool multiplies_fast(void)
+{
+    unsigned a, b, c, d, family;
+
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx ||
+        d != signature_AMD_edx || !__get_cpuid(1, &a, &b, &c, &d))
+        return false;
+    family = a >> 8 & 15;
+    if (family == 15)
+        family += a >> 20 & 255;
+    return family >= 26;
+}
+
+const char *tn__bfloat16_best(void)
+{
+    if (runs_here(AMX))
+        return units[AMX].name;
+    return runs_here(AVX512) && multiplies_fast() ? units[AVX512].name : NULL;
+}
+
 bool tn__bfloat16_allow(const char *name)
 {
     allowed = UNITS;
@@ -268,6 +291,11 @@ const struct tn__bfloat16_unit *tn__bfloat16_unit(void)
 }
 
 #else
+
+const char *tn__bfloat16_best(void)
+{
+    return NULL;
+}
 
 bool tn__bfloat16_allow(const char *name)
 {
