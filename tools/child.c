@@ -23,7 +23,10 @@
 #define STEPS "TENON_TEST_CHILD_STEPS"
 #define FAULTS "TENON_TEST_CHILD_FAULTS"
 
-enum { MOST_FAULTS = 32 };
+enum {
+    MOST_FAULTS = 32,
+    NOT_STARTED = 127 /* the status of a process whose program cannot be started, as in a shell */
+};
 
 int64_t tool_seconds = 30;
 
@@ -198,7 +201,7 @@ static bool start(struct child *child, const char *const *arguments, const fault
         set_filter(faults, count);
         set_faults(faults, count);
         execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
-        _exit(127);
+        _exit(NOT_STARTED);
     }
     close(output[1]);
     close(steps[1]);
@@ -358,6 +361,10 @@ static void fault_of(const struct child *child, fault *out)
     if (number)
         snprintf(out->reason, sizeof out->reason, "it crashed with %s (%s) %s", out->signal,
                  strsignal(number), where);
+    else if (!step && WEXITSTATUS(child->status) == NOT_STARTED)
+        snprintf(out->reason, sizeof out->reason,
+                 "the command cannot start itself once more, by /proc/self/exe; an emulator needs "
+                 "binfmt_misc for that, and a dynamic loader that is called by name cannot do it");
     else
         snprintf(out->reason, sizeof out->reason, "it ended the process with exit status %d %s",
                  WEXITSTATUS(child->status), where);

@@ -362,4 +362,14 @@ if test -w /dev/full; then
     test $? -eq 1 || { echo "a full disk was not noticed"; bad=1; }
     grep -q 'cannot be written' err || { echo "a full disk was not named"; bad=1; }
 fi
+
+# a command that cannot start itself: its /proc/self/exe is the dynamic loader, as under an emulator
+program=$abs_builddir/tools/.libs/tenon
+test -f "$program" || program=$tenon # without libtool's script
+loader=$(readelf -l "$program" 2>/dev/null | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+if test "${TN_SANITIZERS-no}" = no && test -n "$loader"; then
+    LD_LIBRARY_PATH=$abs_builddir/.libs "$loader" "$program" plugins >out 2>err
+    test $? -eq 1 && grep -q 'the command cannot start itself once more' err ||
+        { echo "a command that cannot start itself"; cat out err; bad=1; }
+fi
 exit $bad
