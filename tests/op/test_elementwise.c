@@ -50,8 +50,8 @@ START_TEST(options_out_of_range_are_refused)
     REFUSED(tn_gelu(x, "sine"), TN_ERR_VALUE,
             "approximate: unknown, got \"sine\"; expected none or tanh");
     REFUSED(tn_gelu(x, NULL), TN_ERR_VALUE,
-            "approximate: unknown, got None; expected none or tanh");
-    REFUSED(tn_mse_loss(x, x, NULL), TN_ERR_VALUE, "reduction: unknown, got None; expected ");
+            "approximate: no text, got NULL; expected none or tanh");
+    REFUSED(tn_mse_loss(x, x, NULL), TN_ERR_VALUE, "reduction: no text, got NULL; expected ");
     REFUSED(tn_celu(x, 0.0), TN_ERR_VALUE, "alpha: out of range, got 0");
     REFUSED(tn_softshrink(x, -1.0), TN_ERR_VALUE,
             "lambd: out of range, got -1.0; expected 0 or more");
