@@ -106,7 +106,8 @@ static bool called(const reading *r, int32_t more, struct outcome *o)
             ck_assert_int_eq(tn_tensor_set_requires_grad(in[i], true), TN_OK);
     }
     ck_assert_uint_le(def->options_size, sizeof options);
-    memcpy(options, r->options != NULL ? r->options : def->defaults, def->options_size);
+    if (def->options_size > 0)
+        memcpy(options, r->options != NULL ? r->options : def->defaults, def->options_size);
     move_options(r, options, rows, more);
     if (tn_op_call(r->op, in, r->n_in, options, o->out, def->n_outputs) != TN_OK)
         return false;

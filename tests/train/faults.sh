@@ -11,6 +11,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset TENON_DEVICE
+test "${TN_SANITIZERS-no}" = no || {
+    echo "SKIP: a library that is preloaded cannot have a sanitizer"; exit 77; }
 TENON_NUM_THREADS=1
 export TENON_NUM_THREADS
 "$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info CSV >/dev/null 2>&1 || {
