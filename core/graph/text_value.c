@@ -459,9 +459,18 @@ static const char *read_place(tn__reader *r)
                           r->at > from && r->at[-1] == ' ' ? (size_t)(r->at - from - 1) : 0);
 }
 
+/* Notes the module of a node: its path, and the type in brackets up to `end`. */
+static tn_status set_module(tn__reader *r, tn_node *node, const char *path, const char *end)
+{
+    const char *type = tn__arena_text(r->arena, r->at + 1, (size_t)(end - r->at - 2));
+    tn_status status = type != NULL ? tn__graph_set_text(&node->path, path) : TN_ERR_MEMORY;
+
+    return status == TN_OK ? tn__graph_set_text(&node->type, type) : status;
+}
+
 tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
 {
-    const char *end, *path, *type;
+    const char *end, *path;
     tn_status status = TN_OK;
 
     tn__graph_read_space(r);
@@ -474,13 +483,8 @@ tn_status tn__graph_read_comment(tn__reader *r, tn_node *node)
         if (path == NULL)
             return tn_error_last_code();
         tn__graph_read_space(r);
-        type = *r->at == '(' && end - r->at > 2
-                   ? tn__arena_text(r->arena, r->at + 1, (size_t)(end - r->at - 2))
-                   : NULL;
-        if (type != NULL)
-            status = tn__graph_set_text(&node->path, path);
-        if (type != NULL && status == TN_OK)
-            status = tn__graph_set_text(&node->type, type);
+        if (*r->at == '(' && end - r->at > 2)
+            status = set_module(r, node, path, end);
     }
     r->at = end;
     return status;
