@@ -6,6 +6,7 @@
  * names and numbers. */
 #include "core/module/internal.h"
 #include "tests/graph/conform_cases.h"
+#include "tests/graph/json_skip.h"
 #include "tests/io/registered_formats.h"
 
 #include <unistd.h>
@@ -171,60 +172,8 @@ static void same_states(const tn_state *got, const tn_state *expected, const cha
     }
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
+/* ---- the forms --------------------------------------------------------------------------------
  */
-
-static const char *json_value(const char *at);
-
-static const char *json_space(const char *at)
-{
-    return at + strspn(at, " \n\t\r");
-}
-
-static const char *json_string(const char *at)
-{
-    for (at++; *at != '"'; at++) {
-        ck_assert_int_ge((unsigned char)*at, 0x20);
-        if (*at == '\\') {
-            at++;
-            ck_assert(strchr("\"\\/bfnrtu", *at) != NULL);
-        }
-    }
-    return at + 1;
-}
-
-/* Skips a list or an object. */
-static const char *json_row(const char *at)
-{
-    char end = *at == '[' ? ']' : '}';
-
-    at = json_space(at + 1);
-    while (*at != end) {
-        if (end == '}') {
-            ck_assert_int_eq(*at, '"');
-            at = json_space(json_string(at));
-            ck_assert_int_eq(*at++, ':');
-        }
-        at = json_space(json_value(json_space(at)));
-        ck_assert_msg(*at == ',' || *at == end, "%s: JSON: %.60s", spec, at);
-        if (*at == ',')
-            at = json_space(at + 1);
-    }
-    return at + 1;
-}
-
-/* Returns the position after the value at `at`, which must be JSON. */
-static const char *json_value(const char *at)
-{
-    size_t word = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789.+-E");
-
-    if (*at == '"')
-        return json_string(at);
-    if (*at == '[' || *at == '{')
-        return json_row(at);
-    ck_assert_msg(word > 0, "%s: JSON: %.60s", spec, at);
-    return at + word;
-}
 
 /* The graph as JSON is valid, and has a string that begins as JSON has to write `text`. */
 static void check_json(const tn_graph *graph, const char *text)
@@ -245,9 +194,6 @@ static void check_json(const tn_graph *graph, const char *text)
     ck_assert_msg(strstr(json, wanted) != NULL, "%s: JSON lacks %s", spec, wanted);
     free(json);
 }
-
-/* ---- the forms --------------------------------------------------------------------------------
- */
 
 /* Text and code of a graph read back as the same graph. */
 static void check_graph(tn_module *host, uint32_t flags, const tn_pack *expected)

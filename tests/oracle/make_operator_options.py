@@ -33,6 +33,7 @@ TEXTS = [
     "optimizer.txt",
     "linalg.txt",
     "index.txt",
+    "unique.txt",
     "fft.txt",
 ]
 DTYPES = {

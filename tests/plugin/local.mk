@@ -42,6 +42,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_memory \
 	%D%/test_names \
 	%D%/test_nulls \
+	%D%/test_owners \
 	%D%/test_privilege \
 	%D%/test_reserved \
 	%D%/test_threads \
@@ -66,6 +67,9 @@ EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp
 EXTRA_%C%_test_interfaces_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_unregister_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_unregister_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_owners_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_owners_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_owners_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_loader_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_loader_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_loader_DEPENDENCIES = tests/plugin/fixtures.stamp
