@@ -47,7 +47,7 @@ plugins_data_la_SOURCES = \
 	%D%/wav_folder.c \
 	%D%/wav_read.c \
 	%D%/wav_sample.c \
-	%D%/wav.h
+	%D%/wav.h %D%/wav_options_template.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)

@@ -59,22 +59,6 @@ struct wav_options {
     int64_t sample_rate;
     int64_t max_channels;
 };
-/* The rows after the first, and the end of the table. */
-#define WAV_OPTIONS                                                                                \
-    TN_OPTION_ROW(struct wav_options, length, "None",                                              \
-                  "samples of each channel: longer files are cut, shorter ones get zeros at the "  \
-                  "end; None: as many as the file has",                                            \
-                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),                                         \
-        TN_OPTION_STRING(struct wav_options, crop, "'start'",                                      \
-                         "the part that stays of a longer file: start, middle or random"),         \
-        TN_OPTION_BOOL(struct wav_options, mono, "False", "mean of the channels"),                 \
-        TN_OPTION_ROW(struct wav_options, sample_rate, "None",                                     \
-                      "samples for each second that files must have; None: any",                   \
-                      TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),                                     \
-        TN_OPTION_INT(struct wav_options, max_channels, "256",                                     \
-                      "channels of the largest file that is read"),                                \
-        TN_OPTION_END
-
 /* Returns a dataset whose options are checked and that has no files yet; NULL on failure. */
 struct wav_dataset *wav_dataset_new(const struct wav_options *options);
 /* Gives the dataset to the host if `status`, that of finding the files, is TN_OK; else frees it.

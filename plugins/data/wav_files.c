@@ -7,7 +7,8 @@ static const tn_option options[] = {
     TN_OPTION_ROW(struct wav_options, paths, NULL,
                   "a WAV file, or a folder with .wav files at any depth; or a list of these",
                   TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
-    WAV_OPTIONS
+#include "wav_options_template.h"
+    TN_OPTION_END
 };
 
 static tn_status wav_files_open(tn_dataset_open *args)

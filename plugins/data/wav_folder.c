@@ -7,7 +7,8 @@ static const tn_option options[] = { TN_OPTION_ROW(
                                          struct wav_options, root, NULL,
                                          "folder that has a folder with .wav files for each class",
                                          TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
-                                     WAV_OPTIONS };
+#include "wav_options_template.h"
+                                     TN_OPTION_END };
 
 static tn_status wav_folder_open(tn_dataset_open *args)
 {
