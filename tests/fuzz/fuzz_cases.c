@@ -50,7 +50,8 @@ static bool take_layer(void *user, conform_layer_case *one)
     return true;
 }
 
-/* Copies to `name` what stands behind `word` at the first line that begins with it. */
+/* Finds the first line that begins with `word`, and copies the rest of it, up to a byte of `end`,
+ * to `name`. */
 static bool first_name(const char *text, const char *word, const char *end, char name[64])
 {
     const char *at = strncmp(text, word + 1, strlen(word + 1)) == 0 ? text - 1 : strstr(text, word);

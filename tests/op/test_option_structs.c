@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The option structs of all operators, from the registry: structs of every size, NULL for every
- * text and list, and counts that are not those of a list. Structs lie in memory of exactly their
- * size, so that AddressSanitizer sees what reads beyond them. */
+ * text and list, and counts that are not those of a list. Each struct has memory of exactly its
+ * size, so that AddressSanitizer reports every read beyond it. */
 #include "tests/op/suite.h"
 
 enum { MOST = 16, SPACE = 512 };
