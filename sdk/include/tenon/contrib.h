@@ -279,6 +279,10 @@ typedef struct tn_optimizer_def {
     const char *name;
     const char *help;
     void *user; /* for the plugin; tn_optimizer_user returns it */
+    /* Two names have a meaning for the core: `lr`, a float, is the learning rate, which schedulers
+     * set, and may then be below 0 without a call of `check`. `capturable`, a bool, is true if the
+     * rule keeps the number of the step and the learning rate on the device of the parameters: only
+     * such a step can be recorded (tn_stream_capture_begin). */
     const tn_option *options;
     uint64_t data_size; /* size of the option struct of a group */
     uint64_t flags;     /* TN_OPTIMIZER_* */
