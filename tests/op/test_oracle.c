@@ -3,6 +3,7 @@
  * Comparison with PyTorch: replays the calls that the scripts in tests/oracle have written, with
  * tn_op_call on every device of the machine, forward and backward. */
 #include "tests/libcheck.h"
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,6 +312,43 @@ START_TEST(operators_and_gradients_agree_with_pytorch)
 }
 END_TEST
 
+/* Whether a text of this folder has cases with results. */
+static bool has_results(const char *name)
+{
+    size_t length = strlen(name);
+    char line[16] = "";
+    FILE *file;
+
+    if (length < 4 || strcmp(name + length - 4, ".txt") != 0 ||
+        strcmp(name, "without_results.txt") == 0)
+        return false;
+    file = open_cases(name);
+    ck_assert(fgets(line, sizeof line, file) != NULL);
+    fclose(file);
+    return strncmp(line, "case ", 5) == 0;
+}
+
+START_TEST(no_file_of_cases_is_left_out)
+{
+    DIR *folder = opendir(TN_TEST_SRCDIR "/tests/oracle");
+    int found_files = 0;
+
+    ck_assert(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        int at = 0;
+
+        if (!has_results(entry->d_name))
+            continue;
+        while (at < CASE_FILES && strcmp(case_files[at], entry->d_name) != 0)
+            at++;
+        ck_assert_msg(at < CASE_FILES, "%s is not in tests/oracle/case.h", entry->d_name);
+        found_files++;
+    }
+    closedir(folder);
+    ck_assert_int_eq(found_files, CASE_FILES);
+}
+END_TEST
+
 int main(void)
 {
     /* in addition to the available devices: the strict device, and cuda on the fake driver unless
@@ -323,6 +361,7 @@ int main(void)
     TCase *tests = tcase_create("slice");
 
     tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, no_file_of_cases_is_left_out);
     tcase_add_test(tests, operators_and_gradients_agree_with_pytorch);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -31,6 +31,7 @@ static const char *const case_files[] = {
     "reduction_order.txt",
     "elementwise_special.txt",
     "index.txt",
+    "unique.txt",
     "fft.txt",
     "refused.txt",
 };
