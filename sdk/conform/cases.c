@@ -386,7 +386,9 @@ static bool read_given(reader *r, const char *text)
     if (text == NULL)
         return wrong(r, "%s", "expected: out DTYPE SHAPE : VALUES");
     t->values = read_values(r, text + 1, &t->count);
-    t->there = t->values != NULL;
+    if (t->values == NULL)
+        return wrong(r, "%s", "the values are not numbers");
+    t->there = true;
     r->one.n_given++;
     return true;
 }

@@ -137,6 +137,8 @@ echo end >"$cases_of"
 finds caseless CUBE ops/cube "operator: no case"
 printf 'op cube\ncase cube/x\nop cube\nin f64 2 1 0 g : 1\n' >"$cases_of"
 finds short CUBE ops/cube "empty.txt:4: the values do not fill shape and strides"
+printf 'op cube\ncase cube/x\nop cube\nin f64 1 1 0 g : 1\nout f64 1 : 1word\n' >"$cases_of"
+finds worded CUBE ops/cube "empty.txt:5: the values are not numbers"
 
 # layers
 layer() { # NAME NUMBER
