@@ -33,6 +33,8 @@ libcore_la_SOURCES += \
 	%D%/spec.c \
 	%D%/spec.h \
 	%D%/spec_token.c \
+	%D%/stack.c \
+	%D%/stack.h \
 	%D%/status.c \
 	%D%/text.c \
 	%D%/value.c \

@@ -18,6 +18,7 @@
  * again, so a character is read once for each call around it. Specs come from files and users:
  * their length, depth, number of values and the total length of nested calls are limited. */
 #include "core/base/spec.h"
+#include "core/base/stack.h"
 #include "core/base/vector.h"
 
 #define LENGTH_MAX (1 << 20)
@@ -447,6 +448,8 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
     skip_space(p);
     if (p->depth == DEPTH_MAX)
         return tn__spec_fail(p, p->at, "nested too deep; expected at most %d levels", DEPTH_MAX);
+    if (tn__stack_is_low())
+        return tn__stack_fail("spec", p->depth);
     p->depth++;
     char c = p->text[p->at];
     if (c == '"' || c == '\'')

@@ -12,10 +12,12 @@
  * and compilers may contain, become `_`. */
 static tn_status take_name(tn_graph *graph, tn_node *node, const char *from, bool exact)
 {
-    char base[3 * TN__NAME_LONGEST], name[3 * TN__NAME_LONGEST + 24];
+    enum { LONG = 3 * TN__NAME_LONGEST };
+    char base[LONG + 24], name[LONG + 24];
     int64_t first, place;
 
-    tn_snprint(base, sizeof base, "%s", from);
+    /* An exact name may be one that was made here, with its number. */
+    tn_snprint(base, exact ? sizeof base : LONG, "%s", from);
     for (char *at = base; *at != '\0'; at++)
         *at = (char)(*at == '.' || *at == '-' ? '_' : *at);
     first = tn__name_table_find(&graph->names, base, strlen(base));

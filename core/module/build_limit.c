@@ -3,6 +3,7 @@
  * Limits what one call may build. A short spec can ask for any number of modules (repeats, layers
  * of a recurrent network). Therefore the slots that a call makes are counted and limited, and the
  * program is asked from time to time whether to continue. */
+#include "core/base/stack.h"
 #include "core/module/internal.h"
 
 enum { EACH = 64 }; /* steps from one report of progress to the next */
@@ -11,10 +12,13 @@ static _Thread_local struct {
     int64_t depth, made, steps;
 } build;
 
-void tn__build_limit_begin(void)
+tn_status tn__build_limit_begin(void)
 {
+    if (build.depth > 0 && tn__stack_is_low())
+        return tn__stack_fail("modules", build.depth);
     if (build.depth++ == 0)
         build.made = build.steps = 0;
+    return TN_OK;
 }
 
 void tn__build_limit_end(void)

@@ -3,6 +3,7 @@
  * Calls of modules. Observers, scopes, error texts and hooks are put around a layer's forward here
  * and nowhere else. */
 #include "core/module/call.h"
+#include "core/module/depth.h"
 #include "core/module/hooks.h"
 #include "core/tensor/trace.h"
 #include "core/plugin/check_thread.h"
@@ -460,13 +461,17 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
+static tn__call_frame frame_of(tn_module *module)
+{
+    return (tn__call_frame){ module, innermost, innermost != NULL ? innermost->depth + 1 : 0,
+                             false };
+}
+
 static tn_status call_in_scope(tn_module *module, struct exchange *x)
 {
-    tn__call_frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0,
-                             false };
-    if (frame.depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "module calls: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    tn__call_frame frame = frame_of(module);
+    if (tn__unlikely(tn__depth_check("module calls", frame.depth) != TN_OK))
+        return tn_error_last_code();
     innermost = &frame;
     if (tn__unlikely(tn__anomaly_on()))
         atomic_store_explicit(&tn__anomaly_where, where_now, memory_order_release);
@@ -522,7 +527,7 @@ static tn_status call(tn_module *module, struct exchange *x)
         return call_in_scope(module, x);
     if (tn__tracer_here != NULL)
         return call_traced(module, x);
-    const tn__call_frame frame = { module, innermost, 0, false };
+    const tn__call_frame frame = frame_of(module);
     tn__call_observed seen;
     tn_module_keep(module); /* for the observers, which run before and after the call */
     tn__call_observe_begin(&seen, &frame);

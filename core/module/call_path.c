@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The paths of calls of modules, for error texts, observers and traces. */
+#include "core/base/stack.h"
 #include "core/module/call.h"
 
 /* A network may have the same modules on very many paths: a search that meets more slots ends. */
@@ -29,7 +30,8 @@ static void put_steps(const struct step *step, tn__text *text)
     tn__text_put(text, step->name, strlen(step->name));
 }
 
-/* Appends the path to the wanted module if it is `levels` below `from`. Returns whether it is. */
+/* Appends the path to the wanted module if it is `levels` below `from`. Returns whether it is.
+ * Where the stack has no room it looks no deeper, and the path has the type instead of the name. */
 static bool search(struct search *s, const tn_module *from, int levels, const struct step *before)
 {
     const tn__slots *slots = &from->children;
@@ -38,7 +40,8 @@ static bool search(struct search *s, const tn_module *from, int levels, const st
         const tn_module *child = slots->at[i].child;
         const struct step step = { before, slots->at[i].name };
 
-        if (levels > 1 && child != NULL && search(s, child, levels - 1, &step))
+        if (levels > 1 && child != NULL && !tn__stack_is_low() &&
+            search(s, child, levels - 1, &step))
             return true;
         s->deeper = s->deeper || (levels == 1 && child != NULL);
         if (levels == 1 && child == s->wanted) {
@@ -66,15 +69,19 @@ static bool put_below(const tn_module *from, const tn_module *wanted, tn__text *
     return found;
 }
 
+/* Not recursive, because it also describes the call for which the stack has no room. */
 void tn__call_path_put(const tn__call_frame *frame, tn__text *text)
 {
-    if (frame->outer == NULL)
-        return;
-    tn__call_path_put(frame->outer, text);
-    if (text->length > 0)
-        tn__text_put(text, ".", 1);
-    if (!put_below(frame->outer->module, frame->module, text))
-        tn__text_add(text, "<%s>", frame->module->type); /* not below the module that calls it */
+    for (int levels = frame->depth; levels-- > 0;) {
+        const tn__call_frame *at = frame;
+
+        for (int i = 0; i < levels; i++)
+            at = at->outer;
+        if (text->length > 0)
+            tn__text_put(text, ".", 1);
+        if (!put_below(at->outer->module, at->module, text))
+            tn__text_add(text, "<%s>", at->module->type); /* not below the module that calls it */
+    }
 }
 
 void tn__call_path_where(const tn__call_frame *frame, tn__text *text)

@@ -87,6 +87,26 @@ static tn_tensor *call_ahead(tn_module *module, tn_tensor *input, const ahead *a
 
 /* ---- all children ---------------------------------------------------------------------------- */
 
+/* Calls child *i, of `count`, together with children after it, and sets *i to the last of these.
+ * Not inlined: a call of a child that has children needs no room for followers on the stack. */
+static TN_ATTR(noinline) tn_tensor *call_with_next(tn_module *module, int64_t *i, int64_t count,
+                                                   tn_tensor *input)
+{
+    tn_module *child = tn_module_child_at(module, *i);
+    int64_t done = 0;
+    ahead after;
+
+    after.count = 0;
+    while (after.count < AHEAD && *i + 1 + after.count < count &&
+           add_follower(&after, tn_module_child_at(module, *i + 1 + after.count)))
+        ;
+    if (after.count == 0)
+        return tn_module_call(child, input);
+    input = call_ahead(child, input, &after, &done);
+    *i += done;
+    return input;
+}
+
 tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
 {
     int64_t count;
@@ -98,19 +118,10 @@ tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
     count = tn_module_child_count(module);
     for (int64_t i = 0; i < count && input != NULL; i++) {
         tn_module *child = tn_module_child_at(module, i);
-        int64_t done = 0;
-        ahead after;
 
-        if (child == NULL)
-            continue;
-        after.count = 0;
-        if (may_fuse(child))
-            while (after.count < AHEAD && i + 1 + after.count < count &&
-                   add_follower(&after, tn_module_child_at(module, i + 1 + after.count)))
-                ;
-        input = after.count > 0 ? call_ahead(child, input, &after, &done)
-                                : tn_module_call(child, input);
-        i += done;
+        if (child != NULL)
+            input = may_fuse(child) ? call_with_next(module, &i, count, input)
+                                    : tn_module_call(child, input);
     }
     return input;
 }
@@ -263,13 +274,12 @@ static void skip(chain *c, int64_t count, const ahead *after)
     }
 }
 
-static tn_tensor *call_one(chain *c, tn_module *child, tn_tensor *x)
+/* Not inlined, as call_with_next. */
+static TN_ATTR(noinline) tn_tensor *call_one_ahead(chain *c, tn_module *child, tn_tensor *x)
 {
     int64_t done = 0;
     ahead after;
 
-    if (!may_fuse(child))
-        return tn_module_call(child, x);
     look_ahead(c, child, &after);
     if (after.count == 0)
         return tn_module_call(child, x);
@@ -305,7 +315,9 @@ static tn_tensor *take(chain *c, char *name, tn_tensor *x)
         return child != NULL ? tn_module_call_children(child, x) : NULL;
     }
     child = module_at(c->module, name);
-    return child != NULL ? call_one(c, child, x) : NULL;
+    if (child == NULL)
+        return NULL;
+    return may_fuse(child) ? call_one_ahead(c, child, x) : tn_module_call(child, x);
 }
 
 tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)

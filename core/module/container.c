@@ -353,7 +353,10 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
         status = tn_fail(TN_ERR_VALUE,
                          "%s of %lld entries times %lld: too many; expected at most %d in one call",
                          list->type, (long long)once, (long long)count, TN__BUILD_MAX);
-    tn__build_limit_begin();
+    if (status == TN_OK)
+        status = tn__build_limit_begin();
+    if (status != TN_OK)
+        return status;
     for (int64_t i = once; status == TN_OK && i < once * count; i++) {
         tn__slot from = entries(list)->at[i % once];
         status = append_entry(list, &from);

@@ -4,7 +4,7 @@
  * exchanged. All new contents are made first and then exchanged, so that a failure leaves the
  * module unchanged. */
 #include "core/base/vector.h"
-#include "core/module/internal.h"
+#include "core/module/depth.h"
 #include "core/module/parametrize.h"
 
 /* ---- the map over all tensors ---------------------------------------------------------------- */
@@ -137,9 +137,8 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
 
 static tn_status change_module(struct map *map, tn_module *module, bool recurse, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     tn_status status = recurse ? change_children(map, module, depth) : TN_OK;
     for (int64_t i = 0; i < module->parameters.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->parameters.at[i];

@@ -2,7 +2,7 @@
  *
  * Deep copies of modules. A copy owns new storages. Modules, tensors and storages that are shared
  * within the original are shared within the copy. */
-#include "core/module/internal.h"
+#include "core/module/depth.h"
 
 struct copier {
     tn__map modules, tensors,
@@ -177,11 +177,8 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
 /* Returns the copy of a module, which the copier owns. */
 static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 {
-    if (depth > TN__MODULE_DEPTH) {
-        tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
         return NULL;
-    }
     bool is_new;
     void **place = place_of(&c->modules, from, &is_new);
     if (place == NULL || !is_new)

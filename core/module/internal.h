@@ -191,8 +191,9 @@ tn_state *tn__state_copy(const tn_state *state, const char *prefix);
 enum { TN__BUILD_MAX = 1 << 18 }; /* see docs/guides/spec-strings.md */
 
 /* Between begin and end, the slots that this thread makes are counted. Pairs of begin and end may
- * be nested: the outermost begin resets the count. */
-void tn__build_limit_begin(void);
+ * be nested: the outermost begin resets the count. A nested begin fails if the stack of the thread
+ * carries no further level; then there is no end. */
+tn_status tn__build_limit_begin(void);
 void tn__build_limit_end(void);
 /* Counts one more slot. Fails if there are more than TN__BUILD_MAX, or if the program cancels.
  * `name` is for the error text. */

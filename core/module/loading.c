@@ -4,6 +4,7 @@
  * default), its extra state, the check for unexpected names, its children. All failures are listed
  * and reported at the end. */
 #include "core/base/vector.h"
+#include "core/module/depth.h"
 #include "core/module/name_table.h"
 #include "core/module/parametrize.h"
 
@@ -456,9 +457,8 @@ static tn_status load_own(tn_module *module, tn_loading *loading)
 static tn_status load_tree(struct loader *l, tn_module *module, const struct part *part,
                            const char *prefix, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     bool changes = (module->layer != NULL && module->layer->load_state != NULL) ||
                    tn__has_hooks(module, TN__HOOK_LOAD_PRE) || tn__parametrize_renames(module);
     tn_state *copy = changes ? copy_of(part) : NULL;

@@ -15,6 +15,8 @@ libcore_la_SOURCES += \
 	%D%/container.c \
 	%D%/convert.c \
 	%D%/copy.c \
+	%D%/depth.c \
+	%D%/depth.h \
 	%D%/hooks.c \
 	%D%/hooks.h \
 	%D%/init.c \

@@ -425,7 +425,8 @@ static tn_module *module_make(const char *type, const char *spec_text, const tn_
                               const char *const *names, const int32_t *columns,
                               const uint8_t *children, int64_t count, bool inside)
 {
-    tn__build_limit_begin();
+    if (tn__build_limit_begin() != TN_OK)
+        return NULL;
     tn_module *module = make_counted(type, spec_text, values, names, columns, children, count,
                                      inside);
     tn__build_limit_end();

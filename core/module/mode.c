@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings for a whole tree: training or evaluation, gradients, requires_grad. */
+#include "core/module/depth.h"
 #include "core/module/mode_seen.h"
 #include "core/op/needed.h"
 #include "core/tensor/trace.h"
@@ -43,9 +44,8 @@ tn_status tn__module_set_mode(tn_module *module, bool training)
 
 static tn_status set_mode(tn_module *module, bool training, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     module->training = training;
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
@@ -68,9 +68,8 @@ tn_status tn_module_train(tn_module *module, bool training)
 static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module, bool value),
                        bool value, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     tn_status status = change(module, value);
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
         if (module->children.at[i].child != NULL)

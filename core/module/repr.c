@@ -2,7 +2,7 @@
  *
  * The two printed forms of a module: spec, from which the same module can be built again, and repr,
  * which is PyTorch's form. */
-#include "core/module/internal.h"
+#include "core/module/depth.h"
 
 #include <ctype.h>
 
@@ -218,9 +218,8 @@ static tn_status put_options(const tn_module *module, const tn_option *table, tn
 
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     tn__text_add(text, "%s(", module->type);
     size_t start = text->length;
     bool many = false;
@@ -392,9 +391,8 @@ static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
 
 static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     tn__text extra = { 0 };
     tn_status status = put_extra(module, &extra);
     if (status != TN_OK || extra.failed) {

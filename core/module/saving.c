@@ -2,6 +2,7 @@
  *
  * Takes the state out of a module. For each module, in this order: its own entries (by its layer or
  * by default), its extra state, its children. */
+#include "core/module/depth.h"
 #include "core/module/loading.h"
 
 int64_t tn__module_version(const tn_module *module)
@@ -155,9 +156,8 @@ static tn_status save_own(struct saver *s, tn_module *module)
 
 static tn_status save_tree(struct saver *s, tn_module *module, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     tn_status status = save_version(s, module);
     if (status == TN_OK)
         status = tn__state_hooks_run(module, TN__HOOK_STATE_PRE, s->state, s->prefix.at, s->flags);

@@ -2,6 +2,7 @@
  *
  * The slots of a module: ordered maps of parameters, buffers, children and computed slots. A name
  * can be in one of them only. It keeps its place when its value is replaced. */
+#include "core/module/depth.h"
 #include "core/module/parametrize.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -263,6 +264,10 @@ static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, 
     }
     if (from->children.count == 0)
         return 0;
+    if (tn__stack_is_low()) {
+        tn__stack_fail("modules", depth);
+        return -1;
+    }
     int is_new = tn__map_add(seen, from);
     if (is_new <= 0)
         return is_new;

@@ -4,7 +4,7 @@
  * references. Therefore a visitor may change the tree: the walk visits the tree as it was at the
  * start. */
 #include "core/base/vector.h"
-#include "core/module/internal.h"
+#include "core/module/depth.h"
 
 /* ---- a set of modules ------------------------------------------------------------------------ */
 
@@ -112,9 +112,8 @@ static int is_due(struct collector *c, const tn_module *module)
 
 static tn_status collect(struct collector *c, tn_module *module, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     int due = is_due(c, module);
     if (due <= 0)
         return due == 0 ? TN_OK : TN_ERR_MEMORY;
@@ -335,9 +334,8 @@ struct row {
 
 static tn_status collect_after(tn_module *module, struct row *row, int depth)
 {
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
-                       TN__MODULE_DEPTH);
+    if (tn__depth_check("modules", depth) != TN_OK)
+        return tn_error_last_code();
     for (int64_t i = 0; i < module->children.count; i++) {
         tn_module *child = module->children.at[i].child;
         if (child == NULL || !tn__walk_child_is_first(module, i))
