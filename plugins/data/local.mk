@@ -46,6 +46,7 @@ plugins_data_la_SOURCES = \
 	%D%/wav_files.c \
 	%D%/wav_folder.c \
 	%D%/wav_read.c \
+	%D%/wav_resample.c \
 	%D%/wav_sample.c \
 	%D%/wav.h %D%/wav_options_template.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c

@@ -23,13 +23,24 @@ void wav_read(const struct wav *wav, int64_t first, int64_t count, float *to, in
 /* The same for the mean of the channels. */
 void wav_read_mean(const struct wav *wav, int64_t first, int64_t count, float *to);
 
+/* ---- another rate (wav_resample.c) ----------------------------------------------------------- */
+
+/* The number of frames that so many frames of rate `from` become at rate `to`; -1 if it does not
+ * fit. */
+int64_t wav_resampled(int64_t frames, int64_t from, int64_t to);
+/* Like wav_read, or with `mono` wav_read_mean, for `count` frames, at least one, from `first` on of
+ * the sound at another rate. */
+tn_status wav_resample(const struct wav *wav, int64_t rate, bool mono, int64_t first, int64_t count,
+                       float *to, int64_t stride);
+
 /* ---- a sound as a sample (wav_sample.c) ------------------------------------------------------ */
 
 /* The part of a sound that is a sample. */
 enum wav_crop { WAV_START, WAV_MIDDLE, WAV_RANDOM };
 struct wav_part {
     int64_t length; /* frames of a sample; INT64_MIN: as many as the file has */
-    int64_t rate;   /* INT64_MIN: any */
+    int64_t rate;   /* to which other files are resampled; INT64_MIN: none is */
+    int64_t common; /* then the rate that all files must have; 0: not known */
     enum wav_crop crop;
     bool mono;
     int64_t channels; /* the most that a file may have */
@@ -61,7 +72,8 @@ struct wav_options {
 };
 /* Returns a dataset whose options are checked and that has no files yet; NULL on failure. */
 struct wav_dataset *wav_dataset_new(const struct wav_options *options);
-/* Gives the dataset to the host if `status`, that of finding the files, is TN_OK; else frees it.
+/* Finds the rate that all files must have, unless they are resampled: that of the first one.
+ * Gives the dataset to the host if `status`, that of finding the files, is TN_OK; else frees it.
  * Returns the status. */
 tn_status wav_dataset_give(struct wav_dataset *dataset, tn_status status, tn_dataset_open *args);
 void wav_dataset_close(void *handle);

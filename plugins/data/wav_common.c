@@ -21,9 +21,36 @@ static tn_status part_of(const struct wav_options *options, struct wav_part *par
     if (options->max_channels < 1)
         return tn_fail(TN_ERR_VALUE, "max_channels: out of range, got %lld; expected 1 or more",
                        (long long)options->max_channels);
-    *part = (struct wav_part){ options->length, options->sample_rate, (enum wav_crop)at,
-                               options->mono, options->max_channels };
+    if (options->sample_rate != INT64_MIN &&
+        (options->sample_rate < 1 || options->sample_rate > INT32_MAX))
+        return tn_fail(TN_ERR_VALUE, "sample_rate: out of range, got %lld; expected 1 to %d",
+                       (long long)options->sample_rate, INT32_MAX);
+    *part = (struct wav_part){ .length = options->length,
+                               .rate = options->sample_rate,
+                               .crop = (enum wav_crop)at,
+                               .mono = options->mono,
+                               .channels = options->max_channels };
     return TN_OK;
+}
+
+/* Returns the sample rate of the first file that can be read, 0 if none of a few can. */
+static int64_t common_rate(const struct data_folder *folder)
+{
+    uint64_t mark = tn_error_mark();
+    int64_t rate = 0;
+
+    for (int64_t i = 0; i < folder->files.count && i < 16 && rate == 0; i++) {
+        const char *path = folder->files.at[i];
+        uint64_t size;
+        unsigned char *bytes = data_load(path, &size);
+        struct wav wav;
+
+        if (bytes != NULL && wav_open(&wav, path, bytes, size) == TN_OK)
+            rate = wav.rate;
+        tn_free(bytes);
+    }
+    tn_error_restore(mark);
+    return rate;
 }
 
 struct wav_dataset *wav_dataset_new(const struct wav_options *options)
@@ -51,6 +78,8 @@ tn_status wav_dataset_give(struct wav_dataset *dataset, tn_status status, tn_dat
         wav_dataset_close(dataset);
         return status;
     }
+    if (dataset->part.rate == INT64_MIN)
+        dataset->part.common = common_rate(&dataset->folder);
     args->handle = dataset;
     args->count = dataset->folder.files.count;
     return TN_OK;

@@ -62,6 +62,8 @@ static tn_status read_format(struct wav *wav, const char *path, const unsigned c
             path, format, bits);
     wav->floats = format == IEEE;
     wav->bytes = bits / 8;
+    if (wav->rate == 0)
+        return damaged(path, "the sample rate is 0");
     if (wav->channels == 0 || (int64_t)block != wav->channels * wav->bytes)
         return damaged(path, "channels and size of a frame do not agree");
     return TN_OK;

@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* The first frame of the part that a sample has. */
-static int64_t first_of(const struct wav_part *part, const struct wav *wav, int64_t length,
+static int64_t first_of(const struct wav_part *part, int64_t frames, int64_t length,
                         const tn_sample_args *args)
 {
-    int64_t spare = wav->frames - length;
+    int64_t spare = frames - length;
     tn_random_key key = { args->seed, 0 };
 
     if (spare <= 0 || part->crop == WAV_START)
@@ -26,23 +26,29 @@ static int64_t first_of(const struct wav_part *part, const struct wav *wav, int6
 static tn_status add_sound(const struct wav_part *part, const struct wav *wav, const char *path,
                            uint64_t size, const tn_sample_args *args)
 {
-    int64_t length = part->length != INT64_MIN ? part->length : wav->frames;
-    int64_t count = wav->frames < length ? wav->frames : length;
-    int64_t channels = part->mono ? 1 : wav->channels, first = first_of(part, wav, length, args);
+    bool other = part->rate != INT64_MIN && wav->rate != part->rate;
+    int64_t frames = other ? wav_resampled(wav->frames, wav->rate, part->rate) : wav->frames;
+    int64_t length = part->length != INT64_MIN ? part->length : frames;
+    int64_t count = frames < length ? frames : length;
+    int64_t channels = part->mono ? 1 : wav->channels, first = first_of(part, frames, length, args);
     uint64_t bytes = (uint64_t)channels * (uint64_t)length * sizeof(float);
     float *values;
-    tn_status status;
+    tn_status status = TN_OK;
 
-    if (bytes > data_most(size * sizeof(float))) /* a sample of one byte becomes a float */
+    if (frames < 0 || (uint64_t)length > data_most(size * sizeof(float)) ||
+        bytes > data_most(size * sizeof(float))) /* a sample of one byte becomes a float */
         return data_limit(path, size, bytes);
     values = tn_calloc((size_t)(channels * length) + 1, sizeof *values);
     if (values == NULL)
         return TN_ERR_MEMORY;
-    if (part->mono)
+    if (other && count > 0)
+        status = wav_resample(wav, part->rate, part->mono, first, count, values, length);
+    else if (part->mono)
         wav_read_mean(wav, first, count, values);
     else
         wav_read(wav, first, count, values, length);
-    status = data_add_tensor(args->out, values, TN_F32, TN_SHAPE(channels, length));
+    if (status == TN_OK)
+        status = data_add_tensor(args->out, values, TN_F32, TN_SHAPE(channels, length));
     tn_free(values);
     return status;
 }
@@ -54,10 +60,12 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
     struct wav wav;
     tn_status status = bytes != NULL ? wav_open(&wav, path, bytes, size) : tn_error_last_code();
 
-    if (status == TN_OK && part->rate != INT64_MIN && wav.rate != part->rate)
-        status = tn_fail(TN_ERR_VALUE,
-                         "%s: sample_rate: wrong rate, got %lld; expected %lld: resample the file",
-                         path, (long long)wav.rate, (long long)part->rate);
+    if (status == TN_OK && part->rate == INT64_MIN && part->common > 0 && wav.rate != part->common)
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "%s: another sample rate, got %lld; expected %lld as in the first file, or "
+            "the option sample_rate=%lld, which resamples all others",
+            path, (long long)wav.rate, (long long)part->common, (long long)part->common);
     if (status == TN_OK && wav.channels > part->channels)
         status = tn_fail(TN_ERR_FORMAT,
                          "%s: too many channels, got %lld; expected at most %lld, see the option "

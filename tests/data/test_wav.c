@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sounds.h"
+
 static char folder[64];
 
 static const char *inside(const char *name)
@@ -223,14 +225,117 @@ START_TEST(damaged_sounds_are_errors)
     write_bytes("class/x.wav", file, make_wav(file, 1, 0, 8, words, 6));
     ck_assert_int_eq(read_only("", "do not agree"), TN_ERR_FORMAT);
     write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, words, 6));
-    ck_assert_int_eq(read_only(", sample_rate=44100", "got 8000; expected 44100"), TN_ERR_VALUE);
     ck_assert_int_eq(read_only(", sample_rate=8000", ""), TN_OK);
+    put(file + 24, 0, 4);
+    write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
+    ck_assert_int_eq(read_only("", "the sample rate is 0"), TN_ERR_FORMAT);
+    put(file + 24, UINT32_MAX, 4);
+    write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
+    ck_assert_int_eq(read_only(", sample_rate=1", "sample_rate: too far from that of the file"),
+                     TN_ERR_FORMAT);
+    ck_assert_int_eq(read_only(", sample_rate=16000", ""), TN_OK);
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, words, 6));
     put(file + 36 + 12 + 4, 0xFFFFFFFF, 4); /* unknown size: the data end with the file */
     write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
     has("", 1, 6, (float[]){ -1, 0, 127 / 128.0f, 127 / 128.0f, -127 / 128.0f, -1 });
     write_bytes("class/x.wav", "RF64", 4);
     ck_assert_int_eq(read_only("", "wrong kind of file, got RF64; expected RIFF"),
                      TN_ERR_NOT_IMPLEMENTED);
+    remove_folder();
+}
+END_TEST
+
+/* ---- rates ----------------------------------------------------------------------------------- */
+
+static void write_sound(const char *name, int64_t rate)
+{
+    uint8_t bytes[2 * FRAMES], file[256];
+    size_t size;
+
+    for (int i = 0; i < 2 * FRAMES; i++)
+        bytes[i] = (uint8_t)(37 * i % 251);
+    size = make_wav(file, 1, 2, 8, bytes, sizeof bytes);
+    put(file + 24, (uint32_t)rate, 4);
+    write_bytes(name, file, size);
+}
+
+/* A part of a resampled sound has the values of the whole one. */
+static void part_is(const char *options, const struct resampled *r, int64_t first, int64_t count,
+                    bool mono)
+{
+    TN_SCOPE;
+    tn_dataset *dataset = opened(options);
+    tn_pack *pack = tn_pack_new();
+    const float *x;
+
+    ck_assert_msg(tn_dataset_get(dataset, 0, 0, 0, pack) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_size(tn_pack_tensor(pack, 0), 0), mono ? 1 : 2);
+    ck_assert_int_eq(tn_tensor_size(tn_pack_tensor(pack, 0), 1), count);
+    x = tn_tensor_data(tn_pack_tensor(pack, 0));
+    for (int64_t c = 0; c < (mono ? 1 : 2); c++)
+        for (int64_t i = 0; i < count; i++) {
+            double one = r->values[c * r->count + first + i],
+                   other = r->values[r->count + first + i];
+            double wanted = mono ? (one + other) / 2 : one;
+
+            ck_assert_msg(fabs((double)x[c * count + i] - wanted) <= 2e-7,
+                          "%s: %d, %d: %.9g, not %.9g", options, (int)c, (int)i,
+                          (double)x[c * count + i], wanted);
+        }
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+}
+
+START_TEST(sounds_are_resampled_as_torchaudio_does)
+{
+    char options[96];
+
+    make_folder();
+    for (size_t i = 0; i < sizeof resampled / sizeof *resampled; i++) {
+        const struct resampled *r = &resampled[i];
+
+        write_sound("class/x.wav", r->from);
+        snprintf(options, sizeof options, ", sample_rate=%d", (int)r->to);
+        part_is(options, r, 0, r->count, false);
+        snprintf(options, sizeof options, ", sample_rate=%d, mono=True, length=4, crop='middle'",
+                 (int)r->to);
+        part_is(options, r, (r->count - 4) / 2, 4, true);
+        snprintf(options, sizeof options, ", sample_rate=%d, length=3", (int)r->to);
+        part_is(options, r, 0, 3, false);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(sounds_of_other_rates_are_refused)
+{
+    tn_dataset *dataset;
+    tn_pack *pack = tn_pack_new();
+
+    make_folder();
+    write_bytes("class/a.wav", "x", 1); /* is damaged, so the next one counts */
+    write_sound("class/b.wav", 16000);
+    write_sound("class/c.wav", 8000);
+    write_sound("class/d.wav", 16000);
+    dataset = opened("");
+    ck_assert_int_eq(tn_dataset_get(dataset, 1, 0, 0, pack), TN_OK);
+    ck_assert_int_eq(tn_dataset_get(dataset, 2, 0, 0, pack), TN_ERR_VALUE);
+    ck_assert_msg(strstr(tn_error_text(),
+                         "class/c.wav: another sample rate, got 8000; expected 16000 as in the "
+                         "first file, or the option sample_rate=16000") != NULL,
+                  "%s", tn_error_text());
+    tn_error_clear();
+    ck_assert_int_eq(tn_dataset_get(dataset, 3, 0, 0, pack), TN_OK);
+    tn_dataset_drop(dataset);
+    dataset = opened(", sample_rate=16000, length=50"); /* all of them, with equal lengths */
+    for (int64_t i = 1; i < 4; i++)
+        ck_assert_int_eq(tn_dataset_get(dataset, i, 0, 0, pack), TN_OK);
+    tn_dataset_drop(dataset);
+    ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q, sample_rate=0)", folder));
+    ck_assert_msg(strstr(tn_error_text(), "sample_rate: out of range, got 0") != NULL, "%s",
+                  tn_error_text());
+    tn_error_clear();
+    tn_pack_drop(pack);
     remove_folder();
 }
 END_TEST
@@ -435,6 +540,8 @@ int main(void)
         every_kind_of_samples_is_read,
         samples_are_cut_or_padded,
         damaged_sounds_are_errors,
+        sounds_are_resampled_as_torchaudio_does,
+        sounds_of_other_rates_are_refused,
         headers_that_ask_for_much_are_refused,
         links_that_never_end_are_errors,
         odd_names_are_names,
