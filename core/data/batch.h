@@ -29,7 +29,8 @@ typedef struct tn__batch {
     tn__column *columns;
     int64_t count; /* of columns */
     int64_t skipped;
-    char *skipped_words; /* the message of the first failure among the skipped samples */
+    char *skipped_words; /* the messages of the failures of these samples, each with its NUL */
+    size_t skipped_size; /* bytes of the messages */
     tn_error error;      /* code TN_OK: none */
     tn_pack *made;       /* the result of transforms, on the host; NULL: there are none */
 } tn__batch;

@@ -190,18 +190,27 @@ void tn_loader_drop(tn_loader *loader)
 
 /* ---- reading a batch ------------------------------------------------------------------------- */
 
+/* Whether a sample cannot be read. A file of a kind that is not read is one, too. */
 static bool is_damage(tn_status status)
 {
-    return status == TN_ERR_FORMAT || status == TN_ERR_IO;
+    return status == TN_ERR_FORMAT || status == TN_ERR_IO || status == TN_ERR_NOT_IMPLEMENTED ||
+           status == TN_ERR_REFUSED;
 }
 
-/* Counts a sample that cannot be read, and keeps the first message. */
+/* Counts a sample that cannot be read, and keeps its message. */
 static tn_status skip_sample(tn__batch *batch)
 {
-    if (batch->skipped++ > 0)
-        return TN_OK;
-    batch->skipped_words = tn_strdup(tn_error_last()->message);
-    return batch->skipped_words != NULL ? TN_OK : TN_ERR_MEMORY;
+    const char *words = tn_error_last()->message;
+    size_t before = batch->skipped_size, size = strlen(words) + 1;
+    char *grown = tn_realloc(batch->skipped_words, before + size);
+
+    if (grown == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(grown + before, words, size);
+    batch->skipped_words = grown;
+    batch->skipped_size = before + size;
+    batch->skipped++;
+    return TN_OK;
 }
 
 static tn_status read_one(tn_loader *loader, int64_t number, tn_pack *pack, tn__batch *batch)
@@ -282,11 +291,11 @@ static tn_status read_next(tn_loader *loader, int64_t number, tn__batch *batch)
 
 static void note_skipped(tn_loader *loader, const tn__batch *batch)
 {
-    if (batch->skipped == 0)
-        return;
+    const char *words = batch->skipped_words;
+
     atomic_fetch_add(&loader->skipped, batch->skipped);
-    tn__log(TN_LOG_WARNING, "loader: %lld sample%s left out: %s", (long long)batch->skipped,
-            batch->skipped == 1 ? "" : "s", batch->skipped_words);
+    for (int64_t i = 0; i < batch->skipped; i++, words += strlen(words) + 1)
+        tn__log(TN_LOG_WARNING, "loader: sample left out: %s", words);
 }
 
 static void end_epoch(tn_loader *loader)

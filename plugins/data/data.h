@@ -65,6 +65,12 @@ struct data_folder {
     struct data_names classes, files;
     int64_t *labels; /* the class of each file */
     int64_t labels_capacity;
+    /* the files that have another ending: their number, and how many have which */
+    int64_t others;
+    struct {
+        char ending[12];
+        int64_t count;
+    } kinds[8];
 };
 
 /* Lists the files in the folders of `root`, in the order of their names; each folder is a class.

@@ -90,6 +90,41 @@ static bool is_wanted(const struct data_folder *f, const char *name)
     return false;
 }
 
+/* Counts a file that is left out, but no hidden one, which programs write for themselves. */
+static void count_other(struct data_folder *f, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    int64_t most = (int64_t)(sizeof f->kinds / sizeof *f->kinds), i = 0;
+
+    if (name[0] == '.')
+        return;
+    f->others++;
+    if (dot == NULL || strlen(dot) >= sizeof f->kinds->ending)
+        return;
+    while (i < most && f->kinds[i].count > 0 && strcasecmp(f->kinds[i].ending, dot) != 0)
+        i++;
+    if (i == most)
+        return;
+    for (size_t k = 0; k <= strlen(dot); k++)
+        f->kinds[i].ending[k] = (char)(dot[k] >= 'A' && dot[k] <= 'Z' ? dot[k] + 32 : dot[k]);
+    f->kinds[i].count++;
+}
+
+static void tell_others(const struct data_folder *f, const char *root)
+{
+    char list[160] = "";
+    int64_t used = 0;
+
+    for (size_t i = 0; i < sizeof f->kinds / sizeof *f->kinds && f->kinds[i].count > 0; i++)
+        used += tn_snprint(list + used, sizeof list - (size_t)used, "%s%lld %s", i > 0 ? ", " : "",
+                           (long long)f->kinds[i].count, f->kinds[i].ending);
+    if (f->others > 0)
+        tn_log(TN_LOG_WARNING, "%s: %lld file%s left out: no %s by %s ending%s%s%s; expected %s",
+               root, (long long)f->others, f->others == 1 ? "" : "s", f->what,
+               f->others == 1 ? "its" : "their", used > 0 ? " (" : "", list, used > 0 ? ")" : "",
+               f->endings);
+}
+
 static tn_status add_file(struct data_folder *f, char *path, int64_t label)
 {
     tn_status status = names_add(&f->files, path);
@@ -154,6 +189,8 @@ static tn_status add_folder(struct data_folder *f, const char *path, int64_t lab
             } else if (S_ISREG(found.st_mode) && is_wanted(f, names.at[i])) {
                 status = add_file(f, entry, label);
             } else {
+                if (S_ISREG(found.st_mode))
+                    count_other(f, names.at[i]);
                 tn_free(entry);
             }
         }
@@ -197,6 +234,8 @@ tn_status data_folder_read(struct data_folder *f, const char *root)
         tn_free(path);
     }
     names_free(&names);
+    if (status == TN_OK)
+        tell_others(f, root);
     if (status == TN_OK && f->classes.count == 0)
         status = tn_fail(TN_ERR_VALUE, "%s: no folders; expected one with %s for each class", root,
                          f->what);

@@ -18,6 +18,7 @@ struct image_part {
  */
 typedef void image_row(void *user, int64_t row, const unsigned char *rgb);
 
+struct image_bmp;
 struct image_jpeg;
 struct image_png;
 
@@ -27,14 +28,17 @@ struct image_file {
     const void *bytes;
     uint64_t size;
     uint64_t most; /* pixels; a larger picture is refused */
+    bool turn;     /* the picture is shown as its orientation says */
     int64_t height, width;
+    int orientation; /* of EXIF, 1 to 8; 1: the rows are as in the file */
+    struct image_bmp *bmp;
     struct image_jpeg *jpeg;
     struct image_png *png;
 };
 
 /* Whether a file that begins with these bytes, at least eight, is a picture. */
 bool image_known(const void *bytes, uint64_t size);
-/* Reads the header, and sets height and width. The caller has set the first four members.
+/* Reads the header, and sets height and width. The caller has set the first five members.
  * image_file_close() must follow, also after a failure. */
 tn_status image_file_open(struct image_file *file);
 /* Decodes a part and gives its rows, from the top, to `take`. May be called once. */
@@ -46,7 +50,15 @@ void image_file_close(struct image_file *file);
 /* Checks the size that the header of a file gives, and sets file->height and file->width. */
 tn_status image_file_size(struct image_file *file, uint64_t height, uint64_t width);
 
-/* Like the functions image_file_* above, for one format (image_jpeg.c, image_png.c). */
+/* Finds the orientation of a picture (image_exif.c); 1 if it has none. */
+int image_exif_orientation(const void *bytes, uint64_t size);
+
+/* Like the functions image_file_* above, for one format (image_bmp.c, image_jpeg.c, image_png.c),
+ * without a turn. */
+tn_status image_bmp_open(struct image_file *file);
+tn_status image_bmp_read(struct image_file *file, const struct image_part *part, image_row *take,
+                         void *user);
+void image_bmp_close(struct image_file *file);
 tn_status image_jpeg_open(struct image_file *file);
 tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
                           void *user);
@@ -56,8 +68,19 @@ tn_status image_png_read(struct image_file *file, const struct image_part *part,
                          void *user);
 void image_png_close(struct image_file *file);
 
+/* What the datasets of pictures share: which files they read, and the options max_pixels and
+ * orientation. */
+extern const char *const image_extensions[];
+#define IMAGE_ENDINGS ".png, .jpg, .jpeg or .bmp"
+struct image_options {
+    int64_t max_pixels;
+    bool orientation;
+};
+tn_status image_check_options(const struct image_options *options);
+
 /* Appends the picture of a file to a sample: a tensor, or the file if the caller decodes it. */
-tn_status image_add(const tn_sample_args *args, const char *path, uint64_t most);
+tn_status image_add(const tn_sample_args *args, const char *path,
+                    const struct image_options *options);
 
 /* ---- the image of a sample ------------------------------------------------------------------- */
 

@@ -3,24 +3,25 @@
  * Pictures without classes: single files, and all pictures of folders. */
 #include "image.h"
 
-static const char *const extensions[] = { ".png", ".jpg", ".jpeg", NULL };
-
 struct image_files {
     struct data_folder folder;
-    uint64_t most; /* pixels */
+    struct image_options options;
 };
 
 struct image_files_options {
     tn_value paths;
     int64_t max_pixels;
+    bool orientation;
 };
 static const tn_option options[] = {
     TN_OPTION_ROW(
         struct image_files_options, paths, NULL,
-        "a PNG or JPEG file, or a folder with such files at any depth; or a list of these",
+        "a PNG, JPEG or BMP file, or a folder with such files at any depth; or a list of these",
         TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
     TN_OPTION_INT(struct image_files_options, max_pixels, "178956970",
                   "pixels of the largest picture that is decoded"),
+    TN_OPTION_BOOL(struct image_files_options, orientation, "True",
+                   "pictures are turned as EXIF says, in which cameras write how they were held"),
     TN_OPTION_END
 };
 
@@ -37,21 +38,21 @@ static void image_files_close(void *handle)
 static tn_status image_files_open(tn_dataset_open *args)
 {
     const struct image_files_options *given = args->options;
+    const struct image_options image = { given->max_pixels, given->orientation };
     struct image_files *f;
     tn_status status;
 
-    if (given->max_pixels < 1)
-        return tn_fail(TN_ERR_VALUE, "max_pixels: out of range, got %lld; expected 1 or more",
-                       (long long)given->max_pixels);
+    if (image_check_options(&image) != TN_OK)
+        return tn_error_last_code();
     f = tn_calloc(1, sizeof *f);
     if (f == NULL)
         return TN_ERR_MEMORY;
-    f->most = (uint64_t)given->max_pixels;
-    f->folder = (struct data_folder){ .extensions = extensions,
-                                      .endings = ".png, .jpg or .jpeg",
+    f->options = image;
+    f->folder = (struct data_folder){ .extensions = image_extensions,
+                                      .endings = IMAGE_ENDINGS,
                                       .what = "pictures",
                                       .known = image_known,
-                                      .unknown = "neither a PNG nor a JPEG file" };
+                                      .unknown = "no PNG, JPEG or BMP file" };
     status = data_folder_paths(&f->folder, &given->paths);
     if (status != TN_OK) {
         image_files_close(f);
@@ -66,7 +67,7 @@ static tn_status image_files_get(const tn_sample_args *args)
 {
     const struct image_files *f = args->handle;
     const char *path = f->folder.files.at[args->index];
-    tn_status status = image_add(args, path, f->most);
+    tn_status status = image_add(args, path, &f->options);
 
     return status == TN_OK ? tn_pack_add(args->out, NULL, tn_value_string(path)) : status;
 }
@@ -74,7 +75,7 @@ static tn_status image_files_get(const tn_sample_args *args)
 const tn_dataset_def data_image_files = {
     TN_HEAD(tn_dataset_def),
     .name = "ImageFiles",
-    .help = "PNG and JPEG files, without classes: (uint8 [3, H, W], path)",
+    .help = "PNG, JPEG and BMP files, without classes: (uint8 [3, H, W], path)",
     .options = options,
     .data_size = sizeof(struct image_files_options),
     .open = image_files_open,

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures in folders: PNG and JPEG files in a folder for each class, as in torchvision's
+ * Pictures in folders: PNG, JPEG and BMP files in a folder for each class, as in torchvision's
  * ImageFolder. */
 #include "image.h"
 
-static const char *const extensions[] = { ".png", ".jpg", ".jpeg", NULL };
-
 struct image_folder {
     struct data_folder folder;
-    uint64_t most; /* pixels */
+    struct image_options options;
 };
 
 struct image_folder_options {
     const char *root;
     int64_t max_pixels;
+    bool orientation;
 };
 static const tn_option options[] = {
     TN_OPTION_ROW(struct image_folder_options, root, NULL,
-                  "folder that has a folder with .png, .jpg and .jpeg files for each class",
+                  "folder that has a folder with .png, .jpg, .jpeg and .bmp files for each class",
                   TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
     TN_OPTION_INT(struct image_folder_options, max_pixels, "178956970",
                   "pixels of the largest picture that is decoded"),
+    TN_OPTION_BOOL(struct image_folder_options, orientation, "True",
+                   "pictures are turned as EXIF says, in which cameras write how they were held"),
     TN_OPTION_END
 };
 
@@ -37,15 +38,15 @@ static void image_folder_close(void *handle)
 static tn_status image_folder_open(tn_dataset_open *args)
 {
     const struct image_folder_options *o = args->options;
+    const struct image_options image = { o->max_pixels, o->orientation };
     struct image_folder *f = tn_calloc(1, sizeof *f);
     tn_status status = f != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    if (status == TN_OK && o->max_pixels < 1)
-        status = tn_fail(TN_ERR_VALUE, "max_pixels: out of range, got %lld; expected 1 or more",
-                         (long long)o->max_pixels);
+    if (status == TN_OK)
+        status = image_check_options(&image);
     if (status == TN_OK) {
-        f->folder = (struct data_folder){ .extensions = extensions,
-                                          .endings = ".png, .jpg or .jpeg",
+        f->folder = (struct data_folder){ .extensions = image_extensions,
+                                          .endings = IMAGE_ENDINGS,
                                           .what = "pictures" };
         status = data_folder_read(&f->folder, o->root);
     }
@@ -54,7 +55,7 @@ static tn_status image_folder_open(tn_dataset_open *args)
         image_folder_close(f);
         return status;
     }
-    f->most = (uint64_t)o->max_pixels;
+    f->options = image;
     args->handle = f;
     args->count = f->folder.files.count;
     args->classes = f->folder.classes.count;
@@ -65,7 +66,7 @@ static tn_status image_folder_open(tn_dataset_open *args)
 static tn_status image_folder_get(const tn_sample_args *args)
 {
     const struct image_folder *f = args->handle;
-    tn_status status = image_add(args, f->folder.files.at[args->index], f->most);
+    tn_status status = image_add(args, f->folder.files.at[args->index], &f->options);
 
     return status == TN_OK
                ? tn_pack_add(args->out, NULL, tn_value_int(f->folder.labels[args->index]))
@@ -75,7 +76,7 @@ static tn_status image_folder_get(const tn_sample_args *args)
 const tn_dataset_def data_image_folder = {
     TN_HEAD(tn_dataset_def),
     .name = "ImageFolder",
-    .help = "PNG and JPEG files in a folder for each class: (uint8 [3, H, W], class)",
+    .help = "PNG, JPEG and BMP files in a folder for each class: (uint8 [3, H, W], class)",
     .options = options,
     .data_size = sizeof(struct image_folder_options),
     .open = image_folder_open,

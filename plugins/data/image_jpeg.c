@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes JPEG with libjpeg. Gray becomes RGB. With libjpeg-turbo only what a part of the picture
- * needs is decoded; its pixels are those of the whole picture. */
+ * Decodes JPEG with libjpeg. Gray and CMYK become RGB. With libjpeg-turbo only what a part of the
+ * picture needs is decoded; its pixels are those of the whole picture. */
 #include "image.h"
 
 #ifdef TN_WITH_LIBJPEG
@@ -18,6 +18,7 @@ struct image_jpeg {
     struct jpeg_error_mgr errors;
     jmp_buf back;
     unsigned char *memory, *row; /* memory for one decoded row, and where the row begins in it */
+    size_t bytes;                /* of a pixel: 3, of CMYK 4 */
     char words[JMSG_LENGTH_MAX];
 };
 
@@ -61,12 +62,13 @@ static tn_status read_header(struct image_file *file)
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, file->bytes, (unsigned long)file->size);
     (void)jpeg_read_header(jpeg, TRUE);
-    if (jpeg->num_components != 1 && jpeg->num_components != 3)
+    if (jpeg->num_components != 1 && jpeg->num_components != 3 && jpeg->num_components != 4)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: a JPEG file with %d color components; expected 1 or 3, convert it to "
-                       "RGB",
+                       "%s: a JPEG file with %d color components; expected 1, 3 or 4, convert it "
+                       "to RGB",
                        file->path, jpeg->num_components);
-    jpeg->out_color_space = JCS_RGB;
+    file->jpeg->bytes = jpeg->num_components == 4 ? 4 : 3;
+    jpeg->out_color_space = jpeg->num_components == 4 ? JCS_CMYK : JCS_RGB; /* also of YCCK */
     return image_file_size(file, jpeg->image_height, jpeg->image_width);
 }
 
@@ -124,6 +126,29 @@ static void skip_rows(struct image_jpeg *work, int64_t count)
 #endif
 }
 
+/* What of the light `black`, 0 to 255, an ink leaves: `clear` is 255 without ink. */
+static unsigned char left_by(unsigned clear, unsigned black)
+{
+    unsigned taken = (255 - clear) * black + 128;
+
+    return (unsigned char)(black - ((taken + (taken >> 8)) >> 8));
+}
+
+/* From CMYK to RGB, in place. Programs write the colors inverted, 255 for no ink, as Adobe's did
+ * first. */
+static void mix_inks(unsigned char *row, size_t count)
+{
+    unsigned char *to = row;
+
+    for (size_t i = 0; i < count; i++, row += 4, to += 3) {
+        unsigned char cyan = row[0], magenta = row[1], yellow = row[2], black = row[3];
+
+        to[0] = left_by(cyan, black);
+        to[1] = left_by(magenta, black);
+        to[2] = left_by(yellow, black);
+    }
+}
+
 static tn_status decode(struct image_file *file, const struct image_part *part, image_row *take,
                         void *user)
 {
@@ -140,6 +165,8 @@ static tn_status decode(struct image_file *file, const struct image_part *part, 
         int64_t row = jpeg->output_scanline;
 
         (void)jpeg_read_scanlines(jpeg, &work->row, 1);
+        if (work->bytes == 4)
+            mix_inks(work->row, jpeg->output_width);
         take(user, row, work->row + 3 * (part->left - first));
     }
     if (jpeg->output_scanline == jpeg->output_height)
@@ -154,7 +181,7 @@ tn_status image_jpeg_read(struct image_file *file, const struct image_part *part
 
     /* The row is not aligned: libjpeg-turbo would write an aligned row around the cache, although
      * `take` reads it at once. */
-    work->memory = tn_calloc(1, 3 * (size_t)file->width + 1 + IMAGE_SLACK);
+    work->memory = tn_calloc(1, work->bytes * (size_t)file->width + 1 + IMAGE_SLACK);
     if (work->memory == NULL)
         return TN_ERR_MEMORY;
     work->row = work->memory + 1;

@@ -33,31 +33,162 @@ static bool is_jpeg(const void *bytes, uint64_t size)
     return size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0;
 }
 
-bool image_known(const void *bytes, uint64_t size)
+static bool is_bmp(const void *bytes, uint64_t size)
 {
-    return is_png(bytes, size) || is_jpeg(bytes, size);
+    return size >= 2 && memcmp(bytes, "BM", 2) == 0;
 }
 
-tn_status image_file_open(struct image_file *file)
+bool image_known(const void *bytes, uint64_t size)
+{
+    return is_png(bytes, size) || is_jpeg(bytes, size) || is_bmp(bytes, size);
+}
+
+/* Names the formats that are known, but not read. */
+static tn_status not_known(const struct image_file *file)
+{
+    static const struct {
+        const char *bytes;
+        unsigned place, length;
+        const char *name;
+    } others[] = { { "WEBP", 8, 4, "WebP" },
+                   { "GIF8", 0, 4, "GIF" },
+                   { "II*\0", 0, 4, "TIFF" },
+                   { "MM\0*", 0, 4, "TIFF" },
+                   { "ftypheic", 4, 8, "HEIC" },
+                   { "ftypavif", 4, 8, "AVIF" },
+                   { "\0\0\0\fjP", 0, 6, "JPEG 2000" },
+                   { "\xFF\n", 0, 2, "JPEG XL" } };
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (file->size >= others[i].place + others[i].length &&
+            memcmp((const char *)file->bytes + others[i].place, others[i].bytes,
+                   others[i].length) == 0)
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                           "%s: a %s file; expected PNG, JPEG or BMP, convert it to PNG",
+                           file->path, others[i].name);
+    return tn_fail(TN_ERR_FORMAT, "%s: no PNG, JPEG or BMP file", file->path);
+}
+
+static tn_status open_format(struct image_file *file)
 {
     if (is_png(file->bytes, file->size))
         return image_png_open(file);
     if (is_jpeg(file->bytes, file->size))
         return image_jpeg_open(file);
+    if (is_bmp(file->bytes, file->size))
+        return image_bmp_open(file);
     if (file->size == 0)
         return tn_fail(TN_ERR_FORMAT, "%s: the file is empty", file->path);
-    return tn_fail(TN_ERR_FORMAT, "%s: neither a PNG nor a JPEG file", file->path);
+    return not_known(file);
+}
+
+tn_status image_file_open(struct image_file *file)
+{
+    tn_status status = open_format(file);
+
+    file->orientation = 1;
+    if (status != TN_OK || !file->turn)
+        return status;
+    file->orientation = image_exif_orientation(file->bytes, file->size);
+    if (file->orientation >= 5) { /* rows become columns */
+        int64_t height = file->height;
+
+        file->height = file->width;
+        file->width = height;
+    }
+    return TN_OK;
+}
+
+static tn_status read_format(struct image_file *file, const struct image_part *part,
+                             image_row *take, void *user)
+{
+    return file->jpeg != NULL  ? image_jpeg_read(file, part, take, user)
+           : file->bmp != NULL ? image_bmp_read(file, part, take, user)
+                               : image_png_read(file, part, take, user);
+}
+
+/* ---- orientation ----------------------------------------------------------------------------- */
+
+/* The pixels of a part as they are in the file. */
+struct turned {
+    unsigned char *pixels, *row;
+    struct image_part part;
+};
+
+static void keep_row(void *user, int64_t row, const unsigned char *rgb)
+{
+    const struct turned *t = user;
+    size_t line = 3 * (size_t)t->part.width;
+
+    memcpy(t->pixels + (size_t)(row - t->part.top) * line, rgb, line);
+}
+
+/* Gives row `y` of the turned part, from 0 on. Orientation 2 is a mirror image, 3 is turned by 180
+ * degrees, 4 is upside down as a mirror, and 5 to 8 are these with rows and columns swapped. */
+static void give_row(const struct turned *t, int orientation, int64_t y, int64_t width)
+{
+    int kind = orientation >= 5 ? orientation - 5 : orientation - 1;
+    /* kinds 0 to 3 of 5 to 8: transposed, turned right, transposed and turned, turned left */
+    bool swap = orientation >= 5;
+    bool from_right = swap ? kind == 2 || kind == 3 : kind == 1 || kind == 2;
+    bool from_below = swap ? kind == 1 || kind == 2 : kind == 2 || kind == 3;
+
+    for (int64_t x = 0; x < width; x++) {
+        int64_t row = swap ? x : y, column = swap ? y : x;
+
+        row = from_below ? t->part.height - 1 - row : row;
+        column = from_right ? t->part.width - 1 - column : column;
+        memcpy(t->row + 3 * x, t->pixels + 3 * (row * t->part.width + column), 3);
+    }
+}
+
+/* The part of the file that is shown as `part`. */
+static struct image_part part_in_file(const struct image_file *file, const struct image_part *part)
+{
+    int64_t below = file->height - part->top - part->height;
+    int64_t right = file->width - part->left - part->width;
+    bool far_x = file->orientation == 2 || file->orientation == 3 || file->orientation == 6 ||
+                 file->orientation == 7;
+    bool far_y = file->orientation == 3 || file->orientation == 4 || file->orientation == 7 ||
+                 file->orientation == 8;
+    int64_t left = far_x ? right : part->left, top = far_y ? below : part->top;
+
+    return file->orientation >= 5 ? (struct image_part){ left, top, part->width, part->height }
+                                  : (struct image_part){ top, left, part->height, part->width };
 }
 
 tn_status image_file_read(struct image_file *file, const struct image_part *part, image_row *take,
                           void *user)
 {
-    return file->jpeg != NULL ? image_jpeg_read(file, part, take, user)
-                              : image_png_read(file, part, take, user);
+    struct turned t = { .pixels = NULL };
+    tn_status status;
+
+    if (file->orientation == 1)
+        return read_format(file, part, take, user);
+    t.part = part_in_file(file, part);
+    if (file->orientation >= 5) { /* the formats know the size in the file */
+        int64_t height = file->height;
+
+        file->height = file->width;
+        file->width = height;
+    }
+    t.pixels = tn_malloc(3 * (size_t)(part->height * part->width) + 1);
+    t.row = tn_calloc(1, 3 * (size_t)part->width + IMAGE_SLACK);
+    status = t.pixels != NULL && t.row != NULL ? read_format(file, &t.part, keep_row, &t)
+                                               : TN_ERR_MEMORY;
+    for (int64_t y = 0; y < part->height && status == TN_OK; y++) {
+        give_row(&t, file->orientation, y, part->width);
+        take(user, part->top + y, t.row);
+    }
+    tn_free(t.pixels);
+    tn_free(t.row);
+    return status;
 }
 
 void image_file_close(struct image_file *file)
 {
+    if (file->bmp != NULL)
+        image_bmp_close(file);
     if (file->jpeg != NULL)
         image_jpeg_close(file);
     if (file->png != NULL)
@@ -116,14 +247,27 @@ static tn_status add_encoded(const tn_sample_args *args, const struct image_file
 {
     const tn_value items[] = { tn_value_string(file->path),
                                tn_value_bytes(file->bytes, (uint32_t)file->size),
-                               tn_value_int((int64_t)file->most) };
+                               tn_value_int((int64_t)file->most), tn_value_bool(file->turn) };
 
-    return tn_pack_add(args->out, NULL, tn_value_tuple(items, 3));
+    return tn_pack_add(args->out, NULL, tn_value_tuple(items, 4));
 }
 
-tn_status image_add(const tn_sample_args *args, const char *path, uint64_t most)
+const char *const image_extensions[] = { ".png", ".jpg", ".jpeg", ".bmp", NULL };
+
+tn_status image_check_options(const struct image_options *options)
 {
-    struct image_file file = { .path = path, .most = most };
+    return options->max_pixels >= 1
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "max_pixels: out of range, got %lld; expected 1 or more",
+                         (long long)options->max_pixels);
+}
+
+tn_status image_add(const tn_sample_args *args, const char *path,
+                    const struct image_options *options)
+{
+    struct image_file file = { .path = path,
+                               .most = (uint64_t)options->max_pixels,
+                               .turn = options->orientation };
     void *bytes = data_load(path, &file.size);
     tn_status status;
 
@@ -135,14 +279,16 @@ tn_status image_add(const tn_sample_args *args, const char *path, uint64_t most)
     return status;
 }
 
-/* An encoded image: (name, bytes) or (name, bytes, the largest number of pixels). */
+/* An encoded image: (name, bytes), also with the largest number of pixels, and with whether it is
+ * turned as its orientation says. */
 static bool is_encoded(const tn_value *value)
 {
     const tn_value *items = value->as.list;
 
-    return value->kind == TN_VALUE_TUPLE && value->count >= 2 && value->count <= 3 &&
+    return value->kind == TN_VALUE_TUPLE && value->count >= 2 && value->count <= 4 &&
            items[0].kind == TN_VALUE_STRING && items[1].kind == TN_VALUE_BYTES &&
-           (value->count == 2 || items[2].kind == TN_VALUE_INT);
+           (value->count < 3 || items[2].kind == TN_VALUE_INT) &&
+           (value->count < 4 || items[3].kind == TN_VALUE_BOOL);
 }
 
 tn_status image_entry_open(const tn_transform_args *args, struct image_entry *entry)
@@ -156,7 +302,8 @@ tn_status image_entry_open(const tn_transform_args *args, struct image_entry *en
     entry->file.path = value.as.list[0].as.s;
     entry->file.bytes = value.as.list[1].as.s;
     entry->file.size = value.as.list[1].count;
-    entry->file.most = value.count == 3 && value.as.list[2].as.i > 0
+    entry->file.turn = value.count == 4 && value.as.list[3].as.i != 0;
+    entry->file.most = value.count >= 3 && value.as.list[2].as.i > 0
                            ? (uint64_t)value.as.list[2].as.i
                            : DATA_MOST_PIXELS;
     status = image_file_open(&entry->file);

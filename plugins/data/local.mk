@@ -23,6 +23,8 @@ plugins_data_la_SOURCES = \
 	%D%/folder.c \
 	%D%/idx.c \
 	%D%/image.h \
+	%D%/image_bmp.c \
+	%D%/image_exif.c \
 	%D%/image_files.c \
 	%D%/image_folder.c \
 	%D%/image_jpeg.c \

@@ -9,8 +9,13 @@
 #include <unistd.h>
 
 #include "images.h"
+#include "odd_pictures.h"
 
-enum { PICTURES = sizeof pictures / sizeof *pictures, PIXELS = 3 * PICTURE_HEIGHT * PICTURE_WIDTH };
+enum {
+    PICTURES = sizeof pictures / sizeof *pictures,
+    PIXELS = 3 * PICTURE_HEIGHT * PICTURE_WIDTH,
+    ODD = sizeof odd_pictures / sizeof *odd_pictures
+};
 
 static tn_dataset *opened(void)
 {
@@ -248,6 +253,90 @@ START_TEST(decoding_early_and_late_give_the_same)
 }
 END_TEST
 
+/* ---- pictures of less usual kinds ------------------------------------------------------------ */
+
+static tn_dataset *opened_odd(const char *options)
+{
+    char path[TEST_PATH];
+    tn_dataset *dataset = tn_dataset_new("ImageFolder(%q%s)",
+                                         source_path(path, "tests/data/files/odd"), options);
+
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_dataset_count(dataset), ODD);
+    return dataset;
+}
+
+/* CMYK and YCCK, animated PNG, BMP, and pictures that EXIF turns. */
+START_TEST(odd_pictures_are_those_of_pillow)
+{
+    tn_dataset *dataset = opened_odd("");
+
+    for (int64_t i = 0; i < ODD; i++) {
+        TN_SCOPE;
+        const struct odd_picture *odd = &odd_pictures[i];
+        tn_pack *pack = read_picture(dataset, i);
+        tn_tensor *x = pack != NULL ? tn_pack_tensor(pack, 0) : NULL;
+        const uint8_t *got = x != NULL ? tn_tensor_data(x) : NULL;
+
+        if (x == NULL)
+            continue;
+        ck_assert_int_eq(tn_tensor_size(x, 1), odd->height);
+        ck_assert_int_eq(tn_tensor_size(x, 2), odd->width);
+        for (int k = 0; k < 105; k++)
+            ck_assert_msg(got[k] == odd->planes[k], "%s: %d is %d, Pillow reads %d", odd->name, k,
+                          got[k], odd->planes[k]);
+        tn_pack_drop(pack);
+    }
+    tn_dataset_drop(dataset);
+}
+END_TEST
+
+/* A transform that decodes a part of a turned picture finds it at the same place. */
+START_TEST(parts_of_odd_pictures_have_their_pixels)
+{
+    tn_dataset *plain = opened_odd(""), *padded = tn_dataset_transform(plain, "Pad(0)");
+    tn_dataset *early = tn_dataset_transform(plain, "RandomCrop((2, 3))");
+    tn_dataset *late = tn_dataset_transform(padded, "RandomCrop((2, 3))");
+    tn_dataset *as_is = opened_odd(", orientation=False");
+    tn_dataset *corner = tn_dataset_transform(plain, "CenterCrop((4, 4))");
+    tn_dataset *corner_late = tn_dataset_transform(padded, "CenterCrop((4, 4))");
+
+    ck_assert(early != NULL && late != NULL && corner != NULL && corner_late != NULL);
+    for (int64_t i = 0; i < ODD; i++) {
+        tn_pack *whole = read_picture(plain, i), *one, *other;
+
+        if (whole == NULL)
+            continue;
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            TN_SCOPE;
+            tn_pack *pack = tn_pack_new();
+
+            ck_assert_int_eq(tn_dataset_get(early, i, seed, 0, pack), TN_OK);
+            ck_assert_msg(is_somewhere(tn_pack_tensor(whole, 0), tn_pack_tensor(pack, 0)), "%s",
+                          odd_pictures[i].name);
+            tn_pack_drop(pack);
+        }
+        one = read_picture(corner, i);
+        other = read_picture(corner_late, i);
+        ck_assert_msg(is_at(tn_pack_tensor(one, 0), tn_pack_tensor(other, 0), 0, 0), "%s",
+                      odd_pictures[i].name);
+        tn_pack_drop(one);
+        tn_pack_drop(other);
+        tn_pack_drop(whole);
+        whole = read_picture(as_is, i);
+        ck_assert_int_eq(tn_tensor_size(tn_pack_tensor(whole, 0), 1), 5); /* not turned */
+        tn_pack_drop(whole);
+    }
+    tn_dataset_drop(corner);
+    tn_dataset_drop(corner_late);
+    tn_dataset_drop(as_is);
+    tn_dataset_drop(early);
+    tn_dataset_drop(late);
+    tn_dataset_drop(padded);
+    tn_dataset_drop(plain);
+}
+END_TEST
+
 /* ---- damaged files --------------------------------------------------------------------------- */
 
 static char folder[64];
@@ -318,9 +407,19 @@ START_TEST(damaged_pictures_are_errors)
     unlink(inside("class/x.png"));
     damage("tests/data/files/pictures/dog/color.JPG", "class/x.jpg");
     damage("tests/data/files/pictures/dog/progressive.jpg", "class/x.jpg");
+    damage("tests/data/files/odd/all/cmyk.jpg", "class/x.jpg");
+    damage("tests/data/files/odd/all/turned_6.jpg", "class/x.jpg");
     unlink(inside("class/x.jpg"));
+    damage("tests/data/files/odd/all/turned_6.png", "class/x.png");
+    unlink(inside("class/x.png"));
+    damage("tests/data/files/odd/all/bmp_4.bmp", "class/x.bmp");
+    damage("tests/data/files/odd/all/bmp_16.bmp", "class/x.bmp");
+    damage("tests/data/files/odd/all/bmp_core.bmp", "class/x.bmp");
+    unlink(inside("class/x.bmp"));
     write_bytes("class/text.png", (const uint8_t *)"no picture", 10);
-    ck_assert_int_eq(read_only("neither a PNG nor a JPEG file"), TN_ERR_FORMAT);
+    ck_assert_int_eq(read_only("no PNG, JPEG or BMP file"), TN_ERR_FORMAT);
+    write_bytes("class/text.png", (const uint8_t *)"RIFF0000WEBPVP8 ", 16);
+    ck_assert_int_eq(read_only("a WebP file; expected PNG, JPEG or BMP"), TN_ERR_NOT_IMPLEMENTED);
     unlink(inside("class/text.png"));
     ck_assert_ptr_null(tn_dataset_new("ImageFolder(%q)", folder));
     ck_assert_msg(strstr(tn_error_text(), "no pictures of class \"class\"") != NULL, "%s",
@@ -341,6 +440,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         pictures_have_the_pixels_of_pillow,
+        odd_pictures_are_those_of_pillow,
+        parts_of_odd_pictures_have_their_pixels,
         resized_pictures_are_those_of_torchvision,
         random_parts_have_the_asked_size,
         parts_have_the_pixels_of_the_whole_picture,

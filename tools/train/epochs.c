@@ -190,7 +190,8 @@ static tn_status data_failed(run *r)
         progress_say(r->progress, "saved the checkpoint of step %lld; --resume continues there",
                      (long long)r->step);
     tn_error_clear();
-    if (error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO)
+    if (error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO || error.code == TN_ERR_REFUSED ||
+        (error.code == TN_ERR_NOT_IMPLEMENTED && strncmp(error.message, "dataset ", 8) == 0))
         advice = "; --skip-damaged leaves such samples out";
     else if (strstr(error.message, "sizes differ") != NULL) /* text of a message of the loader */
         advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";

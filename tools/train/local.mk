@@ -14,6 +14,7 @@ tools_tenon_SOURCES += %D%/epochs.c
 tools_tenon_SOURCES += %D%/eval.c
 tools_tenon_SOURCES += %D%/freeze.c
 tools_tenon_SOURCES += %D%/head.c
+tools_tenon_SOURCES += %D%/left_out.c
 tools_tenon_SOURCES += %D%/metrics.c
 tools_tenon_SOURCES += %D%/metrics.h
 tools_tenon_SOURCES += %D%/model.c

@@ -165,11 +165,13 @@ static int run_with(int count, char **arguments, bool tune)
     }
     r.folder = setting_text(&set, SET_OUT);
     stop_watch();
+    left_out_watch();
     if (begin(&r) != TN_OK)
         tool_refuse(tn_error_last_code(), tn_error_last()->message);
     else
         code = train(&r);
     run_free(&r);
+    left_out_end();
     settings_free(&set);
     return code;
 }

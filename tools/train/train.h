@@ -159,6 +159,12 @@ void stop_watch(void);
 /* Returns the signal that asks to stop, 0 if there was none. */
 int stop_asked(void);
 
+/* ---- left_out.c ---- */
+
+/* Begin and end to write each message of a loader about a sample that it left out only once. */
+void left_out_watch(void);
+void left_out_end(void);
+
 /* ---- report.c's use (record.c) ---- */
 
 tn_status record_open(run *r);
