@@ -7,25 +7,23 @@
 
 /* ---- ToFloat --------------------------------------------------------------------------------- */
 
+/* Converts the values; those of a byte, an image, are divided by 255. */
 static tn_status to_float_apply(tn_transform_args *args)
 {
-    struct data_image x;
-    unsigned char *memory;
+    struct data_numbers x;
+    float *to;
     tn_tensor *y;
-    tn_status status = data_image_get(args, &x);
+    tn_status status = data_numbers_get(args, &x);
 
     if (status != TN_OK)
         return status;
     if (x.dtype == TN_F32)
         return data_same(args);
-    y = data_image_new(x.channels, x.height, x.width, TN_F32, &memory);
-    if (y != NULL) {
-        float *to = (float *)(void *)memory;
-        int64_t count = x.channels * x.height * x.width;
-
-        for (int64_t i = 0; i < count; i++)
-            to[i] = (float)x.values[i] / 255.0f;
-    }
+    if (x.dtype != TN_U8)
+        return data_image_put(args, tn_cast(x.tensor, TN_F32));
+    y = data_numbers_new(&x, &to);
+    for (int64_t i = 0; y != NULL && i < x.count; i++)
+        to[i] = (float)((const uint8_t *)x.values)[i] / 255.0f;
     return data_image_put(args, y);
 }
 
@@ -35,7 +33,8 @@ struct normalize {
     tn_floats mean, std;
 };
 static const tn_option normalize_options[] = {
-    TN_OPTION_ROW(struct normalize, mean, NULL, "one number for each channel, or one for all",
+    TN_OPTION_ROW(struct normalize, mean, NULL,
+                  "one number for each channel (index of dimension 0), or one for all",
                   TN_OPTION_KIND_FLOATS, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct normalize, std, NULL, "one number for each channel, or one for all",
                   TN_OPTION_KIND_FLOATS, TN_OPTION_REQUIRED),
@@ -54,8 +53,8 @@ static tn_status normalize_check(const tn_transform_def *self, const void *optio
         if (o->std.at[i] == 0)
             return tn_fail(
                 TN_ERR_VALUE,
-                "Normalize: std: number %lld is 0; expected another number, because the image "
-                "is divided by it",
+                "Normalize: std: number %lld is 0; expected another number, because the values "
+                "are divided by it",
                 (long long)i);
     return TN_OK;
 }
@@ -66,38 +65,38 @@ static tn_status check_channels(const char *what, int64_t count, int64_t channel
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
                    "Normalize: %s: wrong count, got %lld numbers; expected 1 or %lld, one for each "
-                   "channel of the image",
+                   "channel, the size of dimension 0",
                    what, (long long)count, (long long)channels);
 }
 
 static tn_status normalize_apply(tn_transform_args *args)
 {
     const struct normalize *o = args->options;
-    struct data_image x;
-    unsigned char *memory;
+    struct data_numbers x;
+    float *to;
     tn_tensor *y;
-    tn_status status = data_image_get(args, &x);
+    int64_t part;
+    tn_status status = data_numbers_get(args, &x);
 
     if (status == TN_OK && x.dtype != TN_F32)
         status = tn_fail(TN_ERR_TYPE,
-                         "Normalize: the image is uint8; expected float32, use ToFloat "
-                         "before");
+                         "Normalize: the tensor is %s; expected float32, use ToFloat before",
+                         tn_dtype_name(x.dtype));
     if (status == TN_OK)
-        status = check_channels("mean", o->mean.count, x.channels);
+        status = check_channels("mean", o->mean.count, x.outer);
     if (status == TN_OK)
-        status = check_channels("std", o->std.count, x.channels);
+        status = check_channels("std", o->std.count, x.outer);
     if (status != TN_OK)
         return status;
-    y = data_image_new(x.channels, x.height, x.width, TN_F32, &memory);
-    for (int64_t c = 0; c < x.channels && y != NULL; c++) {
-        int64_t plane = x.height * x.width;
-        const float *from = (const float *)(const void *)x.values + c * plane;
-        float *to = (float *)(void *)memory + c * plane;
+    y = data_numbers_new(&x, &to);
+    part = x.outer > 0 ? x.count / x.outer : 0;
+    for (int64_t c = 0; c < x.outer && y != NULL; c++) {
+        const float *from = (const float *)x.values + c * part;
         float mean = (float)o->mean.at[o->mean.count == 1 ? 0 : c];
         float std = (float)o->std.at[o->std.count == 1 ? 0 : c];
 
-        for (int64_t i = 0; i < plane; i++)
-            to[i] = (from[i] - mean) / std;
+        for (int64_t i = 0; i < part; i++)
+            to[c * part + i] = (from[i] - mean) / std;
     }
     return data_image_put(args, y);
 }
@@ -107,13 +106,13 @@ static tn_status normalize_apply(tn_transform_args *args)
 const tn_transform_def data_to_float = {
     TN_HEAD(tn_transform_def),
     .name = "ToFloat",
-    .help = "an image of uint8 as float32, divided by 255; float32 stays as it is",
+    .help = "numbers as float32: uint8 is divided by 255, others keep their values",
     .apply = to_float_apply,
 };
 const tn_transform_def data_normalize = {
     TN_HEAD(tn_transform_def),
     .name = "Normalize",
-    .help = "(x - mean) / std for each channel",
+    .help = "(x - mean) / std for each channel, an index of dimension 0",
     .options = normalize_options,
     .data_size = sizeof(struct normalize),
     .check = normalize_check,

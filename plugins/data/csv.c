@@ -2,17 +2,19 @@
  *
  * Tables of numbers as text, one sample in a line. The option `separator` is the character
  * between fields. */
-#include "data.h"
+#include "csv.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 struct csv_options {
     const char *path;
-    int64_t label;
+    tn_value label;
     const char *target;
-    bool header;
+    tn_value classes;
+    tn_value header;
     const char *separator;
+    double missing; /* NaN: none may be missing */
     tn_ints shape;
     double scale;
 };
@@ -20,94 +22,62 @@ static const tn_option csv_options[] = {
     TN_OPTION_ROW(struct csv_options, path, NULL, "the file, plain or compressed by gzip",
                   TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct csv_options, label, "-1",
-                  "column of the label, negative: from the last; None: no label",
-                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
+                  "column of the label: its name, or its number, negative from the last; None: no "
+                  "label",
+                  TN_OPTION_KIND_VALUE, 0),
     TN_OPTION_STRING(struct csv_options, target, "'class'",
                      "the label is a 'class' (a number from 0 on, or a text), or a 'number'"),
-    TN_OPTION_BOOL(struct csv_options, header, "False", "the first line has names of columns"),
+    TN_OPTION_ROW(struct csv_options, classes, "None",
+                  "list with the names of the classes in their order; None: those in the file",
+                  TN_OPTION_KIND_VALUE, 0),
+    TN_OPTION_ROW(struct csv_options, header, "None",
+                  "whether the first line has names of columns; None: it has if none of its fields "
+                  "is a number",
+                  TN_OPTION_KIND_VALUE, 0),
     TN_OPTION_STRING(struct csv_options, separator, "','", "character between fields"),
+    TN_OPTION_ROW(struct csv_options, missing, "None",
+                  "number in place of fields that are empty, NA or similar; None: they are errors",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct csv_options, shape, "None", "shape of a sample; None: [columns]",
                   TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
     TN_OPTION_FLOAT(struct csv_options, scale, "1.0", "factor of the values"),
     TN_OPTION_END
 };
 
-/* ---- lines and fields ------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 struct table {
     const struct csv_options *options;
-    const char *path;
-    char *at; /* the rest of the text, which is changed: fields get a NUL at their end */
-    int64_t line;
-    int64_t columns; /* of a line with the label; 0: not known yet */
+    struct csv_text text;
+    int64_t label; /* its column, -1: none */
+    struct csv_labels labels;
     struct data_memory *memory;
-    float *numbers; /* labels that are numbers */
-    char **texts;   /* labels that are classes; they point into the text */
-    int64_t values_capacity, capacity;
+    int64_t used, values_capacity;
 };
 
-static tn_status bad(const struct table *t, int64_t column, const char *what, const char *got)
+static tn_status bad_value(const struct table *t, int64_t column, const char *field)
 {
+    bool missing = csv_is_missing(field);
+    const char *hint = missing                       ? ", or the option missing, such as missing=0"
+                       : strchr(field, ';') != NULL  ? ", or separator=';'"
+                       : strchr(field, '\t') != NULL ? ", or separator='\\t'"
+                       : t->text.line == 1 && t->options->header.kind == TN_VALUE_NONE
+                           ? ", or header=True if line 1 has names"
+                           : "; the dataset Table reads texts, too";
+
     return tn_fail(TN_ERR_FORMAT, "%s: line %lld, column %lld: %s, got %q; expected a number%s",
-                   t->path, (long long)t->line, (long long)column, what, got,
-                   t->line == 1 && !t->options->header ? ", or header=True if line 1 has names"
-                                                       : "");
+                   t->text.path, (long long)t->text.line, (long long)column,
+                   missing ? "missing value" : "wrong value", field, hint);
 }
 
-/* Takes a field in quotes, in which "" is a quote. *end gets the character after the field. */
-static char *take_quoted(char **at, char *end)
+static tn_status add_value(struct table *t, int64_t column)
 {
-    char *from = *at + 1, *in = from, *out = from;
+    const char *field = t->text.fields[column];
+    double number = t->options->missing;
 
-    while (*in != '\0' && !(in[0] == '"' && in[1] != '"')) {
-        in += in[0] == '"';
-        *out++ = *in++;
-    }
-    if (*in == '"')
-        in++;
-    while (*in == ' ')
-        in++;
-    *end = *in;
-    *at = in + (*in != '\0');
-    *out = '\0';
-    return from;
-}
-
-/* Takes the next field of a line; *end gets the separator, '\n' or NUL after it. */
-static char *take_field(struct table *t, char *end)
-{
-    char separator = t->options->separator[0], *from, *last;
-
-    while (*t->at == ' ' && separator != ' ')
-        t->at++;
-    if (*t->at == '"') {
-        from = take_quoted(&t->at, end);
-        if (*end == '\r' && *t->at == '\n') {
-            t->at++;
-            *end = '\n';
-        }
-        return from;
-    }
-    from = t->at;
-    while (*t->at != separator && *t->at != '\n' && *t->at != '\0')
-        t->at++;
-    *end = *t->at;
-    last = t->at;
-    if (*t->at != '\0')
-        t->at++;
-    while (last > from && (last[-1] == ' ' || last[-1] == '\r'))
-        last--;
-    *last = '\0';
-    return from;
-}
-
-static tn_status add_value(struct table *t, int64_t *used, const char *field, int64_t column)
-{
-    double number;
-
-    if (!tn_read_float(field, &number))
-        return bad(t, column, "wrong value", field);
-    if (*used == t->values_capacity) {
+    if ((isnan(number) || !csv_is_missing(field)) && !tn_read_float(field, &number))
+        return bad_value(t, column, field);
+    if (t->used == t->values_capacity) {
         int64_t capacity = t->values_capacity > 0 ? 2 * t->values_capacity : 1 << 12;
         void *grown = tn_realloc(t->memory->values, (size_t)capacity * sizeof(float));
 
@@ -116,181 +86,69 @@ static tn_status add_value(struct table *t, int64_t *used, const char *field, in
         t->memory->values = grown;
         t->values_capacity = capacity;
     }
-    ((float *)t->memory->values)[(*used)++] = (float)(number * t->options->scale);
+    ((float *)t->memory->values)[t->used++] = (float)(number * t->options->scale);
     return TN_OK;
 }
 
-static tn_status add_label(struct table *t, char *field, int64_t column)
+static tn_status add_record(struct table *t)
 {
-    int64_t count = t->memory->count;
-    double number = 0;
-
-    if (t->numbers != NULL && !tn_read_float(field, &number))
-        return bad(t, column, "label: wrong value", field);
-    if (t->numbers != NULL)
-        t->numbers[count] = (float)number;
-    else
-        t->texts[count] = field;
-    return TN_OK;
-}
-
-/* Makes room for the label of one more sample. */
-static tn_status grow_labels(struct table *t)
-{
-    int64_t capacity = t->capacity > 0 ? 2 * t->capacity : 1 << 10;
-    bool numbers = strcmp(t->options->target, "number") == 0;
-    void *grown;
-
-    if (t->memory->count < t->capacity)
-        return TN_OK;
-    grown = tn_realloc(numbers ? (void *)t->numbers : (void *)t->texts,
-                       (size_t)capacity * (numbers ? sizeof(float) : sizeof(char *)));
-    if (grown == NULL)
-        return TN_ERR_MEMORY;
-    if (numbers)
-        t->numbers = grown;
-    else
-        t->texts = grown;
-    t->capacity = capacity;
-    return TN_OK;
-}
-
-/* The number of fields in the current line. */
-static int64_t count_fields(const struct table *t)
-{
-    int64_t fields = 1;
-    bool quoted = false;
-
-    for (const char *p = t->at; *p != '\0' && (quoted || *p != '\n'); p++) {
-        quoted ^= *p == '"';
-        fields += !quoted && *p == t->options->separator[0];
-    }
-    return fields;
-}
-
-/* Reads one line into the table. */
-static tn_status take_line(struct table *t, int64_t *used)
-{
-    int64_t fields = count_fields(t), label = t->options->label, column = 0;
     tn_status status = TN_OK;
-    char end;
 
-    if (t->columns == 0)
-        t->columns = fields;
-    if (fields != t->columns)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: line %lld: wrong number of columns, got %lld; expected "
-                       "%lld as in the lines before",
-                       t->path, (long long)t->line, (long long)fields, (long long)t->columns);
-    if (label != INT64_MIN && label < 0)
-        label += t->columns;
-    if (label != INT64_MIN && (label < 0 || label >= t->columns))
-        return tn_fail(
-            TN_ERR_VALUE,
-            "label: out of range, got column %lld; expected %lld to %lld, a column of %s",
-            (long long)t->options->label, -(long long)t->columns, (long long)t->columns - 1,
-            t->path);
-    if (label != INT64_MIN)
-        status = grow_labels(t);
-    do {
-        char *field = take_field(t, &end);
-
-        if (status == TN_OK)
-            status = column == label ? add_label(t, field, column)
-                                     : add_value(t, used, field, column);
-        column++;
-    } while (end != '\n' && end != '\0');
+    for (int64_t i = 0; i < t->text.count && status == TN_OK; i++)
+        status = i == t->label ? csv_labels_add(&t->labels, &t->text, i) : add_value(t, i);
     t->memory->count += status == TN_OK;
     return status;
 }
 
-static void skip_line(struct table *t)
+/* Returns whether the first record has names: none of its fields but the label is a number. */
+static bool looks_like_names(const struct csv_text *text, int64_t label)
 {
-    char end;
+    bool found = false;
 
-    do
-        (void)take_field(t, &end);
-    while (end != '\n' && end != '\0');
-}
+    for (int64_t i = 0; i < text->count; i++) {
+        double number;
 
-static tn_status take_lines(struct table *t)
-{
-    tn_status status = TN_OK;
-    int64_t used = 0;
-
-    for (t->line = 1; *t->at != '\0' && status == TN_OK; t->line++) {
-        if (t->at[0] == '\n' || (t->at[0] == '\r' && t->at[1] == '\n'))
-            t->at += 1 + (t->at[0] == '\r');
-        else if (t->line == 1 && t->options->header)
-            skip_line(t);
-        else
-            status = take_line(t, &used);
-    }
-    if (status == TN_OK && t->memory->count == 0)
-        status = tn_fail(TN_ERR_FORMAT, "%s: no samples in the file", t->path);
-    return status;
-}
-
-/* ---- classes --------------------------------------------------------------------------------- */
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Returns true if all labels are whole numbers from 0 on, which then are the classes. */
-static bool labels_are_numbers(struct table *t)
-{
-    struct data_memory *m = t->memory;
-
-    for (int64_t i = 0; i < m->count; i++) {
-        int64_t number;
-
-        if (!tn_read_int(t->texts[i], &number) || number < 0 || number > INT32_MAX)
+        if (i != label && tn_read_float(text->fields[i], &number))
             return false;
-        m->labels[i] = number;
-        m->classes = number >= m->classes ? number + 1 : m->classes;
+        found = found || (i != label && !csv_is_missing(text->fields[i]));
     }
-    return true;
+    return found;
 }
 
-/* Numbers the classes, whose names are texts, in the order of the texts. */
-static tn_status number_texts(struct table *t)
+/* Finds the column of the label in the first record, and whether that has names. */
+static tn_status read_header(struct table *t, bool *names)
 {
-    struct data_memory *m = t->memory;
-    const char **sorted = tn_malloc((size_t)m->count * sizeof *sorted);
-    int64_t count = 0;
+    const tn_value *header = &t->options->header, *label = &t->options->label;
+    bool named = label->kind == TN_VALUE_STRING;
     tn_status status;
 
-    if (sorted == NULL)
-        return TN_ERR_MEMORY;
-    memcpy(sorted, t->texts, (size_t)m->count * sizeof *sorted);
-    qsort(sorted, (size_t)m->count, sizeof *sorted, by_text);
-    for (int64_t i = 0; i < m->count; i++)
-        if (count == 0 || strcmp(sorted[count - 1], sorted[i]) != 0)
-            sorted[count++] = sorted[i];
-    for (int64_t i = 0; i < m->count; i++) {
-        const char *text = t->texts[i];
-        const char **found = bsearch(&text, sorted, (size_t)count, sizeof *sorted, by_text);
-
-        m->labels[i] = found - sorted;
-    }
-    status = data_memory_names(m, sorted, count);
-    tn_free(sorted);
+    if (header->kind != TN_VALUE_NONE && header->kind != TN_VALUE_BOOL)
+        return tn_fail(TN_ERR_TYPE, "header: wrong type, got %s; expected True, False or None",
+                       tn_value_kind_name(header->kind));
+    *names = header->kind == TN_VALUE_BOOL ? header->as.i != 0 : named;
+    status = csv_column(&t->text, "label", label, *names ? t->text.fields : NULL, &t->label);
+    if (status == TN_OK && header->kind == TN_VALUE_NONE && !named)
+        *names = looks_like_names(&t->text, t->label);
     return status;
 }
 
-static tn_status number_classes(struct table *t)
+static tn_status take_records(struct table *t)
 {
-    struct data_memory *m = t->memory;
+    bool more = false, names = false;
+    tn_status status = csv_next(&t->text, &more);
 
-    m->labels = tn_malloc((size_t)m->count * sizeof *m->labels);
-    if (m->labels == NULL)
-        return TN_ERR_MEMORY;
-    if (labels_are_numbers(t))
-        return TN_OK;
-    m->classes = 0;
-    return number_texts(t);
+    if (status == TN_OK && more)
+        status = read_header(t, &names);
+    if (status == TN_OK && names)
+        status = csv_next(&t->text, &more);
+    while (status == TN_OK && more) {
+        status = add_record(t);
+        if (status == TN_OK)
+            status = csv_next(&t->text, &more);
+    }
+    if (status == TN_OK && t->memory->count == 0)
+        status = tn_fail(TN_ERR_FORMAT, "%s: no samples in the file", t->text.path);
+    return status;
 }
 
 /* ---- the dataset ----------------------------------------------------------------------------- */
@@ -329,9 +187,14 @@ static tn_status set_shape(struct table *t)
 {
     struct data_memory *m = t->memory;
     tn_ints shape = t->options->shape;
-    int64_t columns = t->columns - (t->options->label != INT64_MIN);
+    int64_t columns = t->text.columns - (t->label >= 0);
     char text[DATA_NUMBERS];
 
+    if (columns == 0)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: no columns besides the label; expected numbers in some, or another "
+                       "separator",
+                       t->text.path);
     m->dtype = TN_F32;
     m->ndim = 1;
     m->shape[0] = columns;
@@ -353,19 +216,24 @@ static tn_status open_text(tn_dataset_open *args, const struct csv_options *opti
                            const char *path, char *text)
 {
     struct csv *csv = tn_calloc(1, sizeof *csv);
-    struct table t = { .options = options, .path = path, .at = text };
+    struct table t = { .options = options };
     tn_status status;
 
     if (csv == NULL)
         return TN_ERR_MEMORY;
+    csv_begin(&t.text, path, options->separator[0], text);
     csv->memory = t.memory = tn_calloc(1, sizeof *csv->memory);
-    status = csv->memory != NULL ? take_lines(&t) : TN_ERR_MEMORY;
-    csv->numbers = t.numbers;
+    status = csv->memory != NULL ? csv_labels_kind(&t.labels, options->target) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = take_records(&t);
     if (status == TN_OK)
         status = set_shape(&t);
-    if (status == TN_OK && t.texts != NULL)
-        status = number_classes(&t);
-    tn_free(t.texts);
+    if (status == TN_OK && t.label >= 0 && !t.labels.numbers)
+        status = csv_labels_number(&t.labels, &options->classes, csv->memory);
+    csv->numbers = t.labels.values;
+    t.labels.values = NULL;
+    csv_labels_free(&t.labels);
+    csv_end(&t.text);
     if (status != TN_OK) {
         csv_close(csv);
         return status;
@@ -375,36 +243,15 @@ static tn_status open_text(tn_dataset_open *args, const struct csv_options *opti
     return TN_OK;
 }
 
-static tn_status check_options(const struct csv_options *o)
-{
-    if (strcmp(o->target, "class") != 0 && strcmp(o->target, "number") != 0)
-        return tn_fail(TN_ERR_VALUE, "target: unknown, got %q; expected 'class' or 'number'",
-                       o->target);
-    if (strlen(o->separator) != 1 || strchr("\"\r\n", o->separator[0]) != NULL)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "separator: wrong, got %q; expected one character that is no quote and no end of "
-            "line",
-            o->separator);
-    return TN_OK;
-}
-
 static tn_status csv_open(tn_dataset_open *args)
 {
     const struct csv_options *o = args->options;
-    tn_status status = check_options(o);
-    struct data_file *file = status == TN_OK ? data_file_open(o->path) : NULL;
-    uint64_t size = 0;
-    char *text = file != NULL ? data_file_rest(file, &size) : NULL;
+    tn_status status = csv_check_separator(o->separator);
+    char *text = status == TN_OK ? csv_load(o->path) : NULL;
 
-    data_file_close(file);
     if (text == NULL)
         return tn_error_last_code();
-    if (strlen(text) != size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %zu is 0", o->path,
-                         strlen(text));
-    if (status == TN_OK)
-        status = open_text(args, o, o->path, text);
+    status = open_text(args, o, o->path, text);
     tn_free(text);
     return status;
 }
@@ -443,9 +290,14 @@ static void keep_split(struct data_memory *m, bool test)
 static tn_status digits_open(tn_dataset_open *args)
 {
     static const int64_t shape[3] = { 1, 8, 8 };
-    static const struct csv_options table = {
-        .label = -1, .target = "class", .separator = ",", .shape = { shape, 3 }, .scale = 1.0 / 16
-    };
+    const struct csv_options table = { .label = tn_value_int(-1),
+                                       .target = "class",
+                                       .classes = tn_value_none(),
+                                       .header = tn_value_bool(false),
+                                       .separator = ",",
+                                       .missing = (double)NAN,
+                                       .shape = { shape, 3 },
+                                       .scale = 1.0 / 16 };
     const char *split = ((const struct digits_options *)args->options)->split;
     bool all = strcmp(split, "all") == 0, test = strcmp(split, "test") == 0;
     char *text;

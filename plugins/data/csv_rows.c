@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The rows of tables without labels, from one file or several. */
-#include "data.h"
+#include "csv.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-struct csv_rows_options {
-    tn_value paths;
-    bool header;
-    const char *separator;
-    tn_ints shape;
-    double scale;
-};
-static const tn_option options[] = {
-    TN_OPTION_ROW(struct csv_rows_options, paths, NULL,
-                  "a file with numbers as text, plain or compressed by gzip, or a list of files",
-                  TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
-    TN_OPTION_BOOL(struct csv_rows_options, header, "False", "the first line has names of columns"),
-    TN_OPTION_STRING(struct csv_rows_options, separator, "','", "character between fields"),
-    TN_OPTION_ROW(struct csv_rows_options, shape, "None", "shape of a sample; None: [columns]",
-                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
-    TN_OPTION_FLOAT(struct csv_rows_options, scale, "1.0", "factor of the values"),
-    TN_OPTION_END
-};
+/* ---- several files as one dataset ------------------------------------------------------------ */
 
 /* One file. */
 struct table {
@@ -37,7 +20,7 @@ struct csv_rows {
     uint32_t count;
 };
 
-static void csv_rows_close(void *handle)
+void csv_rows_close(void *handle)
 {
     struct csv_rows *tables = handle;
 
@@ -72,6 +55,101 @@ static tn_status check_file(const char *path)
     return size >= 0 ? TN_OK : tn_error_last_code();
 }
 
+static tn_status add_table(struct csv_rows *tables, const tn_value *path, const void *options,
+                           tn_dataset *(*make)(const void *options, const char *path))
+{
+    struct table *t = &tables->at[tables->count];
+    int64_t before = tables->count > 0 ? t[-1].end : 0;
+    tn_status status;
+
+    if (path->kind != TN_VALUE_STRING)
+        return tn_fail(TN_ERR_TYPE,
+                       "paths: wrong type, got %s; expected a string, or a list of strings",
+                       tn_value_kind_name(path->kind));
+    status = check_file(path->as.s);
+    if (status != TN_OK)
+        return status;
+    t->path = tn_strdup(path->as.s);
+    if (t->path == NULL)
+        return TN_ERR_MEMORY;
+    tables->count++;
+    t->rows = make(options, path->as.s);
+    if (t->rows == NULL)
+        return tn_error_last_code();
+    t->end = before + tn_dataset_count(t->rows);
+    return TN_OK;
+}
+
+tn_status csv_rows_open(tn_dataset_open *args, const tn_value *paths,
+                        tn_dataset *(*make)(const void *options, const char *path))
+{
+    bool many = paths->kind == TN_VALUE_LIST || paths->kind == TN_VALUE_TUPLE;
+    struct csv_rows *tables = tn_calloc(1, sizeof *tables);
+    tn_status status = tables != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    if (status == TN_OK) {
+        tables->at = tn_calloc(many ? (size_t)paths->count + 1 : 1, sizeof *tables->at);
+        status = tables->at != NULL ? TN_OK : TN_ERR_MEMORY;
+    }
+    if (status == TN_OK && !many)
+        status = add_table(tables, paths, args->options, make);
+    for (uint32_t i = 0; many && i < paths->count && status == TN_OK; i++)
+        status = add_table(tables, &paths->as.list[i], args->options, make);
+    if (status != TN_OK) {
+        csv_rows_close(tables);
+        return status;
+    }
+    args->handle = tables;
+    args->count = tables->count > 0 ? tables->at[tables->count - 1].end : 0;
+    return TN_OK;
+}
+
+tn_status csv_rows_get(const tn_sample_args *args)
+{
+    const struct csv_rows *tables = args->handle;
+    const struct table *t = tables->at;
+    int64_t row = args->index;
+    char name[4096];
+    tn_status status;
+
+    while (args->index >= t->end)
+        t++;
+    row -= t > tables->at ? t[-1].end : 0;
+    status = tn_dataset_get(t->rows, row, args->seed, args->epoch, args->out);
+    if (status != TN_OK)
+        return status;
+    tn_snprint(name, sizeof name, "%s[%lld]", t->path, (long long)row);
+    return tn_pack_add(args->out, NULL, tn_value_string(name));
+}
+
+/* ---- CSVRows --------------------------------------------------------------------------------- */
+
+struct options {
+    tn_value paths;
+    tn_value header;
+    const char *separator;
+    double missing;
+    tn_ints shape;
+    double scale;
+};
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct options, paths, NULL,
+                  "a file with numbers as text, plain or compressed by gzip, or a list of files",
+                  TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct options, header, "None",
+                  "whether the first line has names of columns; None: it has if none of its fields "
+                  "is a number",
+                  TN_OPTION_KIND_VALUE, 0),
+    TN_OPTION_STRING(struct options, separator, "','", "character between fields"),
+    TN_OPTION_ROW(struct options, missing, "None",
+                  "number in place of fields that are empty, NA or similar; None: they are errors",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct options, shape, "None", "shape of a sample; None: [columns]",
+                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
+    TN_OPTION_FLOAT(struct options, scale, "1.0", "factor of the values"),
+    TN_OPTION_END
+};
+
 /* Writes ", shape=[2, 3]" if there is a shape. Returns TN_ERR_VALUE if it is too long. */
 static tn_status shape_text(tn_ints shape, char *out, size_t size)
 {
@@ -91,76 +169,31 @@ static tn_status shape_text(tn_ints shape, char *out, size_t size)
     return TN_OK;
 }
 
-static tn_status add_table(struct csv_rows *tables, const tn_value *path,
-                           const struct csv_rows_options *o)
+static tn_dataset *make_csv(const void *given, const char *path)
 {
-    struct table *t = &tables->at[tables->count];
-    int64_t before = tables->count > 0 ? t[-1].end : 0;
-    char shape[TN_MAX_DIMS * 22 + 16];
-    tn_status status;
+    const struct options *o = given;
+    char shape[TN_MAX_DIMS * 22 + 16], missing[48] = "None";
 
-    if (path->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_TYPE,
-                       "paths: wrong type, got %s; expected a string, or a list of strings",
-                       tn_value_kind_name(path->kind));
-    status = check_file(path->as.s);
-    if (status == TN_OK)
-        status = shape_text(o->shape, shape, sizeof shape);
-    if (status != TN_OK)
-        return status;
-    t->path = tn_strdup(path->as.s);
-    if (t->path == NULL)
-        return TN_ERR_MEMORY;
-    tables->count++;
-    t->rows = tn_dataset_new("CSV(%q, label=None, header=%b, separator=%q, scale=%g%s)", path->as.s,
-                             o->header, o->separator, o->scale, shape);
-    if (t->rows == NULL)
-        return tn_error_last_code();
-    t->end = before + tn_dataset_count(t->rows);
-    return TN_OK;
+    if (o->header.kind != TN_VALUE_NONE && o->header.kind != TN_VALUE_BOOL) {
+        tn_fail(TN_ERR_TYPE, "header: wrong type, got %s; expected True, False or None",
+                tn_value_kind_name(o->header.kind));
+        return NULL;
+    }
+    if (shape_text(o->shape, shape, sizeof shape) != TN_OK)
+        return NULL;
+    if (o->missing == o->missing)
+        tn_snprint(missing, sizeof missing, "%g", o->missing);
+    return tn_dataset_new("CSV(%q, label=None, header=%s, separator=%q, missing=%s, scale=%g%s)",
+                          path,
+                          o->header.kind == TN_VALUE_NONE ? "None"
+                          : o->header.as.i != 0           ? "True"
+                                                          : "False",
+                          o->separator, missing, o->scale, shape);
 }
 
-static tn_status csv_rows_open(tn_dataset_open *args)
+static tn_status open_rows(tn_dataset_open *args)
 {
-    const struct csv_rows_options *o = args->options;
-    const tn_value *paths = &o->paths;
-    bool many = paths->kind == TN_VALUE_LIST || paths->kind == TN_VALUE_TUPLE;
-    struct csv_rows *tables = tn_calloc(1, sizeof *tables);
-    tn_status status = tables != NULL ? TN_OK : TN_ERR_MEMORY;
-
-    if (status == TN_OK) {
-        tables->at = tn_calloc(many ? (size_t)paths->count + 1 : 1, sizeof *tables->at);
-        status = tables->at != NULL ? TN_OK : TN_ERR_MEMORY;
-    }
-    if (status == TN_OK && !many)
-        status = add_table(tables, paths, o);
-    for (uint32_t i = 0; many && i < paths->count && status == TN_OK; i++)
-        status = add_table(tables, &paths->as.list[i], o);
-    if (status != TN_OK) {
-        csv_rows_close(tables);
-        return status;
-    }
-    args->handle = tables;
-    args->count = tables->count > 0 ? tables->at[tables->count - 1].end : 0;
-    return TN_OK;
-}
-
-static tn_status csv_rows_get(const tn_sample_args *args)
-{
-    const struct csv_rows *tables = args->handle;
-    const struct table *t = tables->at;
-    int64_t row = args->index;
-    char name[4096];
-    tn_status status;
-
-    while (args->index >= t->end)
-        t++;
-    row -= t > tables->at ? t[-1].end : 0;
-    status = tn_dataset_get(t->rows, row, args->seed, args->epoch, args->out);
-    if (status != TN_OK)
-        return status;
-    tn_snprint(name, sizeof name, "%s[%lld]", t->path, (long long)row);
-    return tn_pack_add(args->out, NULL, tn_value_string(name));
+    return csv_rows_open(args, &((const struct options *)args->options)->paths, make_csv);
 }
 
 const tn_dataset_def data_csv_rows = {
@@ -168,8 +201,8 @@ const tn_dataset_def data_csv_rows = {
     .name = "CSVRows",
     .help = "the rows of tables without labels: (float32 [columns], path and row)",
     .options = options,
-    .data_size = sizeof(struct csv_rows_options),
-    .open = csv_rows_open,
+    .data_size = sizeof(struct options),
+    .open = open_rows,
     .get = csv_rows_get,
     .close = csv_rows_close,
 };

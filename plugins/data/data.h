@@ -74,7 +74,8 @@ struct data_folder {
 };
 
 /* Lists the files in the folders of `root`, in the order of their names; each folder is a class.
- * Fails if there is none. data_folder_free() must follow, also after a failure. */
+ * Writes to the log how many files have another ending. Fails if there is no folder.
+ * data_folder_free() must follow, also after a failure. */
 tn_status data_folder_read(struct data_folder *folder, const char *root);
 /* Adds a file, or the files below a folder, of one class. data_folder_free() must follow, also
  * after a failure. */
@@ -127,6 +128,21 @@ int64_t data_elements(const int64_t *shape, int32_t ndim);
  * few bytes, but its pixels fill the memory. */
 #define DATA_MOST_PIXELS ((uint64_t)178956970)
 
+/* Entry 0 of a sample: a tensor of numbers, contiguous, on the host. */
+struct data_numbers {
+    tn_tensor *tensor;
+    tn_dtype dtype;
+    int64_t count; /* of elements */
+    int64_t outer; /* size of dimension 0, 1 if there is none: its parts are the channels */
+    const void *values;
+};
+
+/* Gets entry 0 of the sample, which must be a tensor of real numbers. Messages name the
+ * transform. */
+tn_status data_numbers_get(const tn_transform_args *args, struct data_numbers *numbers);
+/* Creates a float32 tensor of the same shape; *values is its memory. Returns NULL on failure. */
+tn_tensor *data_numbers_new(const struct data_numbers *numbers, float **values);
+
 /* An image of a sample: [C, H, W], contiguous, uint8 or float32, on the host. */
 struct data_image {
     int64_t channels, height, width;
@@ -155,12 +171,12 @@ double data_normal(tn_random_key *key);
 /* ---- contributions --------------------------------------------------------------------------- */
 
 extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_csv_rows, data_digits,
-    data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_tensors,
-    data_text_bpe, data_text_bytes, data_wav_files, data_wav_folder;
-extern const tn_transform_def data_center_crop, data_color_jitter, data_cut_mix, data_gaussian_blur,
-    data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad, data_random_affine,
-    data_random_crop, data_random_erasing, data_random_grayscale, data_random_horizontal_flip,
-    data_random_resized_crop, data_random_rotation, data_random_vertical_flip, data_resize,
-    data_to_float;
+    data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_table,
+    data_table_rows, data_tensors, data_text_bpe, data_text_bytes, data_wav_files, data_wav_folder;
+extern const tn_transform_def data_center_crop, data_color_jitter, data_columns, data_cut_mix,
+    data_gaussian_blur, data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad,
+    data_random_affine, data_random_crop, data_random_erasing, data_random_grayscale,
+    data_random_horizontal_flip, data_random_resized_crop, data_random_rotation,
+    data_random_vertical_flip, data_resize, data_to_float;
 
 #endif

@@ -12,10 +12,14 @@ plugins_data_la_SOURCES = \
 	%D%/bpe_vocabulary.c \
 	%D%/cifar.c \
 	%D%/color.c \
+	%D%/columns.c \
 	%D%/convert.c \
 	%D%/crop.c \
 	%D%/csv.c \
+	%D%/csv.h \
+	%D%/csv_labels.c \
 	%D%/csv_rows.c \
+	%D%/csv_text.c \
 	%D%/data.h \
 	%D%/erase.c \
 	%D%/file.c \
@@ -41,6 +45,7 @@ plugins_data_la_SOURCES = \
 	%D%/resample_plan.c \
 	%D%/resize.c \
 	%D%/sample.c \
+	%D%/table.c \
 	%D%/tensors.c \
 	%D%/text.c \
 	%D%/unicode_classes.h \

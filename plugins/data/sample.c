@@ -45,6 +45,40 @@ tn_status data_image_get(const tn_transform_args *args, struct data_image *image
     return image->values != NULL || tn_tensor_numel(x) == 0 ? TN_OK : tn_error_last_code();
 }
 
+tn_status data_numbers_get(const tn_transform_args *args, struct data_numbers *numbers)
+{
+    const char *who = args->def->name;
+    tn_value value = tn_pack_count(args->in) > 0 ? tn_pack_at(args->in, 0) : tn_value_none();
+    tn_tensor *x = value.kind == TN_VALUE_TENSOR ? value.as.tensor : NULL;
+
+    if (x == NULL)
+        return tn_fail(TN_ERR_TYPE, "%s: entry 0 of the sample: %s; expected a tensor%s", who,
+                       tn_value_kind_name(value.kind),
+                       value.kind == TN_VALUE_DICT ? ", which Columns makes of a row" : "");
+    numbers->dtype = tn_tensor_dtype(x);
+    if ((TN_BIT(numbers->dtype) & TN_MASK_COMPLEX) != 0)
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: entry 0 of the sample: wrong dtype, got %s; expected real "
+                       "numbers",
+                       who, tn_dtype_name(numbers->dtype));
+    x = tn_tensor_is_contiguous(x) ? x : tn_copy(x);
+    if (x == NULL)
+        return tn_error_last_code();
+    numbers->tensor = x;
+    numbers->count = tn_tensor_numel(x);
+    numbers->outer = tn_tensor_ndim(x) > 0 ? tn_tensor_size(x, 0) : 1;
+    numbers->values = tn_tensor_data(x);
+    return numbers->values != NULL || numbers->count == 0 ? TN_OK : tn_error_last_code();
+}
+
+tn_tensor *data_numbers_new(const struct data_numbers *numbers, float **values)
+{
+    tn_tensor *x = tn_tensor_empty(tn_tensor_shape(numbers->tensor), TN_F32, tn_default_device());
+
+    *values = x != NULL ? tn_tensor_data(x) : NULL;
+    return *values != NULL || (x != NULL && numbers->count == 0) ? x : NULL;
+}
+
 tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dtype dtype,
                           unsigned char **values)
 {

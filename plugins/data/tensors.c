@@ -9,6 +9,7 @@
 struct tensors_options {
     const char *path;
     tn_value names;
+    const char *target;
 };
 static const tn_option tensors_options[] = {
     TN_OPTION_ROW(struct tensors_options, path, NULL, "a file, or a folder with files of weights",
@@ -16,6 +17,11 @@ static const tn_option tensors_options[] = {
     TN_OPTION_ROW(struct tensors_options, names, "None",
                   "list with the names of the tensors; None: all tensors in the order of the file",
                   TN_OPTION_KIND_VALUE, 0),
+    TN_OPTION_ROW(
+        struct tensors_options, target, "None",
+        "the last tensor is a 'class' from 0 on, or a 'number'; None: classes if it is a row of "
+        "integers after one other tensor",
+        TN_OPTION_KIND_STRING, TN_OPTION_OPTIONAL),
     TN_OPTION_END
 };
 
@@ -23,6 +29,7 @@ struct tensors {
     tn_state *state; /* owns the tensors */
     tn_tensor **at;
     int64_t count;
+    float *numbers; /* of the last tensor, with target='number' */
 };
 
 static void tensors_close(void *handle)
@@ -31,6 +38,7 @@ static void tensors_close(void *handle)
 
     if (t == NULL)
         return;
+    tn_free(t->numbers);
     tn_free(t->at);
     tn_state_drop(t->state);
     tn_free(t);
@@ -84,6 +92,69 @@ static tn_status add_all(struct tensors *t, const char *path)
     return status;
 }
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Finds the classes of a row of labels: their numbers are those of the classes. Sets *classes to 0
+ * if they are no classes and `target` does not ask for them. */
+static tn_status find_classes(const char *path, tn_tensor *labels, bool asked, int64_t *classes)
+{
+    TN_SCOPE;
+    size_t count = (size_t)tn_tensor_size(labels, 0), bad = count;
+    tn_tensor *row = tn_cast(labels, TN_I64);
+    int64_t *at = tn_malloc((count + 1) * sizeof *at), most = -1;
+    tn_status status = row != NULL && at != NULL ? tn_tensor_copy_out(row, at, count * sizeof *at)
+                                                 : tn_error_last_code();
+
+    for (size_t i = 0; i < count && status == TN_OK && bad == count; i++) {
+        bad = at[i] < 0 || at[i] > INT32_MAX ? i : count;
+        most = at[i] > most ? at[i] : most;
+    }
+    if (status == TN_OK && bad < count && asked)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: sample %zu: class out of range, got %lld; expected 0 to %d, or "
+                         "target='number'",
+                         path, bad, (long long)at[bad], INT32_MAX);
+    *classes = status == TN_OK && bad == count ? most + 1 : 0;
+    tn_free(at);
+    return status;
+}
+
+/* Copies a row of labels as float32. */
+static tn_status take_numbers(struct tensors *t, tn_tensor *labels)
+{
+    TN_SCOPE;
+    size_t count = (size_t)tn_tensor_size(labels, 0);
+    tn_tensor *row = tn_cast(labels, TN_F32);
+
+    t->numbers = tn_malloc((count + 1) * sizeof *t->numbers);
+    if (row == NULL || t->numbers == NULL)
+        return tn_error_last_code();
+    return tn_tensor_copy_out(row, t->numbers, count * sizeof *t->numbers);
+}
+
+static tn_status read_target(struct tensors *t, const struct tensors_options *o, int64_t *classes)
+{
+    const uint64_t floats = TN_MASK_FLOAT | TN_MASK_COMPLEX;
+    tn_tensor *last = t->count > 1 ? t->at[t->count - 1] : NULL;
+    bool row = last != NULL && tn_tensor_ndim(last) == 1;
+    bool integers = row && (TN_BIT(tn_tensor_dtype(last)) & floats) == 0;
+    bool number = o->target != NULL && strcmp(o->target, "number") == 0;
+
+    if (o->target != NULL && !number && strcmp(o->target, "class") != 0)
+        return tn_fail(TN_ERR_VALUE, "target: unknown, got %q; expected 'class' or 'number'",
+                       o->target);
+    if (o->target != NULL && !integers && !(number && row))
+        return tn_fail(TN_ERR_VALUE,
+                       "target: %s: the last tensor is no row of labels; expected inputs, and then "
+                       "a tensor with one integer for each sample",
+                       o->path);
+    if (number)
+        return take_numbers(t, last);
+    return integers && (o->target != NULL || t->count == 2)
+               ? find_classes(o->path, last, o->target != NULL, classes)
+               : TN_OK;
+}
+
 static tn_status tensors_open(tn_dataset_open *args)
 {
     const struct tensors_options *o = args->options;
@@ -106,6 +177,8 @@ static tn_status tensors_open(tn_dataset_open *args)
         status = add_named(t, o->path, &o->names);
     if (status == TN_OK && t->count == 0)
         status = tn_fail(TN_ERR_VALUE, "%s: no tensors; expected at least one", o->path);
+    if (status == TN_OK)
+        status = read_target(t, o, &args->classes);
     if (status != TN_OK) {
         tensors_close(t);
         return status;
@@ -121,7 +194,9 @@ static tn_status tensors_get(const tn_sample_args *args)
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < t->count && status == TN_OK; i++) {
-        tn_tensor *one = tn_select(t->at[i], 0, args->index);
+        bool number = t->numbers != NULL && i + 1 == t->count;
+        tn_tensor *one = number ? tn_tensor_from(&t->numbers[args->index], TN_F32, TN_SCALAR_SHAPE)
+                                : tn_select(t->at[i], 0, args->index);
 
         status = one != NULL ? tn_pack_add(args->out, NULL, tn_value_tensor(one))
                              : tn_error_last_code();

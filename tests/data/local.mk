@@ -7,9 +7,9 @@ EXTRA_DIST += %D%/compare_pictures.py %D%/compare_tokens.py %D%/bpe_ids.h %D%/co
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader \
 	%D%/test_loader_state %D%/test_loader_threads %D%/test_colors %D%/test_memory \
-	%D%/test_picture %D%/test_wav %D%/test_text %D%/test_transforms %D%/test_resized
+	%D%/test_picture %D%/test_tables %D%/test_wav %D%/test_text %D%/test_transforms %D%/test_resized
 TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader %D%/test_loader_state \
-	%D%/test_loader_threads %D%/test_colors %D%/test_memory %D%/test_picture %D%/test_wav %D%/test_text \
+	%D%/test_loader_threads %D%/test_colors %D%/test_memory %D%/test_picture %D%/test_tables %D%/test_wav %D%/test_text \
 	%D%/test_transforms %D%/test_resized
 %C%_test_data_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_data_plugin_LDADD = $(TN_LINK_TEST)
@@ -27,6 +27,8 @@ TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader %
 %C%_test_colors_LDADD = $(TN_LINK_TEST)
 %C%_test_picture_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_picture_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_tables_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_tables_LDADD = $(TN_LINK_TEST)
 %C%_test_wav_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_wav_LDADD = $(TN_LINK_TEST)
 %C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%

@@ -407,7 +407,7 @@ START_TEST(wrong_csv_files_are_refused)
     } wrong[] = {
         { "1,2,3\n4,5\n", "CSV(%q)", "line 2: wrong number of columns, got 2; expected 3" },
         { "1,x,3\n", "CSV(%q)", "line 1, column 1: wrong value, got \"x\"" },
-        { "1,,3\n", "CSV(%q)", "column 1: wrong value, got \"\"" },
+        { "1,,3\n", "CSV(%q)", "column 1: missing value, got \"\"" },
         { "", "CSV(%q)", "no samples" },
         { "\n\n", "CSV(%q)", "no samples" },
         { "a,b\n", "CSV(%q, header=True)", "no samples" },
@@ -417,7 +417,7 @@ START_TEST(wrong_csv_files_are_refused)
         { "1,2\n", "CSV(%q, target='numbers')", "target: unknown, got \"numbers\"" },
         { "1,2\n", "CSV(%q, separator=';;')", "separator: wrong" },
         { "1,2,3\n", "CSV(%q, shape=(3, 1))", "shape: wrong number of elements" },
-        { "1,\"2\n3\n", "CSV(%q, label=None)", "wrong value" },
+        { "1,\"2\n3\n", "CSV(%q, label=None)", "a quote that does not end" },
     };
 
     make_folder();
@@ -493,6 +493,7 @@ START_TEST(tensors_of_a_file_are_a_dataset)
     tn_state_drop(state);
     dataset = opened("TensorFile(%q)", path_of("t.npz"));
     ck_assert_int_eq(tn_dataset_count(dataset), 3);
+    ck_assert_int_eq(tn_dataset_classes(dataset), 10); /* y is a row of integers, up to 9 */
     pack = sample_of(dataset, 1);
     ck_assert_int_eq(tn_pack_count(pack), 2);
     ck_assert(((const float *)tn_tensor_data(tn_pack_tensor(pack, 0)))[1] == 4);
@@ -505,6 +506,16 @@ START_TEST(tensors_of_a_file_are_a_dataset)
     ck_assert_int_eq(*(const int64_t *)tn_tensor_data(tn_pack_tensor(pack, 0)), 9);
     tn_pack_drop(pack);
     tn_dataset_drop(dataset);
+    dataset = opened("TensorFile(%q, target='number')", path_of("t.npz"));
+    pack = sample_of(dataset, 2);
+    ck_assert(*(const float *)tn_tensor_data(tn_pack_tensor(pack, 1)) == 9);
+    ck_assert_int_eq(tn_dataset_classes(dataset), 0);
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+    refused(tn_dataset_new("TensorFile(%q, target='numbers')", path_of("t.npz")),
+            "target: unknown, got \"numbers\"");
+    refused(tn_dataset_new("TensorFile(%q, names=['y', 'x'], target='class')", path_of("t.npz")),
+            "the last tensor is no row of labels");
     refused(tn_dataset_new("TensorFile(%q)", path_of("z.npz")),
             "has 2 samples, the first tensor has 3");
     refused(tn_dataset_new("TensorFile(%q, names=['w'])", path_of("z.npz")), "w");

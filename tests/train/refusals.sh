@@ -95,8 +95,11 @@ then
     cp -R same other && mv other/circle other/zircle
     set -- --model 'Sequential(AdaptiveAvgPool2d(2), Flatten(), Linear(12, 2))' --epochs 1 \
         --data "ImageFolder('named')" --transform 'ToFloat()'
-    train 1 '--val: class 0 has another name, got "square"; expected "circle", as in --data' "$@" \
-        --val "ImageFolder('other')" --out n1
+    train 1 '"circle"; the classes are 2 (square, zircle); those of --data are 2 (circle, square)' \
+        "$@" --val "ImageFolder('other')" --out n1
+    rm -r other/square
+    train 1 'another number of classes, got 1 (zircle); expected those of --data: 2 (circle,' \
+        "$@" --val "ImageFolder('other')" --out n1
     train 0 'epoch 1/1' "$@" --val "ImageFolder('same')" --out n2
 fi
 

@@ -44,10 +44,10 @@ static tn_status split(run *r, tn_dataset *all, tn_dataset **train, tn_dataset *
     return *train != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* Replaces a dataset by one with a transform. */
+/* Replaces a dataset by one with a transform, which is a setting. */
 static tn_status transform(const run *r, tn_dataset **data, setting which)
 {
-    const char *text = setting_text(r->set, which);
+    const char *text = which == SET_TRANSFORM ? fit_text(r) : setting_text(r->set, which);
     tn_dataset *made;
 
     if (text == NULL || *data == NULL)
@@ -69,27 +69,67 @@ static tn_dataset *open_data(const run *r, setting which)
     return data;
 }
 
+enum { LIST_SIZE = 360 };
+
+/* Writes the classes of a dataset: their number and the names, as many as there is space for. */
+static const char *list_classes(const tn_dataset *data, char out[LIST_SIZE])
+{
+    int64_t count = tn_dataset_classes(data);
+    int64_t used = tn_snprint(out, LIST_SIZE, "%lld", (long long)count);
+
+    for (int64_t i = 0; i < count && tn_dataset_class_name(data, i) != NULL; i++) {
+        const char *name = tn_dataset_class_name(data, i), *before = i == 0 ? " (" : ", ";
+
+        if (used + (int64_t)strlen(name) > LIST_SIZE - 40) {
+            tn_snprint(out + used, (size_t)(LIST_SIZE - used), "%sand %lld more)", before,
+                       (long long)(count - i));
+            break;
+        }
+        used += tn_snprint(out + used, (size_t)(LIST_SIZE - used), "%s%s%s", before, name,
+                           i + 1 == count ? ")" : "");
+    }
+    return out;
+}
+
+/* Compares two names of class `index`. A class without a name is not compared, except with a name
+ * that is another number: labels from 1 on are no labels from 0 on. */
+static bool same_name(const char *one, const char *other, int64_t index)
+{
+    const char *only = one != NULL ? one : other;
+    int64_t number;
+
+    if (one != NULL && other != NULL)
+        return strcmp(one, other) == 0;
+    return only == NULL || !tn_read_int(only, &number) || number == index;
+}
+
 /* Compares the classes of the validation with those of the training: the same number, and the same
  * names where both have names. Names in another order would shift every label. */
 static tn_status compare_classes(const run *r)
 {
-    int64_t count = tn_dataset_classes(r->val);
+    char ours[LIST_SIZE], theirs[LIST_SIZE];
+    int64_t count = tn_dataset_classes(r->val), differs = count == r->classes ? -1 : 0;
 
+    for (int64_t i = 0; i < count && differs < 0; i++) {
+        const char *one = tn_dataset_class_name(r->data, i),
+                   *other = tn_dataset_class_name(r->val, i);
+
+        if (!same_name(one, other, i))
+            differs = i;
+    }
+    if (differs < 0)
+        return TN_OK;
+    list_classes(r->data, ours);
+    list_classes(r->val, theirs);
     if (count != r->classes)
         return tn_fail(TN_ERR_VALUE,
-                       "--val: another number of classes, got %lld; expected %lld, those of "
-                       "--data",
-                       (long long)count, (long long)r->classes);
-    for (int64_t i = 0; i < count; i++) {
-        const char *ours = tn_dataset_class_name(r->data, i),
-                   *theirs = tn_dataset_class_name(r->val, i);
-
-        if (ours != NULL && theirs != NULL && strcmp(ours, theirs) != 0)
-            return tn_fail(TN_ERR_VALUE,
-                           "--val: class %lld has another name, got %q; expected %q, as in --data",
-                           (long long)i, theirs, ours);
-    }
-    return TN_OK;
+                       "--val: another number of classes, got %s; expected those of --data: %s",
+                       theirs, ours);
+    return tn_fail(TN_ERR_VALUE,
+                   "--val: class %lld has another name, got %q; expected %q; the classes are %s; "
+                   "those of --data are %s",
+                   (long long)differs, tn_dataset_class_name(r->val, differs),
+                   tn_dataset_class_name(r->data, differs), theirs, ours);
 }
 
 static tn_status build_data(run *r)
@@ -117,8 +157,10 @@ static tn_status build_data(run *r)
 /* After the model, whose file may say how its inputs are made. */
 static tn_status build_transforms(run *r)
 {
-    tn_status status = transform(r, &r->data, SET_AUGMENT);
+    tn_status status = fit_transform(r);
 
+    if (status == TN_OK)
+        status = transform(r, &r->data, SET_AUGMENT);
     if (status == TN_OK)
         status = transform(r, &r->data, SET_TRANSFORM);
     return status == TN_OK ? transform(r, &r->val, SET_TRANSFORM) : status;
@@ -252,6 +294,8 @@ static tn_status build_model(run *r)
     status = r->resumed != NULL && r->same_model ? resumed_model(r) : new_model(r);
     if (status == TN_OK && r->resumed != NULL)
         status = resume_compare(r);
+    if (status == TN_OK)
+        r->dtype = work_dtype(r->model);
     return status == TN_OK ? freeze_all(r) : status;
 }
 

@@ -119,7 +119,7 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
     if (tn_pack_at(batch, last).kind != TN_VALUE_TENSOR)
         return tn_fail(TN_ERR_TYPE, "--data: the last entry of a sample is no target; expected a "
                                     "number or a tensor");
-    target = tn_pack_tensor(batch, last);
+    target = work_target(tn_pack_tensor(batch, last), TN_DTYPE_AUTO);
     output = target != NULL ? work_call(e->module, batch, last, e->dtype) : NULL;
     output = output != NULL ? work_scores(output, target) : NULL;
     if (output == NULL)

@@ -12,6 +12,7 @@ tools_tenon_SOURCES += %D%/classes.c
 tools_tenon_SOURCES += %D%/config.c
 tools_tenon_SOURCES += %D%/epochs.c
 tools_tenon_SOURCES += %D%/eval.c
+tools_tenon_SOURCES += %D%/fit.c
 tools_tenon_SOURCES += %D%/freeze.c
 tools_tenon_SOURCES += %D%/head.c
 tools_tenon_SOURCES += %D%/left_out.c

@@ -78,7 +78,7 @@ static tn_status find_reader(const char *path, const char **reader, char *why, s
         const char *name = tn_registry_name(TN_KIND_tn_dataset_def, i);
         uint64_t mark = tn_error_mark();
         tn_dataset *dataset = NULL;
-        if (!has_paths(name))
+        if (!has_paths(name) || !work_reads(name, work_given.transform))
             continue;
         dataset = tn_dataset_new("%s(%q)", name, path);
         if (dataset != NULL) {

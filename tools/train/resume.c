@@ -30,7 +30,7 @@ static tn_status keep_settings(run *r)
 tn_status resume_keep(run *r)
 {
     char scaler[256] = "";
-    const char *transform = setting_text(r->set, SET_TRANSFORM);
+    const char *transform = fit_text(r);
     report_text classes = { .status = TN_OK };
     tn_status status = r->classes > 0 ? save_class_names(r, &classes) : TN_OK;
     const struct {

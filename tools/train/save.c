@@ -228,7 +228,7 @@ tn_status save_weights(run *r, const char *name)
 {
     tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
     tn_state *state = module != NULL ? tn_module_state(module) : NULL;
-    const char *transform = setting_text(r->set, SET_TRANSFORM);
+    const char *transform = fit_text(r);
     report_text classes = { .status = TN_OK };
     char path[PATH_SIZE];
     tn_status status = state != NULL ? TN_OK : tn_error_last_code();

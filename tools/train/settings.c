@@ -33,6 +33,10 @@ static const setting_row rows[SETTINGS] = {
                         "file of the model, if there is one" },
     [SET_AUGMENT] = { "augment", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
                       "the same for the samples of the training alone, before --transform" },
+    [SET_STANDARDIZE] = { "standardize", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
+                          "gives each column or channel mean 0 and deviation 1, and makes numbers "
+                          "of the rows of a Table; computed from the samples of the training, and "
+                          "kept in the file of the model" },
     [SET_LOSS] = { "loss", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
                    "a layer that is called with output and target; CrossEntropyLoss() if the "
                    "dataset has classes" },

@@ -18,6 +18,7 @@ typedef enum setting {
     SET_VAL_SPLIT,
     SET_TRANSFORM,
     SET_AUGMENT,
+    SET_STANDARDIZE,
     SET_LOSS,
     SET_OPTIM,
     SET_SCHEDULE,

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int64_t step_samples(tn_pack *batch)
 {
@@ -38,13 +39,31 @@ static tn_tensor *fitting_target(tn_tensor *target, tn_tensor *output)
     return target;
 }
 
-/* Explains a failure of the model with an input of uint8. */
+tn_tensor *step_input(const run *r, tn_pack *batch)
+{
+    tn_tensor *input = tn_pack_tensor(batch, 0);
+
+    if (input == NULL || r->dtype == TN_DTYPE_AUTO || tn_tensor_dtype(input) == r->dtype ||
+        (TN_BIT(tn_tensor_dtype(input)) & TN_MASK_FLOAT) == 0)
+        return input;
+    return tn_cast(input, r->dtype);
+}
+
+tn_tensor *step_target(const run *r, tn_pack *batch)
+{
+    return work_target(tn_pack_tensor(batch, 1), r->dtype);
+}
+
+/* Explains a failure of the model with an input of integers. Those of int64 may be tokens. */
 static tn_status input_failed(tn_tensor *input)
 {
     tn_status status = tn_error_last_code();
+    tn_dtype dtype = tn_tensor_dtype(input);
+    bool floats = (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0;
 
-    if (tn_tensor_dtype(input) == TN_U8)
-        tn_error_prefix("the input is uint8, which --transform 'ToFloat()' converts: ");
+    if (!floats && (dtype != TN_I64 || strstr(tn_error_last()->message, "dtype") != NULL))
+        tn_error_prefix("the input is %s, which --transform 'ToFloat()' converts: ",
+                        tn_dtype_name(dtype));
     return status;
 }
 
@@ -83,10 +102,10 @@ static tn_status compute_loss(const run *r, tn_tensor *target, tn_tensor **outpu
 static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
                          tn_tensor **loss)
 {
-    tn_tensor *input = tn_pack_tensor(batch, 0), *target = tn_pack_tensor(batch, 1);
+    tn_tensor *input = step_input(r, batch), *target = step_target(r, batch);
     tn_status status;
 
-    if (target == NULL)
+    if (input == NULL || target == NULL)
         return tn_error_last_code();
     status = tn_module_call_many(module, &input, 1, output, 1);
     return status == TN_OK ? compute_loss(r, target, output, loss) : input_failed(input);
@@ -123,10 +142,13 @@ tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth
                        int64_t *predicted, bool *known)
 {
     TN_SCOPE;
-    tn_tensor *target = tn_pack_tensor(batch, 1), *largest;
-    int64_t count = tn_tensor_size(target, 0);
+    tn_tensor *target = step_target(r, batch), *largest;
+    int64_t count;
     tn_status status;
 
+    if (target == NULL)
+        return tn_error_last_code();
+    count = tn_tensor_ndim(target) > 0 ? tn_tensor_size(target, 0) : 0;
     *known = is_classified(r, target, output);
     if (!*known)
         return TN_OK;
@@ -146,10 +168,12 @@ tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth
 /* Compares the labels with the classes before the loss reads them. */
 static tn_status check_labels(run *r, tn_pack *batch)
 {
-    tn_tensor *target = tn_pack_tensor(batch, 1);
-    int64_t count = tn_tensor_numel(target), *truth;
+    tn_tensor *target = step_target(r, batch);
+    int64_t count = target != NULL ? tn_tensor_numel(target) : 0, *truth;
     tn_status status;
 
+    if (target == NULL)
+        return tn_error_last_code();
     if (r->classes == 0 || tn_tensor_dtype(target) != TN_I64 || tn_tensor_ndim(target) != 1)
         return TN_OK;
     truth = tn_malloc((size_t)(count + 1) * sizeof *truth);
@@ -245,7 +269,7 @@ tn_status step_compile(run *r)
 /* Takes a step with a batch. */
 static tn_status run_whole(const run *r, tn_pack *batch, tn_tensor **output, tn_tensor **loss)
 {
-    tn_tensor *in[] = { tn_pack_tensor(batch, 0), tn_pack_tensor(batch, 1) }, *out[2];
+    tn_tensor *in[] = { step_input(r, batch), step_target(r, batch) }, *out[2];
     tn_status status = in[0] != NULL && in[1] != NULL ? tn_step_run(r->whole, in, 2, out, 2)
                                                       : tn_error_last_code();
 

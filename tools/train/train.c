@@ -25,6 +25,7 @@ static void run_free(run *r)
     tn_state_drop(r->resumed);
     tn_free(r->learning);
     tn_free(r->spec);
+    tn_free(r->fitted);
     tn_free(r->head);
     progress_drop(r->progress);
     if (r->lock >= 0)

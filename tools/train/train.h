@@ -42,10 +42,12 @@ typedef struct run {
     tn_state *resumed; /* the state of the checkpoint to continue from, until it is restored */
     bool same_model;   /* --model is that of the checkpoint, or was not given */
     char *spec;        /* the text from which tn_module_parse makes the model */
+    char *fitted;      /* with --standardize: the transform with what was computed; NULL: without */
     char *head;        /* path of the head of tenon finetune; NULL: none */
     report *report;
     progress *progress;
     int64_t classes; /* of the dataset; 0: none */
+    tn_dtype dtype;  /* of the first floating parameter of the model */
     /* the parameters that learn */
     tn_tensor **learning;
     int64_t n_learning;
@@ -71,6 +73,14 @@ tn_status build_all(run *r);
  * frees with tn_free. */
 char *build_spec(tn_module *module);
 
+/* ---- fit.c ---- */
+
+/* With --standardize, computes the transform of the samples from those of the training, or takes it
+ * from the checkpoint that is continued. */
+tn_status fit_transform(run *r);
+/* Returns the transform of all samples, NULL if there is none. */
+const char *fit_text(const run *r);
+
 /* ---- freeze.c ---- */
 
 /* Decides which parameters learn, by --freeze, --unfreeze and the head, and lists them. */
@@ -88,6 +98,10 @@ tn_status head_replace(run *r);
 
 /* Makes what --compile-step needs. */
 tn_status step_compile(run *r);
+/* Returns the input or the target of a batch: floats in the dtype of the model, targets that are
+ * integers or booleans as int64. [scoped] */
+tn_tensor *step_input(const run *r, tn_pack *batch);
+tn_tensor *step_target(const run *r, tn_pack *batch);
 /* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
 /* Takes a step with the gradients of the pending batches. `batch` is the last of them: an optimizer

@@ -174,6 +174,17 @@ tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target)
     return tn_transpose(output, 1, 2);
 }
 
+tn_tensor *work_target(tn_tensor *target, tn_dtype dtype)
+{
+    uint64_t kind = target != NULL ? TN_BIT(tn_tensor_dtype(target)) : 0;
+
+    if ((kind & TN_MASK_FLOAT) == 0)
+        dtype = (kind & TN_MASK_COMPLEX) == 0 ? TN_I64 : TN_DTYPE_AUTO;
+    return target == NULL || dtype == TN_DTYPE_AUTO || kind == TN_BIT(dtype)
+               ? target
+               : tn_cast(target, dtype);
+}
+
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size)
 {
     tn_ints shape = tn_tensor_shape(tensor);

@@ -67,6 +67,9 @@ tn_dtype work_dtype(tn_module *module);
 
 /* Opens the dataset of a spec. A path in place of a spec is an error that says what to write. */
 tn_dataset *work_dataset(const char *text);
+/* Returns whether this dataset may read files for this transform (fit.c): rows of tables are for
+ * the transform that takes them, and for no other. */
+bool work_reads(const char *dataset, const char *transform);
 /* Applies the transform of --transform, if there is one. Takes `dataset` over, also on failure.
  * [null-through] */
 tn_dataset *work_transformed(tn_dataset *dataset);
@@ -81,6 +84,9 @@ tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn
  * L], the order that losses expect. Returns all other results unchanged, also results that are [N,
  * C, L] already. [scoped] [null-through] */
 tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
+/* Returns a target as losses expect it: integers and booleans as int64, floats in `dtype` unless
+ * that is TN_DTYPE_AUTO. [scoped] [null-through] */
+tn_tensor *work_target(tn_tensor *target, tn_dtype dtype);
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Returns the elements as numbers, row-major; the caller frees them with tn_free. */
