@@ -128,6 +128,10 @@ START_TEST(labels_that_do_not_begin_at_0_are_names)
     has(dataset, 0, 1, (float[]){ 1 }, 1);
     has(dataset, 1, 1, (float[]){ 2 }, 0);
     tn_dataset_drop(dataset);
+    dataset = opened("CSV(%q)", "1,2\n2,1\n"); /* from 1 on */
+    classes_are(dataset, 2, (const char *const[]){ "1", "2" });
+    has(dataset, 0, 1, (float[]){ 1 }, 1);
+    tn_dataset_drop(dataset);
     dataset = opened("CSV(%q)", "1,0\n2,3\n"); /* from 0 on they are the classes */
     ck_assert_int_eq(tn_dataset_classes(dataset), 4);
     ck_assert_ptr_null(tn_dataset_class_name(dataset, 0));
