@@ -65,18 +65,19 @@ static const tn__entry *by_content(const tn_source *source)
 }
 
 /* Appends the names of formats, "safetensors (.safetensors), npy (.npy)", for error texts: all
- * formats or, with `to_save`, those that can save a single file. */
+ * formats that have an extension or, with `to_save`, those that can save a single file. */
 static void put_formats(tn__text *text, bool to_save)
 {
     const tn__entry *const *all = NULL;
     int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all), named = 0;
     for (int64_t i = 0; i < count; i++) {
         const tn_format_def *format = format_of(all[i]);
+        if (format->extensions == NULL)
+            continue;
         if (to_save && ((format->save == NULL && format->save_module == NULL) ||
                         (format->flags & TN_FORMAT_INDEX) != 0))
             continue;
-        tn__text_add(text, "%s%s (%s)", named++ > 0 ? ", " : "", all[i]->name,
-                     format->extensions != NULL ? format->extensions : "");
+        tn__text_add(text, "%s%s (%s)", named++ > 0 ? ", " : "", all[i]->name, format->extensions);
     }
     if (named == 0)
         tn__text_add(text, "none: no plugin with a format is loaded");
@@ -412,18 +413,8 @@ tn_status tn_module_load(tn_module *module, const char *path)
 static tn_module *load_module_from(const tn__entry *entry, tn__reader *reader)
 {
     const char *before = NULL;
-    const tn_format_def *format = entry != NULL ? format_of(entry) : NULL;
+    const tn_format_def *format = format_of(entry);
     tn_module *module = NULL;
-    if (format == NULL) {
-        no_format(reader->source.path, "no format recognizes its content or its extension", false);
-        return NULL;
-    }
-    if (format->load_module == NULL) {
-        tn_fail(TN_ERR_FORMAT,
-                "%s: format %s: stores a state, not a module; make the module, then tn_module_load",
-                reader->source.path, entry->name);
-        return NULL;
-    }
     if (enter(entry, &before) != TN_OK)
         return NULL;
     uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
@@ -444,19 +435,60 @@ static tn_module *load_module_from(const tn__entry *entry, tn__reader *reader)
     return module;
 }
 
-tn_module *tn_module_from_file(const char *path)
+/* Makes the module of a file, *whole if the format stores whole modules. Otherwise returns NULL and
+ * sets *format to the name of the format, without an error. */
+static tn_module *whole_module(const char *file, const char **format, bool *whole)
 {
     tn__reader reader;
+    tn_module *module = NULL;
+    if (tn__reader_open(&reader, file, 0) != TN_OK)
+        return NULL;
+    const tn__entry *entry = by_content(&reader.source);
+    if (entry == NULL)
+        entry = tn__file_format(file);
+    if (entry == NULL) {
+        no_format(file, "no format recognizes its content or its extension", false);
+    } else {
+        *format = entry->name;
+        *whole = format_of(entry)->load_module != NULL;
+        if (*whole)
+            module = load_module_from(entry, &reader);
+    }
+    tn__reader_close(&reader);
+    return module;
+}
+
+/* Makes the module of a state with a spec. The values are copied into the module, whose device may
+ * be another one. */
+static tn_module *module_of_state(const char *file, const char *format)
+{
+    const tn_device *host = tn_device_find(TN__HOST_DEVICE_TYPE);
+    tn_state *state = NULL;
+    if (host == NULL)
+        return NULL;
+    if (tn_device_begin(host) == TN_OK)
+        state = load(file, 0);
+    tn_device_end();
+    tn_module *module = state != NULL ? tn__state_module(state, file, format) : NULL;
+    tn_state_drop(state);
+    return module;
+}
+
+tn_module *tn_module_from_file(const char *path)
+{
+    const char *format = NULL;
+    char *found = NULL;
+    bool whole = false;
     if (path == NULL) {
         tn__error_null_input("tn_module_from_file: path");
         return NULL;
     }
-    if (tn__plugins_discover() != TN_OK || tn__reader_open(&reader, path, 0) != TN_OK)
+    if (tn__plugins_discover() != TN_OK || tn__folder_find(path, &found) != TN_OK)
         return NULL;
-    const tn__entry *entry = by_content(&reader.source);
-    if (entry == NULL)
-        entry = tn__file_format(path);
-    tn_module *module = load_module_from(entry, &reader);
-    tn__reader_close(&reader);
+    const char *file = found != NULL ? found : path;
+    tn_module *module = whole_module(file, &format, &whole);
+    if (format != NULL && !whole)
+        module = module_of_state(file, format);
+    tn_free(found);
     return module;
 }

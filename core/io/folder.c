@@ -7,9 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 
-/* The order in which files are preferred. The first two names are those that Hugging Face's
- * libraries look for, in their order; a single file is preferred to an index. */
-static const char *const stems[] = { "model", "pytorch_model" };
+/* The order in which files are preferred: the weights of a run that are best on validation data,
+ * then the two names that Hugging Face's libraries look for, in their order. A single file is
+ * preferred to an index. */
+static const char *const stems[] = { "best", "model", "pytorch_model" };
 enum { OTHER_INDEX = 2 * (int)(sizeof stems / sizeof *stems), OTHER_FILE, NO_FILE };
 
 struct choice {

@@ -12,5 +12,6 @@ libcore_la_SOURCES += \
 	%D%/file_set.c \
 	%D%/folder.c \
 	%D%/metadata.c \
+	%D%/state_module.c \
 	%D%/ties.c \
 	%D%/writer.c

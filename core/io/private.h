@@ -162,6 +162,12 @@ tn_state *tn__metadata_from_state(const tn_state *state, const char *path);
 /* Reverses tn__metadata_from_state(). Takes over `state`, even on failure. */
 tn_state *tn__metadata_to_state(tn_state *state, const char *path);
 
+/* ---- modules of states (state_module.c) ---- */
+
+/* Makes the module whose spec a state has, with the values of the state. `path` and `format` are
+ * for messages. The caller owns the module. Returns NULL and sets the error on failure. */
+tn_module *tn__state_module(const tn_state *state, const char *path, const char *format);
+
 /* ---- ties (ties.c) ---- */
 
 /* Sets first[i] to the first entry that is the same view of the same storage as entry i. The caller

@@ -67,6 +67,9 @@ START_TEST(the_files_of_hugging_face_come_first)
     expect_loads("net", 6);
     put("net/model.checkpoint", 7);
     expect_refused("net", "several files of tensors: model.");
+    /* the best weights of a run */
+    put("net/best.safetensors", 8);
+    expect_loads("net", 8);
     leave_folder();
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Loading a file into a module without a second copy of its weights (tn_module_load and
- * TN_LOAD_TAKE), and tensors that a module has under two names. */
+ * TN_LOAD_TAKE), tensors that a module has under two names, and modules from files with a spec. */
 #include "core/tensor/internal.h"
 #include "tests/io/states.h"
 
@@ -391,6 +391,125 @@ START_TEST(running_out_of_memory_is_an_error_and_leaves_nothing)
 }
 END_TEST
 
+/* ---- modules from files with a spec ---------------------------------------------------------- */
+
+/* Saves the state of a module with a spec as its metadata. */
+static void save_with_spec(tn_module *module, const char *spec, const char *path)
+{
+    tn_state *state = tn_module_state(module);
+    ck_assert_int_eq(tn_state_set_meta(state, "tenon.spec", spec), TN_OK);
+    saved(state, path);
+    tn_state_drop(state);
+}
+
+/* Saves a checkpoint of a training, with an optimizer, under the names of `tenon train`. */
+static void save_training(tn_module *module, tn_value spec, const char *path)
+{
+    tn_checkpoint *checkpoint = tn_checkpoint_new();
+    tn_optimizer *optimizer = tn_optimizer_new(module, "SGD(lr=0.1, momentum=0.9)");
+    ck_assert_int_eq(tn_checkpoint_add_module(checkpoint, "model", module), TN_OK);
+    ck_assert_int_eq(tn_checkpoint_add_optimizer(checkpoint, "optimizer", optimizer), TN_OK);
+    ck_assert_int_eq(tn_checkpoint_set(checkpoint, "spec", spec), TN_OK);
+    ck_assert_msg(tn_checkpoint_save(checkpoint, path) == TN_OK, "%s", tn_error_text());
+    tn_optimizer_drop(optimizer);
+    tn_checkpoint_drop(checkpoint);
+}
+
+static void expect_opens(const char *path, tn_module *as)
+{
+    tn_module *m = tn_module_from_file(path);
+    ck_assert_msg(m != NULL, "%s: %s", path, tn_error_text());
+    ck_assert_str_eq(tn_module_type(m), tn_module_type(as));
+    expect_same_modules(as, m);
+    tn_module_drop(m);
+}
+
+START_TEST(a_file_with_a_spec_is_a_module)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_module *last = parsed(NET), *best = parsed(NET);
+    ck_assert_int_eq(mkdir("run", 0777), 0);
+    save_training(last, tn_value_string(NET), "run.checkpoint");
+    expect_opens("run.checkpoint", last);
+    save_training(last, tn_value_string(NET), "checkpoint.safetensors");
+    expect_opens("checkpoint.safetensors", last);
+    save_with_spec(last, NET, "run/model.safetensors");
+    expect_opens("run/model.safetensors", last);
+    expect_opens("run", last);
+    /* of a run, the best weights come first */
+    save_with_spec(best, NET, "run/best.safetensors");
+    expect_opens("run", best);
+    expect_opens("run/model.safetensors", last);
+    /* in parts, the index has the spec */
+    tn_state *state = tn_module_state(best);
+    ck_assert_int_eq(tn_state_set_meta(state, "tenon.spec", NET), TN_OK);
+    ck_assert_int_eq(tn_state_save_parts(state, "parts.safetensors.index.json", 20), TN_OK);
+    expect_opens("parts.safetensors.index.json", best);
+    tn_state_drop(state);
+    tn_module_drop(last);
+    tn_module_drop(best);
+    leave_folder();
+}
+END_TEST
+
+static void expect_no_module(const char *path, tn_status code, const char *words)
+{
+    ck_assert_ptr_null(tn_module_from_file(path));
+    ck_assert_msg(strstr(tn_error_text(), path) != NULL, "%s", tn_error_text());
+    expect_failure(code, words);
+}
+
+START_TEST(a_file_whose_spec_is_wrong_makes_no_module)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_module *m = parsed(NET);
+    ck_assert_int_eq(tn_module_save(m, "plain.safetensors"), TN_OK);
+    expect_no_module("plain.safetensors", TN_ERR_FORMAT, "metadata \"tenon.spec\"");
+    save_with_spec(m, "Sequential(Liner(3, 2))", "typo.safetensors");
+    expect_no_module("typo.safetensors", TN_ERR_KEY, "Liner");
+    save_with_spec(m, "Sequential(", "cut.safetensors");
+    expect_no_module("cut.safetensors", TN_ERR_FORMAT, "Sequential");
+    save_with_spec(m, "Sequential(fc=Linear(3, 4), bn=BatchNorm1d(2))", "size.safetensors");
+    expect_no_module("size.safetensors", TN_ERR_RUNTIME, "size mismatch for fc.weight");
+    save_with_spec(m, "Sequential(fc=Linear(3, 2))", "more.safetensors");
+    expect_no_module("more.safetensors", TN_ERR_RUNTIME, "bn.weight");
+    save_training(m, tn_value_int(3), "number.checkpoint");
+    expect_no_module("number.checkpoint", TN_ERR_FORMAT, "stores a state, not a module");
+    /* a spec, but no model beside it */
+    tn_state *state = tn_state_new();
+    ck_assert_int_eq(tn_state_set_value(state, "value.spec", tn_value_string(NET)), TN_OK);
+    saved(state, "alone.checkpoint");
+    expect_no_module("alone.checkpoint", TN_ERR_KEY, "model.");
+    tn_state_drop(state);
+    tn_module_drop(m);
+    leave_folder();
+}
+END_TEST
+
+START_TEST(a_module_from_a_file_survives_a_lack_of_memory)
+{
+    in_folder();
+    tn_module *from = parsed("Linear(2, 1)");
+    save_with_spec(from, "Linear(2, 1)", "n.safetensors");
+    for (uint64_t n = 1;; n++) {
+        tn__memory_fail(n);
+        tn_module *to = tn_module_from_file(".");
+        bool reached = tn__memory_fail(0) >= n;
+        ck_assert((to != NULL) != (tn_error_text()[0] != '\0'));
+        tn_error_clear();
+        if (to != NULL)
+            expect_same_modules(from, to);
+        tn_module_drop(to);
+        if (!reached)
+            break;
+    }
+    tn_module_drop(from);
+    leave_folder();
+}
+END_TEST
+
 int main(int count, char **arguments)
 {
     if (count == 3)
@@ -407,6 +526,9 @@ int main(int count, char **arguments)
         members_of_a_pytorch_file_are_mapped,
         the_weights_are_in_memory_once,
         running_out_of_memory_is_an_error_and_leaves_nothing,
+        a_file_with_a_spec_is_a_module,
+        a_file_whose_spec_is_wrong_makes_no_module,
+        a_module_from_a_file_survives_a_lack_of_memory,
         NULL,
     };
     return suite_run("module_load", tests);

@@ -2,6 +2,7 @@
 """Modules: trees of parameters, buffers and children with a forward function."""
 
 import ctypes as c
+import json
 import os
 import weakref
 
@@ -18,12 +19,13 @@ IN_COPY = "tenon: attributes of a module are being copied"  # key of the memo of
 states = {}  # attributes of modules of these classes, by address; they live as long as the module
 
 
-def adopt_module(pointer):
-    """Returns the Python object for a module. Takes over one reference of the caller."""
+def adopt_module(pointer, class_=None):
+    """Returns the Python object for a module. Takes over one reference of the caller. A new object
+    has the class, unless it is that of a layer written in Python."""
     with adopting:
         found = _alive.get(pointer)
         if found is None:
-            class_ = Module
+            class_ = class_ or Module
             if pointer in states:
                 class_ = layers[lib.tn_module_user(pointer)]
             found = object.__new__(class_)
@@ -174,7 +176,7 @@ class Module:
             check(lib.tn_module_add_child(pointer, key, value._ptr))
         elif isinstance(value, Tensor) and lib.tn_tensor_is_parameter(value._ptr):
             check(lib.tn_module_add_parameter(pointer, key, value._ptr))
-        elif type(self) is Module and self._option(name):
+        elif type(self) in (Module, LoadedModule) and self._option(name):
             keep = []
             check(lib.tn_module_option_set(pointer, key, value_of(value, keep)))
         else:
@@ -284,6 +286,12 @@ class Module:
         return self
 
 
+class LoadedModule(Module):
+    """A module of a file, see load()."""
+
+    __slots__ = ("classes", "transform")
+
+
 class State:
     """A tn_state that lives as long as a `with` block."""
 
@@ -311,10 +319,33 @@ class State:
             check(lib.tn_state_set_value(self.pointer, name.encode(), value_of(value, keep)))
 
 
+def _note(state, key):
+    """Returns a text of a file: of its metadata or, of a checkpoint, of its values."""
+    from ._values import python_of
+
+    text = lib.tn_state_meta(state, b"tenon." + key)
+    at = lib.tn_state_find(state, b"value." + key)
+    if text is not None:
+        return text.decode()
+    value = python_of(lib.tn_state_value(state, at)) if at >= 0 else None
+    return value if isinstance(value, str) else None
+
+
 def load(path):
-    """Returns the tensors of a file by name."""
-    with Scope(), State(checked(lib.tn_state_load(os.fsencode(path)))) as state:
-        return state.read()
+    """Returns what a file has: the module if it names one, as the files of `tenon train` and `tenon
+    prune` and scripts do; else its tensors by name. A module has the attributes `classes`, the
+    names of the classes, and `transform`, the spec of the transform of its inputs; None where the
+    file has none. `path` may be the folder of a run."""
+    name = os.fsencode(path)
+    with Scope(), State(checked(lib.tn_state_load(name))) as state:
+        notes = {key: _note(state.pointer, key) for key in (b"spec", b"script")}
+        if notes[b"spec"] is None and notes[b"script"] is None:
+            return state.read()
+        classes, transform = _note(state.pointer, b"classes"), _note(state.pointer, b"transform")
+    module = adopt_module(checked(lib.tn_module_from_file(name)), LoadedModule)
+    object.__setattr__(module, "classes", None if classes is None else json.loads(classes))
+    object.__setattr__(module, "transform", transform)
+    return module
 
 
 def save(values, path):

@@ -3,6 +3,7 @@
 
 import copy
 import gc
+import json
 import os
 import random
 import tempfile
@@ -87,6 +88,36 @@ class Modules(unittest.TestCase):
             self.assertEqual(nn.Linear(3, 2).load(path).weight.tolist(), net.weight.tolist())
             with self.assertRaises(OSError):
                 net.load(os.path.join(folder, "nothing"))
+
+    def test_a_file_of_a_run_is_a_module(self):
+        net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "best.safetensors")
+            net.save(path)
+            self.note(path, {"tenon.spec": "Sequential(Linear(2, 3), ReLU())",
+                             "tenon.classes": '["cat", "d\u00f6g", "\\"owl\\""]',
+                             "tenon.transform": "ToFloat()"})
+            for name in (path, folder):
+                again = tenon.load(name)
+                self.assertEqual(again[0].weight.tolist(), net[0].weight.tolist())
+                self.assertEqual(again.classes, ["cat", "d\u00f6g", '"owl"'])
+                self.assertEqual(again.transform, "ToFloat()")
+            self.note(path, {"tenon.spec": "Sequential(Linear(2, 4), ReLU())"})
+            with self.assertRaisesRegex(tenon.TenonError, "size mismatch for 0.weight"):
+                tenon.load(path)
+
+    @staticmethod
+    def note(path, texts):
+        """Replaces the metadata of a file of safetensors."""
+        with open(path, "rb") as file:
+            data = file.read()
+        end = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:end])
+        header["__metadata__"] = texts
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(path, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text + data[end:])
 
     def test_modes_copies_and_hooks(self):
         net = nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2))

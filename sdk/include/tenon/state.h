@@ -233,9 +233,9 @@ TN_API tn_status tn_module_load(tn_module *module, const char *path);
 /* Writes a state to a file, as tn_module_save does. [null-through] */
 TN_API tn_status tn_state_save(const tn_state *state, const char *path);
 /* Reads a state from a file. The tensors are created on the default device. If `path` is a folder,
- * reads the file of weights in it: `model.*`, then `pytorch_model.*` (of each name a single file,
- * then an index, such as model.safetensors.index.json), then the only index, then the only file
- * with the extension of a format. Fails if several files are equally good. [owned] */
+ * reads the file of weights in it: `best.*`, then `model.*`, then `pytorch_model.*` (of each name a
+ * single file, then an index, such as model.safetensors.index.json), then the only index, then the
+ * only file with the extension of a format. Fails if several files are equally good. [owned] */
 TN_API tn_state *tn_state_load(const char *path);
 
 enum {
@@ -269,9 +269,9 @@ TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
 
 /* ---- whole modules, and several files -------------------------------------------------------- */
 
-/* Creates the module that is stored in a file, with its state if the format stores states too.
- * Fails with TN_ERR_FORMAT if the file contains only a state: create the module first and use
- * tn_module_load. [owned] */
+/* Creates the module that a file stores, or whose spec its metadata has ("tenon.spec"; in a
+ * checkpoint the value "spec"), with its state. Fails with TN_ERR_FORMAT for other states: use
+ * tn_module_load. `path` may be a folder, see tn_state_load. [owned] */
 TN_API tn_module *tn_module_from_file(const char *path);
 
 /* For `load` of a format: opens another file that the current file names, and returns `bytes` bytes
