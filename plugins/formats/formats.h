@@ -7,10 +7,10 @@
 
 #include <tenon/plugin.h>
 
-/* Defined in safetensors.c, safetensors_index.c, script.c, checkpoint.c, npy.c, npz.c and
- * pytorch.c. */
+/* Defined in safetensors.c, safetensors_index.c, script.c, checkpoint.c, npy.c, npz.c, pytorch.c
+ * and others.c. */
 TN_HIDDEN extern const tn_format_def format_safetensors, format_safetensors_index, format_script,
-    format_checkpoint, format_npy, format_npz, format_pytorch;
+    format_checkpoint, format_npy, format_npz, format_pytorch, format_others;
 
 /* plugin.c: limits the memory that a file can take beyond its own size (for deflated data, or for
  * tensors whose elements share memory). Adds `more` bytes to *sum, the total of this file so far;

@@ -9,6 +9,7 @@ plugins_formats_la_SOURCES = \
 	%D%/formats.h \
 	%D%/npy.c \
 	%D%/npz.c \
+	%D%/others.c \
 	%D%/pickle.c \
 	%D%/pickle.h \
 	%D%/pickle_calls.c \

@@ -42,6 +42,7 @@ static const void *const contributions[] = {
 #endif
     &format_checkpoint,  &format_npy,
     &format_npz,         &format_pytorch,
+    &format_others, /* last: the formats before it know their files better */
 };
 
 static const tn_plugin formats = {
