@@ -193,7 +193,7 @@ static void put_row(output *t, const tn_profile_row *row, double whole, bool mod
     double share = time > 0 && ceiling_known() > 0 ? row->flops / time * 1e9 / ceiling_known() : 0;
     put_cell(t, 1000 * share, 0);
     if (row->flops > 0 && row->device == 0)
-        text_add(t, "%.0f%%", 100 * share);
+        table_share(t, share);
     text_put(t, "</td></tr>\n");
 }
 

@@ -208,6 +208,9 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
 void table_add(output *t, const result *r, tn_profile_group group, tn_profile_sort sort,
                int64_t rows);
 void table_summary(output *t, const result *r);
+/* Adds a share of the ceiling. A larger rate than the ceiling is ">100%": of a smaller dtype, or
+ * because other work of the machine disturbed the measurement. */
+void table_share(output *t, double share);
 
 /* ---- write.c, trace.c, page.c ---------------------------------------------------------------- */
 

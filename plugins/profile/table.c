@@ -168,12 +168,20 @@ static void put_rate(output *t, const tn_profile_row *row, const struct facts *f
         text_put(t, "-");
 }
 
+void table_share(output *t, double share)
+{
+    if (share > 1)
+        text_put(t, ">100%");
+    else
+        text_add(t, "%.0f%%", 100 * share);
+}
+
 static void put_ceiling(output *t, const tn_profile_row *row, const struct facts *f)
 {
     double time = work_time(row, f);
 
     if (row->flops > 0 && f->ceiling > 0 && time > 0 && row->device == 0)
-        text_add(t, "%.0f%%", 100 * row->flops / (time * 1e-9) / f->ceiling);
+        table_share(t, row->flops / (time * 1e-9) / f->ceiling);
     else
         text_put(t, "-");
 }
