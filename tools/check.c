@@ -43,7 +43,8 @@ static const word words[] = {
     { "--tap", "FILE", "writes the results as TAP; with -, prints them and nothing else",
       &chosen.tap, NULL, NULL },
     { "--junit", "FILE", "writes the results as JUnit XML", &chosen.junit, NULL, NULL },
-    { "--json", "FILE", "writes the results as JSON", &chosen.json, NULL, NULL },
+    { "--json", "[FILE]", "writes the results as JSON; without FILE, prints them and nothing else",
+      &chosen.json, NULL, NULL },
     { "--capabilities", "FILE",
       "writes as JSON which operators ran in which dtypes, for users of the plugin",
       &chosen.capabilities, NULL, NULL },
@@ -109,6 +110,10 @@ static int take(int count, char **given)
             *w->yes = true;
             return 1;
         }
+        /* --json alone prints, as for the other commands */
+        if (value == NULL && w->text == &chosen.json &&
+            (count < 2 || (given[1][0] == '-' && given[1][1] != '\0')))
+            value = "-";
         if (value == NULL) {
             if (count < 2)
                 return MISSING;

@@ -241,11 +241,18 @@ static bool make_plan(conform_report *report)
     return true;
 }
 
+/* Returns whether standard output has a report, and nothing else. */
+static bool is_quiet(const conform_options *options)
+{
+    return (options->tap != NULL && strcmp(options->tap, "-") == 0) ||
+           (options->json != NULL && strcmp(options->json, "-") == 0);
+}
+
 static void say(const conform_report *report, const conform_outcome *out)
 {
     static const char *const words[] = { "ok", "FAIL", "skip" };
 
-    if (report->options->tap != NULL && strcmp(report->options->tap, "-") == 0)
+    if (is_quiet(report->options))
         return;
     if (out->verdict == CONFORM_PASS)
         printf("%-5s %-36s %lld checks, %.1f s\n", words[0], out->name, (long long)out->checks,
@@ -428,7 +435,7 @@ int conform_run(const conform_options *options)
                 options->file);
         well = false;
     } else {
-        bool quiet = options->tap != NULL && strcmp(options->tap, "-") == 0;
+        bool quiet = is_quiet(options);
 
         if (!quiet)
             printf("%s (%s)%s%s\n", options->file, report.id, report.device[0] ? " on " : "",

@@ -44,6 +44,11 @@ test $code -eq 0 || { fail "a right plugin: exit status $code"; cat "$place/out"
 grep -q '^ok *ops/relu ' "$place/out" && grep -q '^ok *grad/relu ' "$place/out" ||
     fail "a right plugin: no ok for relu"
 grep -q ' 0 failed' "$place/out" || fail "a right plugin: $(tail -n 1 "$place/out")"
+# --json alone prints the results, and nothing else
+check "$place/right.so" --cases "$cases" --only 'ops/relu' --json
+test $code -eq 0 && test "$(head -n 1 "$place/out")" = '{' &&
+    grep -q '"name": "ops/relu", "outcome": "passed"' "$place/out" &&
+    ! grep -q '^ok ' "$place/out" || { fail "--json without a file"; cat "$place/out"; }
 if command -v python3 >/dev/null; then
     python3 - "$place" <<'END' || fail "the reports"
 import json, sys, xml.etree.ElementTree as xml
