@@ -43,16 +43,17 @@ static int most_epochs(const struct curve *curves, int count)
 /* ---- text ------------------------------------------------------------------------------------ */
 
 #define TEXT_WIDTH 60
-#define TEXT_HEIGHT 12
 
 static int column_of(int epoch, int epochs)
 {
     return epochs > 1 ? epoch * (TEXT_WIDTH - 1) / (epochs - 1) : 0;
 }
 
-void chart_text(const struct curve *curve)
+void chart_text(const struct curve *curve, int height)
 {
-    char grid[TEXT_HEIGHT][TEXT_WIDTH];
+    char grid[CHART_HEIGHT][TEXT_WIDTH];
+    bool roomy = height >= CHART_HEIGHT;
+    height = roomy ? CHART_HEIGHT : height < CHART_LEAST ? CHART_LEAST : height;
     double step = round_step(largest_loss(curve, 1), 4);
     double top = step * ceil(largest_loss(curve, 1) / step - 1e-9);
     memset(grid, ' ', sizeof grid);
@@ -61,15 +62,15 @@ void chart_text(const struct curve *curve)
             continue;
         /* A loss below zero is drawn at zero. */
         double share = fmax(curve->loss[i] / top, 0.0);
-        int row = (int)lround((1.0 - share) * (TEXT_HEIGHT - 1));
+        int row = (int)lround((1.0 - share) * (height - 1));
         grid[row < 0 ? 0 : row][column_of(i, curve->epochs)] = '*';
     }
-    printf("\n  training loss on %s\n\n", curve->name);
+    printf(roomy ? "\n  training loss on %s\n\n" : "  training loss by epoch, %s\n", curve->name);
     int labels = (int)lround(top / step);
-    for (int row = 0; row < TEXT_HEIGHT; row++) {
+    for (int row = 0; row < height; row++) {
         char label[16] = "";
         for (int k = 0; k <= labels; k++)
-            if (row == (int)lround((1.0 - k * step / top) * (TEXT_HEIGHT - 1)))
+            if (row == (int)lround((1.0 - k * step / top) * (height - 1)))
                 snprintf(label, sizeof label, step < 0.01 ? "%.0e" : "%.2f", k * step);
         int width = TEXT_WIDTH;
         while (width > 0 && grid[row][width - 1] == ' ')
@@ -92,7 +93,9 @@ void chart_text(const struct curve *curve)
     while (end > 0 && axis[end - 1] == ' ')
         end--;
     axis[end] = '\0';
-    printf("\n          %s\n%*s\n\n", axis, 10 + TEXT_WIDTH / 2 + 3, "epoch");
+    printf("\n          %s\n", axis);
+    if (roomy)
+        printf("%*s\n\n", 10 + TEXT_WIDTH / 2 + 3, "epoch");
 }
 
 /* ---- SVG ------------------------------------------------------------------------------------- */

@@ -35,18 +35,18 @@ for device; do
         --optim 'AdamW(lr=0.008)' --schedule 'CosineAnnealingLR(T_max=16)' --ema 0.95 \
         --epochs 16 --batch-size 32 | tee "$folder.log" || true
     awk -v device="$device" -v wanted=$wanted '
-        /^epoch / { for (i = 1; i < NF; i++) if ($i == "val_accuracy") accuracy = $(i + 1) }
+        /^best: / { for (i = 1; i < NF; i++) if ($i == "val_accuracy") accuracy = $(i + 1) }
         /^report: / { done = 1 }
         END {
             if (!done) exit 1
-            printf "%s: accuracy on the held-out digits %.4f\n", device, accuracy
+            printf "%s: accuracy on the held-out digits %.4f, in the best epoch\n", device, accuracy
             if (accuracy <= wanted) {
                 printf "demo: %s: the accuracy is not above %s\n", device, wanted
                 exit 1
             }
         }' "$folder.log" || status=1
     echo "the report is $here/demo/$folder/report.html"
-    echo "the weights are $here/demo/$folder/model.safetensors"
+    echo "the weights of the best epoch are $here/demo/$folder/best.safetensors"
     echo
 done
 exit $status

@@ -346,7 +346,7 @@ static bool train_on(const tn_device *device, const struct settings *settings,
         good = false;
     }
     if (curve->epochs > 0)
-        chart_text(curve);
+        chart_text(curve, CHART_HEIGHT);
     return good;
 }
 
