@@ -245,7 +245,9 @@ static const tool_option options[] = {
       "replaces the prefix OLD of names by NEW, or removes it; =NEW puts NEW before every name",
       take_prefix },
     { "--rename", "OLD=NEW", "gives the entry OLD the name NEW", take_rename },
-    { "--dtype", "DTYPE", "converts the tensors of floating-point dtypes, such as to bfloat16",
+    { "--dtype", "DTYPE",
+      "converts the tensors of floating-point dtypes: to float16, bfloat16, float32, float64, "
+      "float8_e4m3fn or float8_e5m2",
       take_dtype },
     { NULL, NULL, NULL, NULL }
 };

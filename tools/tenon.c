@@ -51,6 +51,27 @@ static const command *find(const char *name)
     return NULL;
 }
 
+/* Says that there is no such command, and which one may be meant. */
+static int unknown(const char *name)
+{
+    int least = 3;
+    const char *nearest = NULL;
+
+    for (int i = 0; i < COMMANDS; i++) {
+        int apart = tool_distance(name, commands[i]->name);
+
+        if (apart < least && 2 * apart <= (int)strlen(commands[i]->name)) {
+            least = apart;
+            nearest = commands[i]->name;
+        }
+    }
+    if (nearest != NULL)
+        fprintf(stderr, "tenon: unknown command \"%s\"; did you mean \"%s\"?\n", name, nearest);
+    else
+        fprintf(stderr, "tenon: unknown command \"%s\"; `tenon help` lists them\n", name);
+    return EXIT_USAGE;
+}
+
 bool tool_is_command(const char *name)
 {
     return find(name) != NULL;
@@ -68,10 +89,12 @@ static void options_help(const tool_option *o)
 
 static void command_help(const command *c)
 {
-    printf("usage: tenon %s%s%s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
-           (c->options & TOOL_LIMITED) ? " [--seconds N]" : "",
-           c->table != NULL ? " [OPTION]..." : "",
-           (c->options & TOOL_OWN_OPTIONS) ? "" : " [--json]");
+    char usage[200];
+    snprintf(usage, sizeof usage, "tenon %s%s%s%s%s%s", c->name, *c->arguments ? " " : "",
+             c->arguments, (c->options & TOOL_LIMITED) ? " [--seconds N]" : "",
+             c->table != NULL ? " [OPTION]..." : "", " [--json]");
+    print_wrapped("usage:", 7, usage);
+    putchar('\n');
     print_wrapped("", 0, c->help);
     if (!(c->options & TOOL_OWN_OPTIONS)) {
         printf("\nOptions:\n");
@@ -83,7 +106,8 @@ static void command_help(const command *c)
     } else {
         c->run(0, NULL, true);
     }
-    printf("\nExit status: 0 success; 1 not found or not usable; 2 wrong usage\n");
+    putchar('\n');
+    print_wrapped("", 0, "Exit status: 0 success; 1 not found or not usable; 2 wrong usage");
 }
 
 static void list_help(FILE *to)
@@ -124,10 +148,8 @@ static void help_json(const command *only)
 static int help_run(int count, char **arguments, bool json)
 {
     const command *c = count ? find(arguments[0]) : NULL;
-    if (count && !c) {
-        fprintf(stderr, "tenon: unknown command \"%s\"; `tenon help` lists them\n", arguments[0]);
-        return EXIT_USAGE;
-    }
+    if (count && !c)
+        return unknown(arguments[0]);
     if (json)
         help_json(c);
     else if (c)
@@ -289,10 +311,8 @@ int main(int count, char **arguments)
     else if (!strcmp(name, "--version"))
         name = "version";
     const command *c = find(name);
-    if (!c) {
-        fprintf(stderr, "tenon: unknown command \"%s\"; `tenon help` lists them\n", name);
-        return EXIT_USAGE;
-    }
+    if (!c)
+        return unknown(name);
     int code = run_command(c, count - 2, arguments + 2);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "tenon: standard output cannot be written\n");

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -98,15 +100,26 @@ static void print_cell(const char *text, int width, bool fill)
         putchar(' ');
 }
 
-/* Prints a text in lines of at most TOOL_WIDTH columns, beginning at `column`; later lines begin at
- * `indent`. */
+int tool_width(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+        size.ws_col > TOOL_WIDTH)
+        return TOOL_WIDTH;
+    return size.ws_col < TOOL_WIDTH_LEAST ? TOOL_WIDTH_LEAST : size.ws_col;
+}
+
+/* Prints a text in lines of at most tool_width() columns, beginning at `column`; later lines begin
+ * at `indent`. */
 static void wrap(int column, int indent, const char *text)
 {
+    int width = tool_width();
     while (*text) {
         int word = 0;
         for (const char *c = text; *c && *c != ' ' && *c != '\n'; c++)
             word += (*c & 0xc0) != 0x80;
-        if (column > indent && column + 1 + word > TOOL_WIDTH) {
+        if (column > indent && column + 1 + word > width) {
             printf("\n%*s", indent, "");
             column = indent;
         } else if (column > indent && word) {
@@ -138,7 +151,7 @@ void print_wrapped(const char *lead, int indent, const char *text)
 
 void table_print(table *t)
 {
-    int widths[TABLE_COLUMNS] = { 0 }, cells = t->columns + 1;
+    int widths[TABLE_COLUMNS] = { 0 }, cells = t->columns + 1, most = tool_width();
     for (int64_t r = 0; r < t->count; r++)
         for (int c = 0; c < t->columns; c++) {
             int width = width_of(t->cells[r * cells + c]);
@@ -154,7 +167,7 @@ void table_print(table *t)
             if (!elastic && widths[c] > widths[widest])
                 widest = c;
         }
-        if (total <= TOOL_WIDTH || widths[widest] <= 8)
+        if (total <= most || widths[widest] <= 8)
             break;
         widths[widest]--;
     }
@@ -192,6 +205,33 @@ const char *bytes_text(int64_t bytes, char *out, size_t size)
         number /= 1024;
     snprintf(out, size, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
     return out;
+}
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+int tool_distance(const char *a, const char *b)
+{
+    int row[TOOL_NAME + 1], length = (int)strnlen(b, TOOL_NAME);
+
+    for (int j = 0; j <= length; j++)
+        row[j] = j;
+    for (int i = 1; i <= TOOL_NAME && a[i - 1] != '\0'; i++) {
+        int before = row[0];
+
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int other = before + (a[i - 1] != b[j - 1]);
+
+            before = row[j];
+            if (row[j] + 1 < other)
+                other = row[j] + 1;
+            if (row[j - 1] + 1 < other)
+                other = row[j - 1] + 1;
+            row[j] = other;
+        }
+    }
+    return row[length];
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

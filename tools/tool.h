@@ -13,7 +13,7 @@
 /* The exit statuses of all subcommands. */
 enum { EXIT_OK = 0, EXIT_NOT_OK = 1, EXIT_USAGE = 2 };
 
-enum { TOOL_WIDTH = 100 };
+enum { TOOL_WIDTH = 100, TOOL_WIDTH_LEAST = 40 };
 
 enum {
     TOOL_OWN_OPTIONS = 1, /* `run` parses all arguments itself */
@@ -33,8 +33,8 @@ typedef struct command {
     const char *name;
     const char *arguments; /* such as "NAME"; "" if there are none */
     const char *summary;   /* one line, for the list of commands */
-    const char *help; /* paragraphs, which are printed in lines of at most TOOL_WIDTH columns */
-    int least, most;  /* number of arguments */
+    const char *help;      /* paragraphs, which print_wrapped() prints */
+    int least, most;       /* number of arguments */
     int (*run)(int count, char **arguments, bool json);
     int options;              /* TOOL_OWN_OPTIONS, TOOL_LIMITED */
     const tool_option *table; /* further options, ended by one without a name; NULL: none */
@@ -105,17 +105,27 @@ typedef struct table {
     char **cells; /* `count` rows of `columns` cells and one note each */
 } table;
 
+/* Returns the columns of a line on standard output: those of the terminal, from TOOL_WIDTH_LEAST to
+ * TOOL_WIDTH; elsewhere TOOL_WIDTH. */
+int tool_width(void);
 /* Adds a row of `columns` strings, which are copied. The first row holds the headings. */
 void table_row(table *t, ...);
 /* Adds a text that is printed below the last row, indented and wrapped. */
 void table_note(table *t, const char *format, ...);
 /* Prints the table and removes its rows. */
 void table_print(table *t);
-/* Prints a text, broken at spaces into lines of at most TOOL_WIDTH columns. The first line begins
+/* Prints a text, broken at spaces into lines of at most tool_width() columns. The first line begins
  * with `lead`, padded to `indent` columns; the other lines begin with `indent` spaces. */
 void print_wrapped(const char *lead, int indent, const char *text);
 /* Writes a number of bytes with a unit, such as "1.5 GiB", to `out`; returns `out`. */
 const char *bytes_text(int64_t bytes, char *out, size_t size);
+
+/* ---- names ---- */
+
+/* Returns the number of changes of single characters that make one name of the other. Only the
+ * first TOOL_NAME characters count. */
+enum { TOOL_NAME = 32 };
+int tool_distance(const char *a, const char *b);
 
 /* ---- JSON ---- */
 

@@ -51,6 +51,8 @@ is_json() {
 # usage
 check 2 "" '^usage: tenon COMMAND'
 check 2 "dance" 'unknown command "dance"'
+check 2 "tain" '^tenon: unknown command "tain"; did you mean "train"\?$'
+check 2 "help predcit" 'did you mean "predict"\?$'
 check 2 "plugins extra" 'too many arguments: extra'
 check 2 "why" 'too few arguments; expected NAME'
 check 2 "env --fast" 'unknown option --fast'

@@ -66,6 +66,29 @@ if "$tenon" info resnet18 >/dev/null 2>&1; then
     # 7212, and those few of the random weights that are 0 from the start
     check 0 '"zeros": 721[2-4]' prune net.safetensors --amount 0.5 \
         --tensors 'layer4.*.conv1.weight' --out again.safetensors --json
+    # it gets a new head, although its options would make all channels; also after another pruning
+    check 0 '"channels_removed": ' prune 'resnet18(num_classes=7, in_channels=1, stem="small",
+        width=8)' --compact --amount 0.5 --input 1,1,8,8 --out few.safetensors --json
+    check 0 '^head: fc$' finetune few.safetensors --data "Digits(split='test')" --batch-size 64 \
+        --max-steps 2 --out tuned
+    check 0 '^fc\.weight +float32 +\[10, 32\]' inspect tuned
+    also '^layer1\.0\.conv1\.weight +float32 +\[4, 4, 3, 3\]'
+    check 0 '^accuracy' eval tuned --data "Digits(split='test')" --batch-size 64
+    check 0 '^channels +' prune tuned --compact --amount 0.5 --input 1,1,8,8 --out fewer.safetensors
+    check 0 '^head: fc$' finetune fewer.safetensors --data "Digits(split='test')" \
+        --batch-size 64 --max-steps 1 --out tuned2 --unfreeze '*'
+    check 0 '^fc\.weight +float32 +\[10, 16\]' inspect tuned2
+    # a head that is not there, or is no head, is an error, also if everything learns
+    check 0 '' prune 'resnet18(num_classes=10, width=8)' --method Identity --out whole.safetensors
+    for model in few.safetensors whole.safetensors; do
+        check 1 '--head: resnet18 has no attribute `fcc` .*children: conv1, .*fc' finetune $model \
+            --data "Digits(split='test')" --head fcc --unfreeze '*' --out none
+        check 1 '--head: module "bn1" \(BatchNorm2d\) has no option for the number of classes' \
+            finetune $model --data "Digits(split='test')" --head bn1 --unfreeze '*' --out none
+    done
+    check 1 '--head: module "layer4.0.conv1" \(Conv2d\) is not the one to which num_classes of' \
+        finetune whole.safetensors --data "Digits(split='test')" --head layer4.0.conv1 \
+        --unfreeze '*' --out none
 fi
 
 # what is not known

@@ -190,7 +190,7 @@ START_TEST(classes_have_precision_and_recall)
               "<td class=\"bar\" style=\"--v:0.889\" data-v=\"0.888889\">88.9 %</td>"
               "<td class=\"bar\" style=\"--v:0.800\" data-v=\"0.8\">80.0 %</td>"
               "<td class=\"bar\" style=\"--v:0.842\" data-v=\"0.842105\">84.2 %</td>"
-              "<td class=\"text\">dog <small>2</small>");
+              "<td class=\"text\">dog <small>(2 samples)</small>");
     has(page, "dog</th><td data-v=\"10\">10</td>"
               "<td class=\"bar\" style=\"--v:0.818\" data-v=\"0.818182\">81.8 %</td>"
               "<td class=\"bar\" style=\"--v:0.900\" data-v=\"0.9\">90.0 %</td>");

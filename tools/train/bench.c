@@ -171,6 +171,12 @@ static void case_json(const char *device, int64_t thread, int64_t batch, const b
     json_end('}');
 }
 
+/* A short time has more digits: a tiny network takes less than a microsecond. */
+static void milliseconds(double seconds, char out[32])
+{
+    snprintf(out, 32, seconds < 1e-5 ? "%.5f" : "%.3f", 1e3 * seconds);
+}
+
 static void case_row(bench *b, const char *device, int64_t thread, int64_t batch,
                      const bench_result *r, tn_status status)
 {
@@ -180,10 +186,10 @@ static void case_row(bench *b, const char *device, int64_t thread, int64_t batch
     snprintf(cells[1], 32, "%lld", (long long)(r->batch > 0 ? r->batch : batch));
     if (status == TN_OK) {
         snprintf(cells[2], 32, "%lld", (long long)r->runs);
-        snprintf(cells[3], 32, "%.3f", 1e3 * r->median);
-        snprintf(cells[4], 32, "%.3f", 1e3 * r->p10);
-        snprintf(cells[5], 32, "%.3f", 1e3 * r->p90);
-        snprintf(cells[6], 32, "%.3f", 1e3 * r->p99);
+        milliseconds(r->median, cells[3]);
+        milliseconds(r->p10, cells[4]);
+        milliseconds(r->p90, cells[5]);
+        milliseconds(r->p99, cells[6]);
         snprintf(cells[7], 32, "%.1f", (double)(r->batch * r->runs) / r->total);
         if (r->macs > 0)
             snprintf(cells[8], 32, "%.2f", gflops(r));

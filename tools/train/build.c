@@ -168,13 +168,9 @@ static tn_status build_transforms(run *r)
 
 /* ---- the text of a model --------------------------------------------------------------------- */
 
-/* Returns whether the module of a text has the same entries, with the same shapes. */
-static bool text_is_right(const char *text, const tn_state *wanted)
+bool build_is_alike(tn_module *module, const tn_state *wanted)
 {
-    uint64_t mark = tn_error_mark();
-    const tn_device *meta = tn_device_find("meta");
-    tn_module *made = meta != NULL ? tn_module_parse_skip_init(meta, text) : NULL;
-    tn_state *state = made != NULL ? tn_module_state(made) : NULL;
+    tn_state *state = module != NULL ? tn_module_state(module) : NULL;
     bool right = state != NULL && tn_state_count(state) == tn_state_count(wanted);
 
     for (int64_t i = 0; right && i < tn_state_count(state); i++) {
@@ -190,6 +186,17 @@ static bool text_is_right(const char *text, const tn_state *wanted)
         }
     }
     tn_state_drop(state);
+    return right;
+}
+
+/* Returns whether the module of a text has the same entries, with the same shapes. */
+static bool text_is_right(const char *text, const tn_state *wanted)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_device *meta = tn_device_find("meta");
+    tn_module *made = meta != NULL ? tn_module_parse_skip_init(meta, text) : NULL;
+    bool right = build_is_alike(made, wanted);
+
     tn_module_drop(made);
     tn_error_restore(mark);
     return right;
@@ -390,13 +397,17 @@ static tn_status build_evaluation(run *r)
 
 static tn_status build_loader(run *r)
 {
+    const char *mix = setting_text(r->set, SET_MIX);
+
     r->loader = tn_loader_new(r->data,
                               "batch_size=%lld, shuffle=True, seed=%lld, workers=%lld, "
-                              "skip_damaged=%b",
+                              "skip_damaged=%b, batch_transform=%q",
                               (long long)setting_count(r->set, SET_BATCH_SIZE),
                               (long long)setting_count(r->set, SET_SEED),
                               (long long)setting_count(r->set, SET_WORKERS),
-                              (int)setting_on(r->set, SET_SKIP_DAMAGED));
+                              (int)setting_on(r->set, SET_SKIP_DAMAGED), mix != NULL ? mix : "[]");
+    if (r->loader == NULL && mix != NULL)
+        return tn_error_prefix("--mix: ");
     return r->loader != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -447,6 +458,8 @@ static tn_status build_checkpoint(run *r)
         status = add_plugins(r, SET_AUGMENT, TN_KIND_tn_transform_def);
     if (status == TN_OK)
         status = add_plugins(r, SET_TRANSFORM, TN_KIND_tn_transform_def);
+    if (status == TN_OK)
+        status = add_plugins(r, SET_MIX, TN_KIND_tn_transform_def);
     return status == TN_OK ? add_plugins(r, SET_LOSS, TN_KIND_tn_layer_def) : status;
 }
 

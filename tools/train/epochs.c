@@ -2,6 +2,7 @@
  *
  * The training: epochs and steps, until the end or an interrupt. */
 #include "train.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -105,10 +106,11 @@ static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
     r->best = value;
     r->best_is_accuracy = accurate;
     r->best_epoch = epoch;
+    r->best_step = r->step;
     return true;
 }
 
-/* Writes the files of the best epoch, whose checkpoint is the newest one. */
+/* Writes the best weights so far, whose checkpoint is the newest one. */
 static tn_status keep_best(run *r)
 {
     tn_status status = save_best(r);
@@ -116,34 +118,29 @@ static tn_status keep_best(run *r)
     return status == TN_OK && r->val != NULL ? save_weights(r, "best.safetensors") : status;
 }
 
-/* If the run continues from the end of its best epoch, writes the files of that epoch again: the
- * checkpoint says that it is the best one, but the process may have ended before they were
- * written. */
+/* If the run continues from its best step, writes the files of that step again: the checkpoint says
+ * that it is the best one, but the process may have ended before they were written. */
 static tn_status keep_resumed_best(run *r)
 {
-    if (!r->has_best || tn_loader_position(r->loader) != 0 ||
-        tn_loader_epoch(r->loader) != r->best_epoch)
-        return TN_OK;
-    return keep_best(r);
+    return r->has_best && r->best_step == r->step ? keep_best(r) : TN_OK;
 }
 
-/* The loader has moved on to the next epoch already, so a checkpoint continues there. */
-static tn_status end_epoch(run *r)
+/* Validates and records at the end of an epoch or, with `part`, of a run that ends within it. Then
+ * keeps what is best so far. */
+static tn_status score_epoch(run *r, int64_t epoch, bool part)
 {
-    int64_t epoch = tn_loader_epoch(r->loader);
     progress_metric metrics[METRICS];
-    score train, val = { .known = false };
-    bool best = false;
-    tn_status status = r->pending > 0 ? step_take(r, NULL) : TN_OK;
+    score train = train_score(r), val = { .known = false };
+    tn_status status = TN_OK;
+    bool best;
 
-    train = train_score(r);
-    if (status == TN_OK && !train.known)
+    if (!train.known)
         status = tn_fail(TN_ERR_VALUE,
                          "--data: no sample of epoch %lld could be read; expected at least one",
                          (long long)epoch);
     if (status == TN_OK && r->val != NULL)
         status = validate(r, epoch, &val);
-    if (status == TN_OK)
+    if (status == TN_OK && !part)
         status = step_scheduler(r, &train, &val);
     if (status == TN_OK)
         status = record_epoch(r, epoch, &train, &val);
@@ -151,22 +148,41 @@ static tn_status end_epoch(run *r)
         return status;
     progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
     best = is_best(r, epoch, &train, &val);
-    r->now = (tally){ 0 };
+    r->scored = r->step;
+    if (!part)
+        r->now = (tally){ 0 };
     status = save_checkpoint(r);
-    if (status == TN_OK && best)
-        status = keep_best(r);
-    begin_epoch(r);
+    return status == TN_OK && best ? keep_best(r) : status;
+}
+
+/* The loader has moved on to the next epoch already, so a checkpoint continues there. */
+static tn_status end_epoch(run *r)
+{
+    tn_status status = r->pending > 0 ? step_take(r, NULL) : TN_OK;
+
+    if (status == TN_OK)
+        status = score_epoch(r, tn_loader_epoch(r->loader), false);
+    if (status == TN_OK)
+        begin_epoch(r);
     return status;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Returns whether --patience ends the run. */
+static bool is_stopped_early(const run *r)
+{
+    int64_t patience = setting_count(r->set, SET_PATIENCE);
+
+    return patience > 0 && r->has_best && tn_loader_epoch(r->loader) - r->best_epoch >= patience;
+}
 
 static bool is_done(const run *r)
 {
     int64_t most = setting_count(r->set, SET_MAX_STEPS);
 
     return tn_loader_epoch(r->loader) >= setting_count(r->set, SET_EPOCHS) ||
-           (most > 0 && r->step >= most);
+           (most > 0 && r->step >= most) || is_stopped_early(r);
 }
 
 /* Returns how many batches share the next step: fewer at the end of an epoch. */
@@ -184,18 +200,11 @@ static int64_t share_of(const run *r)
 static tn_status data_failed(run *r)
 {
     tn_error error = *tn_error_last();
-    const char *advice = "";
 
     if (r->pending == 0 && r->step > 0 && save_checkpoint(r) == TN_OK)
         progress_say(r->progress, "saved the checkpoint of step %lld; --resume continues there",
                      (long long)r->step);
-    tn_error_clear();
-    if (error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO || error.code == TN_ERR_REFUSED ||
-        (error.code == TN_ERR_NOT_IMPLEMENTED && strncmp(error.message, "dataset ", 8) == 0))
-        advice = "; --skip-damaged leaves such samples out";
-    else if (strstr(error.message, "sizes differ") != NULL) /* text of a message of the loader */
-        advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";
-    return tn_fail(error.code, "%s%s", error.message, advice);
+    return work_data_failed(&error);
 }
 
 static tn_status one_batch(run *r, int64_t *share)
@@ -222,19 +231,15 @@ static tn_status one_batch(run *r, int64_t *share)
     return status;
 }
 
-/* Saves what is not saved yet at the end of a run: a last step within an epoch. */
+/* Ends a run. A last step within an epoch counts as its end; a run that is continued may be there
+ * already. */
 static tn_status finish(run *r)
 {
-    score train = train_score(r), val = { .known = false };
-    progress_metric metrics[METRICS];
     tn_status status = TN_OK;
 
-    if (tn_loader_position(r->loader) > 0 && r->val != NULL)
-        status = validate(r, tn_loader_epoch(r->loader) + 1, &val);
-    if (status == TN_OK && tn_loader_position(r->loader) > 0) {
-        progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
-        status = save_checkpoint(r);
-    }
+    if (tn_loader_position(r->loader) > 0 && r->scored != r->step)
+        status = score_epoch(r, tn_loader_epoch(r->loader) + 1, true);
+    r->stopped_early = is_stopped_early(r);
     return status == TN_OK ? save_weights(r, "model.safetensors") : status;
 }
 

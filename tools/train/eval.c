@@ -129,6 +129,8 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
     target = fitting(target, output);
     if (target == NULL)
         return tn_error_last_code();
+    if (wanted_loss != NULL && e->batches == 0 && work_check_loss(e->loss, output, target) != TN_OK)
+        return tn_error_last_code();
     tn_tensor *const arguments[] = { output, target };
     if (tn_module_call_many(e->loss, arguments, 2, &loss, 1) != TN_OK)
         return tn_error_prefix("--loss: ");
@@ -168,7 +170,7 @@ static tn_status run_batches(evaluation *e, tn_loader *loader)
     e->seconds = work_clock() - begin;
     e->skipped = tn_loader_skipped(loader);
     if (status == TN_OK && tn_failed())
-        return tn_error_code();
+        return work_data_failed(tn_error_last());
     if (status == TN_OK && e->samples == 0)
         return tn_fail(TN_ERR_VALUE, "--data: no samples%s",
                        e->skipped > 0 ? " that can be read" : "");

@@ -115,12 +115,62 @@ static tn_status copy_body(tn_module *from, tn_module *to, const char *head)
     return status;
 }
 
+/* Returns whether the options of a model make the entries that it has. They do not after
+ * tn_prune_compact, whose result has smaller layers than those options. */
+static bool options_fit(tn_module *model, const char *option)
+{
+    const tn_device *meta = tn_device_find("meta");
+    uint64_t mark = tn_error_mark();
+    tn_pack *pack = tn_pack_new();
+    tn_state *state = tn_module_state(model);
+    tn_module *made = NULL;
+    bool fit = false;
+
+    if (meta != NULL && pack != NULL && state != NULL &&
+        tn_module_option_get(model, option, pack) == TN_OK &&
+        tn_pack_at(pack, 0).kind == TN_VALUE_INT) {
+        if (tn_device_begin(meta) == TN_OK)
+            made = make_like(model, option, tn_pack_at(pack, 0).as.i);
+        tn_device_end();
+        fit = build_is_alike(made, state);
+    }
+    tn_module_drop(made);
+    tn_state_drop(state);
+    tn_pack_drop(pack);
+    tn_error_restore(mark);
+    return fit;
+}
+
+/* Returns the number of classes that the options of a module say; -1 if they say none. */
+static int64_t classes_of(tn_module *module)
+{
+    const char *option = class_option(module);
+    uint64_t mark = tn_error_mark();
+    tn_pack *pack = option != NULL ? tn_pack_new() : NULL;
+    int64_t count = -1;
+
+    if (pack != NULL && tn_module_option_get(module, option, pack) == TN_OK &&
+        tn_pack_at(pack, 0).kind == TN_VALUE_INT)
+        count = tn_pack_at(pack, 0).as.i;
+    tn_pack_drop(pack);
+    tn_error_restore(mark);
+    return count;
+}
+
 /* Builds the whole model again, because the number of classes is one of its options. */
 static tn_status replace_model(run *r, const char *option)
 {
     tn_module *made = make_like(r->model, option, r->classes);
-    tn_status status = made != NULL ? copy_body(r->model, made, r->head) : tn_error_last_code();
+    tn_module *head = made != NULL ? tn_module_find(made, r->head) : NULL;
+    tn_status status = head != NULL ? TN_OK : tn_error_last_code();
 
+    if (status == TN_OK && classes_of(head) != r->classes)
+        status = tn_fail(TN_ERR_VALUE,
+                         "--head: module %q (%s) is not the one to which %s of %s gives a result "
+                         "for each class; expected no --head, or the path of that module",
+                         r->head, tn_module_type(head), option, tn_module_type(made));
+    if (status == TN_OK)
+        status = copy_body(r->model, made, r->head);
     if (status != TN_OK) {
         tn_module_drop(made);
         return status;
@@ -130,42 +180,53 @@ static tn_status replace_model(run *r, const char *option)
     return TN_OK;
 }
 
-static tn_status replace_child(run *r)
+static tn_status replace_child(run *r, tn_module *old)
 {
-    tn_module *old = tn_module_find(r->model, r->head), *made;
-    const char *option = old != NULL ? class_option(old) : NULL;
+    tn_module *made = make_like(old, class_option(old), r->classes);
     tn_status status;
 
-    if (old == NULL)
-        return tn_error_prefix("--head: ");
-    if (option == NULL)
-        return tn_fail(TN_ERR_VALUE,
-                       "--head: module \"%s\" (%s) has no option for the number of classes; "
-                       "expected one with %s, %s or %s",
-                       r->head, tn_module_type(old), class_options[0], class_options[1],
-                       class_options[2]);
-    made = make_like(old, option, r->classes);
     if (made == NULL)
-        return tn_error_prefix("head \"%s\": ", r->head);
+        return tn_error_prefix("head %q: ", r->head);
     status = tn_module_set_child(r->model, r->head, made, true);
     tn_module_drop(made);
     return status;
 }
 
+/* Finds the module that is replaced. */
+static tn_module *open_head(run *r)
+{
+    const char *given = setting_text(r->set, SET_HEAD);
+    tn_module *head;
+
+    r->head = given != NULL ? tn_strdup(given) : find_head(r->model);
+    head = r->head != NULL ? tn_module_find(r->model, r->head) : NULL;
+    if (head == NULL && r->head != NULL)
+        tn_error_prefix("--head: ");
+    if (head == NULL || class_option(head) != NULL)
+        return head;
+    tn_fail(TN_ERR_VALUE,
+            "--head: module %q (%s) has no option for the number of classes; expected one with "
+            "%s, %s or %s",
+            r->head, tn_module_type(head), class_options[0], class_options[1], class_options[2]);
+    return NULL;
+}
+
 tn_status head_replace(run *r)
 {
-    const char *given = setting_text(r->set, SET_HEAD), *option;
+    tn_module *head;
+    const char *option;
 
     if (r->classes == 0)
         return tn_fail(TN_ERR_VALUE,
                        "--data: the dataset has no classes; expected one with classes "
                        "for the new head");
-    r->head = given != NULL ? tn_strdup(given) : find_head(r->model);
-    if (r->head == NULL)
+    head = open_head(r);
+    if (head == NULL)
         return tn_error_last_code();
     option = class_option(r->model);
-    /* The spec of a layer such as a whole network names its options, not its children. */
-    if (option != NULL)
+    /* The spec of a layer such as a whole network names its options, not its children, unless the
+     * children differ from what the options make. */
+    if (option != NULL && options_fit(r->model, option))
         return replace_model(r, option);
-    return replace_child(r);
+    return replace_child(r, head);
 }

@@ -323,7 +323,7 @@ static tn_module *find(const char *text, uint32_t flags, model_notes *notes)
         return from_file(path, S_ISDIR(found.st_mode), flags, notes);
     if (call || is_layer(text, hint, sizeof hint))
         return from_text(text, NULL, notes);
-    if (strchr(text, '/') != NULL) { /* no layer has such a name */
+    if (strpbrk(text, "/.") != NULL) { /* no layer has such a name */
         tn_fail(TN_ERR_IO, "model %q: cannot be opened: %s", text, strerror(why));
         return NULL;
     }

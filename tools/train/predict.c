@@ -157,7 +157,7 @@ static tn_status run_group(tn_module *module, tn_dtype dtype, const predict_inpu
     }
     *skipped += tn_loader_skipped(loader);
     tn_loader_drop(loader);
-    return status == TN_OK && tn_failed() ? tn_error_code() : status;
+    return status == TN_OK && tn_failed() ? work_data_failed(tn_error_last()) : status;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -188,6 +188,20 @@ static tn_status predict(tn_module *module, predict_inputs *inputs, const model_
         fprintf(stderr, "tenon: %lld damaged sample%s left out\n", (long long)skipped,
                 skipped == 1 ? " was" : "s were");
     return status;
+}
+
+/* Names standard input "-" in the message of the last failure, which has the path of its copy. */
+static void name_standard(const predict_inputs *inputs)
+{
+    const char *path = inputs->standard_path, *text = tn_error_text(), *found = strstr(text, path);
+    char message[1024];
+    tn_status code = tn_error_code();
+
+    if (path[0] == '\0' || found == NULL)
+        return;
+    tn_snprint(message, sizeof message, "%.*s-%s", (int)(found - text), text, found + strlen(path));
+    tn_error_clear();
+    tn_fail(code, "%s", message);
 }
 
 static int usage(const char *words)
@@ -222,6 +236,8 @@ static int run_predict(int count, char **arguments, bool json)
         status = predict_inputs_open(arguments + 1, count - 1, single, &inputs);
     if (status == TN_OK)
         status = predict(module, &inputs, &notes);
+    if (status != TN_OK)
+        name_standard(&inputs);
     bool closed = status != TN_OK && predict_output_close(&output);
     predict_output_free(&output, status != TN_OK);
     predict_inputs_free(&inputs);

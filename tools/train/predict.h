@@ -23,8 +23,8 @@ typedef struct predict_group {
 typedef struct predict_inputs {
     predict_group *at;
     int64_t count;
-    FILE *standard; /* a copy of standard input */
-    char standard_path[64];
+    FILE *standard;         /* a copy of standard input */
+    char standard_path[64]; /* of that copy; "" without it */
 } predict_inputs;
 
 /* Opens files, folders and "-" (standard input). A path that a dataset with an option `paths`

@@ -14,8 +14,10 @@ enum { WIDEST = 400, BAR = 24, NAMES = 8 };
 
 struct progress {
     progress_setup setup;
-    bool line;  /* a line is updated */
-    bool shown; /* it is on the terminal */
+    bool line;     /* a line is updated */
+    bool terminal; /* lines must fit its width */
+    bool shown;    /* the line that is updated is on the terminal */
+    int64_t lines; /* that stay, counted */
     char phase[24];
     int64_t epoch, steps, step, samples;
     double began;       /* when the phase began */
@@ -49,6 +51,7 @@ progress *progress_new(const progress_setup *setup)
     p->setup.interval = setup->interval > 0 ? setup->interval : 10;
     p->line = setup->style == PROGRESS_LINE ||
               (setup->style == PROGRESS_AUTO && can_update(setup->to));
+    p->terminal = p->line || (setup->style == PROGRESS_AUTO && isatty(fileno(setup->to)));
     return p;
 }
 
@@ -71,6 +74,22 @@ static int columns_of(const progress *p)
     if (columns != NULL && tn_read_int(columns, &number) && number > 0)
         return number < WIDEST ? (int)number : WIDEST;
     return 80;
+}
+
+int progress_room(const progress *p)
+{
+    struct winsize size;
+
+    if (p == NULL || !p->terminal || ioctl(fileno(p->setup.to), TIOCGWINSZ, &size) != 0 ||
+        size.ws_row == 0)
+        return -1;
+    return p->lines < size.ws_row ? (int)(size.ws_row - p->lines) : 0;
+}
+
+/* Returns the columns that a line that stays may have. */
+static int room_of(const progress *p)
+{
+    return p->terminal ? columns_of(p) : WIDEST;
 }
 
 /* A line that is being put together. */
@@ -131,19 +150,26 @@ const char *progress_number(double number, int digits, char *out, size_t size)
     return out;
 }
 
-/* Losses have four significant digits, shares four decimals. */
-static void add_metrics(line *l, const progress_metric *metrics, int64_t count)
+/* Losses have four significant digits, shares four decimals. With `shorter`, "accuracy" is "acc".
+ * Returns false if the line has no room for all metrics. */
+static bool add_metrics(line *l, const progress_metric *metrics, int64_t count, bool shorter)
 {
+    static const char word[] = "accuracy";
     char number[32];
 
     for (int64_t i = 0; i < count && i < NAMES; i++) {
+        const char *name = metrics[i].name, *end = shorter ? strstr(name, word) : NULL;
+        int kept = end != NULL && end[sizeof word - 1] == '\0' ? (int)(end + 3 - name)
+                                                               : (int)strlen(name);
+
         if (metrics[i].is_share)
             snprintf(number, sizeof number, "%.4f", metrics[i].value);
         else
             progress_number(metrics[i].value, 4, number, sizeof number);
-        if (!add(l, "  %s %s", metrics[i].name, number))
-            return;
+        if (!add(l, "  %.*s %s", kept, name, number))
+            return false;
     }
+    return true;
 }
 
 static void add_epoch(line *l, const progress *p)
@@ -199,7 +225,7 @@ static void make_line(const progress *p, line *l, double now, const progress_met
         duration_text(rest, false, time, sizeof time);
         add(l, "  %s left", time);
     }
-    add_metrics(l, metrics, count);
+    add_metrics(l, metrics, count, false);
 }
 
 static void write_line(progress *p, const line *l)
@@ -259,11 +285,19 @@ void progress_epoch(progress *p, const progress_metric *metrics, int64_t count)
     p->epochs_took += took;
     if (p->setup.style == PROGRESS_OFF)
         return;
-    line l = { .most = WIDEST };
-    add_epoch(&l, p);
+    line l = { .most = room_of(p) };
     duration_text(took, true, time, sizeof time);
-    add(&l, "  %s", time);
-    add_metrics(&l, metrics, count);
+    /* If the line is too long for the terminal, first words become shorter, then the duration is
+     * left out. */
+    for (int shorter = 0; shorter < 3; shorter++) {
+        l.length = 0;
+        l.text[0] = '\0';
+        add_epoch(&l, p);
+        if (shorter < 2)
+            add(&l, "  %s", time);
+        if (add_metrics(&l, metrics, count, shorter > 0))
+            break;
+    }
     progress_say(p, "%s", l.text);
 }
 
@@ -288,6 +322,7 @@ void progress_say(progress *p, const char *format, ...)
     va_end(args);
     fprintf(p->setup.to, "%s\n", text);
     fflush(p->setup.to);
+    p->lines++;
     /* The line that is updated comes back with the next step. */
     p->written = p->line ? -1 : p->written;
 }

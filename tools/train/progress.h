@@ -49,10 +49,14 @@ void progress_begin(progress *p, int64_t epoch, const char *phase, int64_t steps
  * enough for every step: the terminal is written to at most ten times a second. */
 void progress_step(progress *p, int64_t step, int64_t samples, const progress_metric *metrics,
                    int64_t count);
-/* Ends an epoch: replaces the line by one that stays, with the metrics and the duration. */
+/* Ends an epoch: replaces the line by one that stays, with the metrics and the duration. On a
+ * terminal the line is made to fit. */
 void progress_epoch(progress *p, const progress_metric *metrics, int64_t count);
 /* Writes a line that stays, above the one that is updated. */
 void progress_say(progress *p, const char *format, ...);
+/* Returns how many more lines that stay the terminal has room for, without scrolling away the first
+ * of them; -1 without a terminal that tells its height. */
+int progress_room(const progress *p);
 /* Removes the line that is updated, before something else is written to the terminal. */
 void progress_clear(progress *p);
 

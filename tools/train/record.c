@@ -8,6 +8,23 @@
 /* Only the first parameters of a model have histograms, because the page would be too long. */
 enum { HISTOGRAMS_MOST = 100 };
 
+/* Writes what the run is in words, such as "run: Sequential trained on Digits". The specs are among
+ * the settings. */
+static void write_title(const run *r, char *out, size_t size)
+{
+    const char *data = setting_text(r->set, SET_DATA), *name = r->folder;
+    size_t length = strlen(name), start = 0;
+
+    while (length > 1 && name[length - 1] == '/')
+        length--;
+    for (size_t i = 0; i + 1 < length; i++)
+        if (name[i] == '/')
+            start = i + 1;
+    snprintf(out, size, "%.*s: %.80s %s on %.*s", (int)(length - start), name + start,
+             tn_module_type(r->model), r->set->tune ? "fine-tuned" : "trained",
+             (int)strcspn(data, "( \t\n"), data);
+}
+
 tn_status record_open(run *r)
 {
     report_row rows[SETTINGS];
@@ -29,8 +46,7 @@ tn_status record_open(run *r)
                                                         setting_text(r->set, (setting)i) };
     for (int64_t i = 0; i < r->classes; i++)
         classes[i] = tn_dataset_class_name(r->data, i);
-    snprintf(title, sizeof title, "%s: %.180s on %.180s", r->set->tune ? "finetune" : "train",
-             setting_text(r->set, SET_MODEL), setting_text(r->set, SET_DATA));
+    write_title(r, title, sizeof title);
     setup.title = title;
     /* The checkpoint from which a run continues was written after its rows. */
     if (r->step > 0 || tn_loader_epoch(r->loader) > 0) {

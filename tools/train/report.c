@@ -296,10 +296,14 @@ static double average(const report_series *s, int64_t from, int64_t to)
     return count > 0 ? sum / (double)count : NAN;
 }
 
-tn_status report_chart(const report *r, const char *name)
+tn_status report_chart(const report *r, const char *name, int room)
 {
     const report_series *s = report_series_find(&r->list, name);
-    if (s == NULL || s->count == 0 || r->epoch_count < 2)
+    bool roomy = room < 0 || room >= CHART_HEIGHT + CHART_FRAME;
+    int height = roomy                                      ? CHART_HEIGHT
+                 : room - CHART_FRAME_SMALL >= CHART_HEIGHT ? CHART_HEIGHT - 1
+                                                            : room - CHART_FRAME_SMALL;
+    if (s == NULL || s->count == 0 || r->epoch_count < 2 || height < CHART_LEAST)
         return TN_OK;
     int64_t count = r->epoch_count < INT32_MAX / 64 ? r->epoch_count : INT32_MAX / 64;
     double *loss = tn_malloc((size_t)count * sizeof *loss);
@@ -313,7 +317,7 @@ tn_status report_chart(const report *r, const char *name)
         unsigned char c = (unsigned char)r->title[size];
         curve.name[size] = (char)(c < 0x20 || c > 0x7e ? '?' : c);
     }
-    chart_text(&curve);
+    chart_text(&curve, height);
     tn_free(loss);
     return TN_OK;
 }

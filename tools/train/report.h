@@ -113,8 +113,9 @@ tn_status report_close(report *r, const char *outcome);
  * them in the order of their steps. A long series is thinned out, its extremes stay. */
 int64_t report_values(const report *r, const char *name, int64_t *steps, double *values,
                       int64_t capacity);
-/* Prints a loss, the average of each epoch, as a chart of characters on standard output. Prints
- * nothing if there are less than two epochs. */
-tn_status report_chart(const report *r, const char *name);
+/* Prints a loss, the average of each epoch, as a chart of characters on standard output, with at
+ * most `room` lines (-1: any number). Prints nothing if there are less than two epochs, or if the
+ * room does not suffice. */
+tn_status report_chart(const report *r, const char *name, int room);
 
 #endif

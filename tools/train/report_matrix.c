@@ -236,9 +236,9 @@ static void put_class(report_text *page, const report *r, const class_sums *s)
     report_text_put(page, "<td class=\"text\">");
     if (s->taken > 0) {
         report_text_short(page, r->classes[s->taken_for], NAME);
-        report_text_put(page, " <small>");
+        report_text_put(page, " <small>(");
         report_text_whole(page, (double)s->taken);
-        report_text_put(page, "</small>");
+        report_text_put(page, s->taken == 1 ? " sample)</small>" : " samples)</small>");
     }
     report_text_put(page, "</td></tr>");
 }

@@ -216,10 +216,10 @@ static void put_head(const report *r, report_text *page)
     report_text_put(page, strlen(r->title) > 60 ? "<h1 class=\"long\">" : "<h1>");
     report_text_short(page, r->title, 200);
     report_text_add(page, "</h1><p class=\"sub\"><span class=\"badge %s\">",
-                    running                               ? "running"
-                    : failed                              ? "failed"
-                    : strcmp(r->outcome, "finished") == 0 ? "finished"
-                                                          : "");
+                    running                                   ? "running"
+                    : failed                                  ? "failed"
+                    : strncmp(r->outcome, "finished", 8) == 0 ? "finished"
+                                                              : "");
     report_text_short(page, running ? "running" : r->outcome, 300);
     report_text_add(page, "</span> <time>%s</time></p></div>", date);
     report_text_put(page, "<nav aria-label=\"Sections\"><a href=\"#curves\">Curves</a>");

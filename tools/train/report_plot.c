@@ -357,8 +357,8 @@ static void put_plot(report_text *page, const chart *c, bool logarithmic,
         report_text_put(page, "</span>");
     }
     report_text_add(page,
-                    "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
-                    "aria-label=\"",
+                    "<span class=\"axis\">step</span><svg viewBox=\"0 0 %d %d\" "
+                    "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
                     WIDTH, HEIGHT);
     put_words(page, c);
     report_text_put(page, "\"><path class=\"rule\" d=\"");

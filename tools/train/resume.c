@@ -49,6 +49,8 @@ tn_status resume_keep(run *r)
         { "best", r->has_best ? tn_value_float(r->best) : tn_value_none() },
         { "best_is_accuracy", tn_value_bool(r->best_is_accuracy) },
         { "best_epoch", tn_value_int(r->best_epoch) },
+        { "best_step", tn_value_int(r->best_step) },
+        { "scored", tn_value_int(r->scored) },
         { "scaler", r->scaler != NULL ? tn_value_string(scaler) : tn_value_none() },
         /* for commands that open the checkpoint as a model */
         { "classes", classes.bytes != NULL ? tn_value_string(classes.bytes) : tn_value_none() },
@@ -280,6 +282,8 @@ tn_status resume_restore(run *r)
     accurate = tn_checkpoint_get(r->checkpoint, "best_is_accuracy");
     r->best_is_accuracy = accurate.kind == TN_VALUE_BOOL && accurate.as.i != 0;
     r->best_epoch = saved_count(r, "best_epoch");
+    r->best_step = saved_count(r, "best_step");
+    r->scored = saved_count(r, "scored");
     if (r->scaler != NULL && tn_checkpoint_get(r->checkpoint, "scaler").kind == TN_VALUE_STRING)
         status = tn_grad_scaler_set_state(r->scaler,
                                           tn_checkpoint_get(r->checkpoint, "scaler").as.s);

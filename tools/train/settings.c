@@ -37,6 +37,9 @@ static const setting_row rows[SETTINGS] = {
                           "gives each column or channel mean 0 and deviation 1, and makes numbers "
                           "of the rows of a Table; computed from the samples of the training, and "
                           "kept in the file of the model" },
+    [SET_MIX] = { "mix", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                  "a transform of the batches of the training, such as MixUp(alpha=0.2), or a list "
+                  "of them" },
     [SET_LOSS] = { "loss", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
                    "a layer that is called with output and target; CrossEntropyLoss() if the "
                    "dataset has classes" },
@@ -50,6 +53,9 @@ static const setting_row rows[SETTINGS] = {
                      "passes through the data" },
     [SET_MAX_STEPS] = { "max-steps", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
                         "ends after this number of steps of the optimizer" },
+    [SET_PATIENCE] = { "patience", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
+                       "ends early, after N epochs in a row without a better result on the "
+                       "validation data (without such data: without a lower loss)" },
     [SET_BATCH_SIZE] = { "batch-size", "N", SETTING_COUNT, SETTING_SAME, "32", 1,
                          "samples in a batch" },
     [SET_ACCUMULATE] = { "accumulate", "N", SETTING_COUNT, SETTING_SAME, "1", 1,
@@ -94,32 +100,7 @@ const setting_row *settings_row(setting which)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-enum { NAME_MOST = 32 };
-
-/* Returns the number of changes of single characters that make one name of the other. */
-static int distance(const char *a, const char *b)
-{
-    int row[NAME_MOST + 1], length = (int)strlen(b);
-
-    for (int j = 0; j <= length; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int before = row[0];
-
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int other = before + (a[i - 1] != b[j - 1]);
-
-            before = row[j];
-            if (row[j] + 1 < other)
-                other = row[j] + 1;
-            if (row[j - 1] + 1 < other)
-                other = row[j - 1] + 1;
-            row[j] = other;
-        }
-    }
-    return row[length];
-}
+enum { NAME_MOST = TOOL_NAME };
 
 static bool is_of(const settings *s, setting which)
 {
@@ -139,7 +120,7 @@ setting settings_find(const settings *s, const char *name)
     for (int i = 0; i < SETTINGS; i++) {
         if (!is_of(s, (setting)i))
             continue;
-        apart = distance(plain, rows[i].name);
+        apart = tool_distance(plain, rows[i].name);
         if (apart == 0)
             return (setting)i;
         if (apart < least) {
@@ -268,13 +249,20 @@ static tn_status take(settings *s, int count, char **given, int *used)
     size_t length = equals != NULL ? (size_t)(equals - given[0]) : strlen(given[0]);
     setting which;
 
+    *used = 1;
+    if (strcmp(given[0], "--json") == 0) {
+        s->json = true;
+        return TN_OK;
+    }
+    /* as for the other commands, the model needs no --model */
+    if (given[0][0] != '-' && s->text[SET_MODEL] == NULL)
+        return settings_put(s, SET_MODEL, given[0], FROM_USER);
     if (strncmp(given[0], "--", 2) != 0 || length - 2 >= sizeof name)
         return tn_fail(TN_ERR_VALUE, "unexpected argument %q; expected options", given[0]);
     snprintf(name, sizeof name, "%.*s", (int)(length - 2), given[0] + 2);
     which = settings_find(s, name);
     if (which == SETTINGS)
         return tn_error_last_code();
-    *used = 1;
     if (rows[which].kind == SETTING_FLAG)
         return settings_put(s, which, value != NULL ? value : "true", FROM_USER);
     if (value == NULL && count < 2)
@@ -322,4 +310,8 @@ void settings_help(bool tune)
                  rows[i].standard != NULL ? rows[i].standard : "");
         print_wrapped(left, 26, text);
     }
+    print_wrapped("  --json", 26,
+                  "at the end JSON on standard output; the progress then goes to "
+                  "standard error");
+    print_wrapped("  --help", 26, "this text");
 }

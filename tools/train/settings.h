@@ -19,12 +19,14 @@ typedef enum setting {
     SET_TRANSFORM,
     SET_AUGMENT,
     SET_STANDARDIZE,
+    SET_MIX,
     SET_LOSS,
     SET_OPTIM,
     SET_SCHEDULE,
     SET_SCHEDULE_BY,
     SET_EPOCHS,
     SET_MAX_STEPS,
+    SET_PATIENCE,
     SET_BATCH_SIZE,
     SET_ACCUMULATE,
     SET_CLIP_NORM,
@@ -75,6 +77,7 @@ typedef enum setting_origin { FROM_TABLE, FROM_CHECKPOINT, FROM_FILE, FROM_USER 
 
 typedef struct settings {
     bool tune; /* of tenon finetune */
+    bool json; /* --json was given */
     char *text[SETTINGS];
     setting_origin origin[SETTINGS];
 } settings;

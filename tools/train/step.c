@@ -91,6 +91,10 @@ static tn_status compute_loss(const run *r, tn_tensor *target, tn_tensor **outpu
                        (long long)tn_tensor_size(*output, 1), (long long)r->classes);
     given[0] = *output;
     given[1] = fitting_target(target, *output);
+    /* not while a whole step is recorded, of which the call would become a part */
+    if (given[1] != NULL && r->step == 0 && r->whole == NULL && r->pending == 0 &&
+        work_check_loss(r->criterion, *output, target) != TN_OK)
+        return tn_error_last_code();
     status = given[1] != NULL ? tn_module_call_many(r->criterion, given, 2, loss, 1)
                               : tn_error_last_code();
     if (status == TN_OK && tn_tensor_numel(*loss) != 1)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SAID_AT_END = 6 };
+
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 static void run_free(run *r)
@@ -35,7 +37,8 @@ static void run_free(run *r)
 /* Creates r->progress again, after the number of epochs is known. */
 static tn_status begin_progress(run *r)
 {
-    const progress_setup setup = { .to = stdout,
+    /* with --json, standard output has the answer alone */
+    const progress_setup setup = { .to = tool_json ? stderr : stdout,
                                    .style = PROGRESS_AUTO,
                                    .epochs = setting_count(r->set, SET_EPOCHS) };
 
@@ -97,22 +100,90 @@ static void say_beginning(const run *r)
                      (long long)tn_loader_epoch(r->loader) + 1);
 }
 
+/* Returns the name of the file with the weights that a user wants: the best ones on the validation
+ * data, if there is any. */
+static const char *best_file(const run *r)
+{
+    return r->has_best && r->val != NULL ? "best.safetensors" : "model.safetensors";
+}
+
+static void say_best(const run *r)
+{
+    char loss[32];
+
+    if (r->best_is_accuracy)
+        progress_say(r->progress, "best: epoch %lld, val_accuracy %.4f", (long long)r->best_epoch,
+                     r->best);
+    else
+        progress_say(r->progress, "best: epoch %lld, val_loss %s", (long long)r->best_epoch,
+                     progress_number(-r->best, 4, loss, sizeof loss));
+}
+
 static void say_end(run *r)
 {
     int64_t skipped = r->skipped + tn_loader_skipped(r->loader);
-    char loss[32];
 
     if (skipped > 0)
         progress_say(r->progress, "left out %lld damaged sample%s, counted in each epoch",
                      (long long)skipped, skipped == 1 ? "" : "s");
-    if (r->has_best && r->val != NULL && !r->best_is_accuracy)
-        progress_say(r->progress, "best: epoch %lld, val_loss %s", (long long)r->best_epoch,
-                     progress_number(-r->best, 4, loss, sizeof loss));
-    else if (r->has_best && r->val != NULL)
-        progress_say(r->progress, "best: epoch %lld, val_accuracy %.4f", (long long)r->best_epoch,
-                     r->best);
-    progress_say(r->progress, "weights: %s/model.safetensors", r->folder);
+    if (r->stopped_early)
+        progress_say(r->progress, "stopped early: no better result in %lld epoch%s",
+                     (long long)(tn_loader_epoch(r->loader) - r->best_epoch),
+                     tn_loader_epoch(r->loader) - r->best_epoch == 1 ? "" : "s");
+    if (r->has_best && r->val != NULL) {
+        say_best(r);
+        progress_say(r->progress,
+                     "weights: %s/best.safetensors; those of the end: "
+                     "%s/model.safetensors",
+                     r->folder, r->folder);
+    } else {
+        progress_say(r->progress, "weights: %s/model.safetensors", r->folder);
+    }
     progress_say(r->progress, "report: %s/report.html", r->folder);
+}
+
+static void json_path(const run *r, const char *key, const char *name)
+{
+    char path[4400];
+
+    tn_snprint(path, sizeof path, "%s/%s", r->folder, name);
+    json_text(key, path);
+}
+
+/* Only a run that is done has written its weights. */
+static void answer_json(const run *r, const char *outcome, bool done)
+{
+    json_begin(NULL, '{');
+    json_text("outcome", outcome);
+    json_int("epochs", tn_loader_epoch(r->loader));
+    json_int("steps", r->step);
+    json_int("skipped", r->skipped + tn_loader_skipped(r->loader));
+    if (r->has_best) {
+        json_begin("best", '{');
+        json_int("epoch", r->best_epoch);
+        json_int("step", r->best_step);
+        json_float(r->best_is_accuracy ? "val_accuracy"
+                   : r->val != NULL    ? "val_loss"
+                                       : "loss",
+                   r->best_is_accuracy ? r->best : -r->best);
+        json_end('}');
+    }
+    if (done) {
+        json_path(r, "weights", best_file(r));
+        json_path(r, "last_weights", "model.safetensors");
+    }
+    json_path(r, "metrics", "metrics.csv");
+    json_path(r, "report", "report.html");
+    json_end('}');
+}
+
+/* Returns how many lines a chart may have: the epochs, the lines of say_end() and that of the shell
+ * stay on the screen. -1: any number. */
+static int chart_room(const run *r)
+{
+    int room = progress_room(r->progress);
+
+    return room < 0 ? -1 : room > SAID_AT_END ? room - SAID_AT_END : 0;
 }
 
 /* Trains, and ends the report. Returns the exit status. */
@@ -128,15 +199,19 @@ static int train(run *r)
         snprintf(outcome, sizeof outcome, "stopped by the user");
     else if (status != TN_OK)
         snprintf(outcome, sizeof outcome, "failed: %s", tn_error_last()->message);
+    else if (r->stopped_early)
+        snprintf(outcome, sizeof outcome, "finished early");
     if (status != TN_OK && status != TN_ERR_CANCELLED)
         tool_refuse(status, tn_error_last()->message);
     /* The chart is for people; elsewhere the page has it. */
     if (status == TN_OK && !tool_json && isatty(STDOUT_FILENO))
-        charted = report_chart(r->report, "loss/train");
+        charted = report_chart(r->report, "loss/train", chart_room(r));
     closed = report_close(r->report, outcome);
     closed = closed != TN_OK ? closed : charted;
     if (closed != TN_OK && (status == TN_OK || status == TN_ERR_CANCELLED))
         return tool_refuse(closed, tn_error_last()->message);
+    if (tool_json && (status == TN_OK || status == TN_ERR_CANCELLED))
+        answer_json(r, outcome, status == TN_OK);
     if (status == TN_ERR_CANCELLED) {
         progress_say(r->progress,
                      "stopped after step %lld; the checkpoint is saved, --resume continues",
@@ -164,6 +239,7 @@ static int run_with(int count, char **arguments, bool tune)
         settings_free(&set);
         return EXIT_USAGE;
     }
+    tool_json = set.json;
     r.folder = setting_text(&set, SET_OUT);
     stop_watch();
     left_out_watch();
@@ -193,10 +269,11 @@ static int run_finetune(int count, char **arguments, bool only_help)
 
 const command train_command = {
     .name = "train",
-    .arguments = "--model MODEL --data SPEC --out DIR [OPTION]...",
+    .arguments = "MODEL --data SPEC --out DIR [OPTION]...",
     .summary = "trains a network",
     .help =
-        "Trains a network on a dataset. DIR gets model.safetensors (the weights), checkpoints, "
+        "Trains a network on a dataset. DIR gets model.safetensors (the weights at the end), "
+        "best.safetensors (those that were best on the validation data), checkpoints, "
         "metrics.csv, files for TensorBoard and report.html. On a terminal one line shows rate, "
         "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT or "
         "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "
@@ -209,7 +286,7 @@ const command train_command = {
 
 const command finetune_command = {
     .name = "finetune",
-    .arguments = "--model MODEL --data SPEC --out DIR [OPTION]...",
+    .arguments = "MODEL --data SPEC --out DIR [OPTION]...",
     .summary = "trains a new head of a trained network",
     .help =
         "Takes a network with weights (a file with its spec, or a spec and --init FILE), replaces "

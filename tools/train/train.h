@@ -58,7 +58,9 @@ typedef struct run {
     bool has_best;
     double best; /* the best score so far, by which the best checkpoint is chosen */
     bool best_is_accuracy;
-    int64_t best_epoch;
+    int64_t best_epoch, best_step; /* when it was found; the epoch may have been a part */
+    int64_t scored;                /* the last step with a validation, or at the end of an epoch */
+    bool stopped_early;            /* --patience has ended the run */
     int64_t
         skipped;  /* damaged samples that validations and earlier processes of this run left out */
     double began; /* time at which the current epoch began */
@@ -72,6 +74,8 @@ tn_status build_all(run *r);
 /* Returns the text from which tn_module_parse makes a module with the same state, which the caller
  * frees with tn_free. */
 char *build_spec(tn_module *module);
+/* Returns whether a module has the entries of a state, with the same shapes; false for NULL. */
+bool build_is_alike(tn_module *module, const tn_state *wanted);
 
 /* ---- fit.c ---- */
 

@@ -3,6 +3,7 @@
  * Validation: loss and accuracy of the validation set, the confusion matrix and the worst samples
  * of the report. */
 #include "train.h"
+#include "work.h"
 
 #include <math.h>
 
@@ -109,7 +110,7 @@ static tn_status all_batches(run *r, tn_module *module, tn_loader *loader, struc
         progress_step(r->progress, ++done, s->tally.samples, NULL, 0);
     }
     if (status == TN_OK && tn_failed())
-        status = tn_error_last_code();
+        status = work_data_failed(tn_error_last());
     r->skipped += tn_loader_skipped(loader);
     return status;
 }

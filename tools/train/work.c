@@ -161,6 +161,22 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch)
                          (long long)batch, (long long)work_given.workers, work_given.skip_damaged);
 }
 
+tn_status work_data_failed(const tn_error *error)
+{
+    char message[sizeof error->message];
+    tn_status code = error->code;
+    const char *advice = "";
+
+    tn_snprint(message, sizeof message, "%s", error->message);
+    tn_error_clear();
+    if (code == TN_ERR_FORMAT || code == TN_ERR_IO || code == TN_ERR_REFUSED ||
+        (code == TN_ERR_NOT_IMPLEMENTED && strncmp(message, "dataset ", 8) == 0))
+        advice = "; --skip-damaged leaves such samples out";
+    else if (strstr(message, "sizes differ") != NULL) /* text of a message of the loader */
+        advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";
+    return tn_fail(code, "%s%s", message, advice);
+}
+
 tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target)
 {
     const uint64_t integer = TN_BIT(tn_tensor_dtype(target)) & TN_MASK_INT;
@@ -252,6 +268,39 @@ tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn
     tn_pack_drop(in);
     tn_pack_drop(out);
     return result;
+}
+
+tn_status work_check_loss(tn_module *loss, const tn_tensor *output, const tn_tensor *target)
+{
+    TN_SCOPE;
+    const bool classes = (TN_BIT(tn_tensor_dtype(target)) & TN_MASK_INT) != 0 &&
+                         tn_tensor_ndim(target) == 1 && tn_tensor_ndim(output) == 2 &&
+                         tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
+    int64_t count = classes ? tn_tensor_size(output, 1) : 0, samples = count != 2 ? 2 : 3;
+    uint64_t mark = tn_error_mark();
+    char got[256], with[256];
+    tn_tensor *in[2], *result = NULL;
+    tn_status status;
+
+    if (count < 2)
+        return TN_OK;
+    in[0] = tn_tensor_full(TN_SHAPE(samples, count), TN_SCALAR(0.0), tn_tensor_dtype(output),
+                           tn_tensor_device(output));
+    in[1] = tn_tensor_full(TN_SHAPE(samples), TN_SCALAR(0.0), tn_tensor_dtype(target),
+                           tn_tensor_device(target));
+    if (in[0] == NULL || in[1] == NULL)
+        return tn_error_last_code();
+    tn_grad_begin(false);
+    status = tn_module_call_many(loss, in, 2, &result, 1);
+    tn_grad_end();
+    if (status == TN_OK || status == TN_ERR_MEMORY)
+        return status;
+    tn_error_restore(mark);
+    return tn_fail(TN_ERR_VALUE,
+                   "--loss: %s is not for classes, got results %s with classes %s; expected a loss "
+                   "such as CrossEntropyLoss(), or floating targets of the shape of the results",
+                   tn_module_type(loss), work_shape(output, got, sizeof got),
+                   work_shape(target, with, sizeof with));
 }
 
 double *work_numbers(tn_tensor *tensor)

@@ -75,6 +75,11 @@ bool work_reads(const char *dataset, const char *transform);
 tn_dataset *work_transformed(tn_dataset *dataset);
 /* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
  * device. */
+/* Fails if a loss is not for classes, but gets results [N, C] with classes [N]: MSELoss() would
+ * broadcast them where N is 1 or C. Calls the loss with another number of samples. */
+tn_status work_check_loss(tn_module *loss, const tn_tensor *output, const tn_tensor *target);
+/* Records a failure of a loader again, with what the user can do about it. */
+tn_status work_data_failed(const tn_error *error);
 tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
 
 /* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
