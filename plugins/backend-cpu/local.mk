@@ -44,7 +44,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/addmm.c %D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/narrow.c %D%/matmul/packed.c \
-	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/epilogue.c %D%/conv/grad_input_few_windows.c %D%/conv/grad_weight.c %D%/conv/images.c \
+	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/epilogue.c %D%/conv/grad_weight.c %D%/conv/images.c \
 	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/grad_input_few_channels.c %D%/conv/weight.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)

@@ -75,6 +75,17 @@ static tn_tensor *with_relu(const layer *l, tn_tensor *x, tn_tensor *w, tn_tenso
 }
 
 static const layer layers[] = {
+    { "transposed, one window of many pixels",
+      transposed,
+      TN_F32,
+      { 9, 40, 1, 1 },
+      { 40, 24, 4, 4 },
+      4,
+      4,
+      1,
+      0,
+      1,
+      40 * 24 * 16 * 4 },
     { "windows of a row",
       convolution,
       TN_F32,

@@ -19,9 +19,11 @@
 #include "simd/simd.h"
 
 enum {
-    DEPTH = 512, /* approximate number of elements of a window that are copied at a time */
-    MOST = 192,  /* maximum number of rows (windows) of a block */
-    ACROSS = 256 /* outputs that are computed together */
+    DEPTH = 512,  /* approximate number of elements of a window that are copied at a time */
+    MOST = 192,   /* maximum number of rows (windows) of a block */
+    ACROSS = 256, /* outputs that are computed together */
+    SOME = 48,    /* windows of small images that are multiplied together, about */
+    SPARSE = 4    /* pixels for each window from which on a convolution would read mostly padding */
 };
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -315,6 +317,7 @@ struct back {
     const char *panels;     /* [group][tap][panel][outputs][width] */
     int64_t width, full;    /* columns of a panel; channels rounded up to whole panels */
     int64_t blocks, across; /* pieces across the channels, channels of a piece */
+    int64_t together;       /* images of a piece */
 };
 
 #define ADD_ROW(s, T)                                                                              \
@@ -325,8 +328,8 @@ struct back {
 ADD_ROW(f32, float)
 ADD_ROW(f64, double)
 
-/* Adds row i of `rows`, the product for tap `tap` of window first + i, to the element of the image
- * that this tap of the window read, for n windows. */
+/* Adds row i of `rows`, the product for tap `tap` of window first + i, counted over all images from
+ * `image` on, to the element that this tap of the window read, for n windows. */
 static void add_products(const struct back *b, char *image, int64_t channels, int64_t first,
                          int64_t n, int64_t tap, const char *rows, int64_t pitch)
 {
@@ -335,7 +338,8 @@ static void add_products(const struct back *b, char *image, int64_t channels, in
                             tap % w->kernel[2] };
 
     for (int64_t i = 0; i < n; i++) {
-        int64_t place = first + i, at[TN__DIMS], to = 0;
+        int64_t place = (first + i) % w->places, at[TN__DIMS],
+                to = (first + i) / w->places * b->gx->image;
         bool inside = true;
         at[2] = place % w->count[2];
         at[1] = place / w->count[2] % w->count[1];
@@ -356,13 +360,28 @@ static void add_products(const struct back *b, char *image, int64_t channels, in
     }
 }
 
+/* Sets the given channels of an image to 0. */
+static void clear_image(const struct back *b, char *image, int64_t channels)
+{
+    const struct tn__windows *w = b->w;
+    const int64_t *step = b->gx->step;
+
+    for (int64_t d = 0; d < w->size[0]; d++)
+        for (int64_t h = 0; h < w->size[1]; h++)
+            for (int64_t c = 0; c < w->size[2]; c++)
+                memset(image + (d * step[0] + h * step[1] + c * step[2]) * w->item, 0,
+                       (size_t)(channels * w->item));
+}
+
 static tn_status back_piece(const struct back *b, int64_t index)
 {
     const struct tn__windows *w = b->w;
-    int64_t item = w->item, image = index / b->blocks / w->groups,
+    int64_t item = w->item, image = index / b->blocks / w->groups * b->together,
             group = index / b->blocks % w->groups, first = index % b->blocks * b->across;
+    int64_t images = w->images - image < b->together ? w->images - image : b->together,
+            windows = images * w->places;
     int64_t channels = w->channels - first < b->across ? w->channels - first : b->across;
-    int64_t rows = w->places < MOST ? w->places : MOST, pitch = tn__up(channels, b->width) + 16;
+    int64_t rows = windows < MOST ? windows : MOST, pitch = tn__up(channels, b->width) + 16;
     char *sums = tn__scratch_take((size_t)(rows * pitch * item));
     char *at = b->gx->at + (image * b->gx->image + group * w->channels + first) * item;
     int64_t step = b->gy->step[TN__DIMS - 1];
@@ -378,13 +397,10 @@ static tn_status back_piece(const struct back *b, int64_t index)
     if (!sums)
         return TN_ERR_MEMORY;
     g.b_panel = w->outputs * b->width;
-    for (int64_t d = 0; d < w->size[0]; d++)
-        for (int64_t h = 0; h < w->size[1]; h++)
-            for (int64_t c = 0; c < w->size[2]; c++)
-                memset(at + (d * b->gx->step[0] + h * b->gx->step[1] + c * b->gx->step[2]) * item,
-                       0, (size_t)(channels * item));
-    for (int64_t place = 0; place < w->places; place += rows) {
-        g.m = w->places - place < rows ? w->places - place : rows;
+    for (int64_t i = 0; i < images; i++)
+        clear_image(b, at + i * b->gx->image * item, channels);
+    for (int64_t place = 0; place < windows; place += rows) {
+        g.m = windows - place < rows ? windows - place : rows;
         g.a = b->gy->at + (image * b->gy->image + place * step + group * w->outputs) * item;
         for (int64_t tap = 0; tap < w->taps; tap++) {
             g.b = b->panels +
@@ -409,34 +425,30 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
                       const struct tn__images *gx, const tn_view *weight, const void *prepared)
 {
     struct back b = { .w = w, .gy = gy, .gx = gx, .width = tn__gemm_width(w->ct, w->channels) };
-    const char *plain;
-    void *copy = NULL;
+    void *copy;
     tn_status status;
 
-    if (tn__conv_few_windows_takes(w)) {
-        status = tn__weight_plain(weight, w->ct, &plain, &copy);
-        if (status == TN_OK)
-            status = tn__conv_few_windows_back(w, gy, gx, plain);
-        tn__scratch_give(copy);
-        return status;
-    }
     b.full = tn__up(w->channels, b.width);
     b.across = w->images >= 8 && w->channels < ACROSS ? b.full : 2 * b.width;
     b.blocks = (w->channels + b.across - 1) / b.across;
+    b.together = w->places > 0 && w->places < SOME ? SOME / w->places : 1;
     status = tn__weight_take(w, TN__READ_TAPS, false, weight, prepared, &b.panels, &copy);
     if (status == TN_OK)
-        status = tn_parallel_for(w->images * w->groups * b.blocks, 1, back_part, &b);
+        status = tn_parallel_for((w->images + b.together - 1) / b.together * w->groups * b.blocks,
+                                 1, back_part, &b);
     tn__scratch_give(copy);
     return status;
 }
 
 /* Changes `w` so that a convolution of gy with the rotated weight computes the gradient of the
- * input. Returns false and does not change `w` if a stride is not 1, or if the padding would be
- * negative. */
+ * input. Returns false and does not change `w` if a stride is not 1, if the padding would be
+ * negative, or if there are so few windows that most of what they multiply would be padding. */
 static bool turn(struct tn__windows *w)
 {
     int64_t channels = w->channels;
 
+    if (tn__windows_product(w->size) / SPARSE >= w->places)
+        return false;
     for (int32_t i = 0; i < TN__DIMS; i++)
         if (w->stride[i] != 1 || w->dilation[i] * (w->kernel[i] - 1) < w->padding[i])
             return false;
@@ -485,9 +497,7 @@ static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__wind
     if (tn__conv_few_channels_takes(w))
         return TN__READ_WINDOWS;
     *turned = turn(w);
-    return *turned                         ? forward_reading(w)
-           : tn__conv_few_windows_takes(w) ? TN__READ_IN_PLACE
-                                           : TN__READ_TAPS;
+    return *turned ? forward_reading(w) : TN__READ_TAPS;
 }
 
 static uint64_t key_convolution_grad_input(const tn_call *call)

@@ -80,13 +80,6 @@ bool tn__planes_takes(const struct tn__windows *w, const tn_view *x, const tn_vi
 tn_status tn__planes_forward(const struct tn__windows *w, const tn_view *x, const tn_view *y,
                              const char *weight, const tn_view *bias);
 
-/* grad_input_few_windows.c: the gradient of the input for few windows and a large weight. Returns
- * whether grad_input_few_windows.c computes it. */
-bool tn__conv_few_windows_takes(const struct tn__windows *w);
-/* Computes gx. The weight is [output][channel][tap]. */
-tn_status tn__conv_few_windows_back(const struct tn__windows *w, const struct tn__images *gy,
-                                    const struct tn__images *gx, const char *weight);
-
 /* grad_input_few_channels.c: the gradient of the input for few channels. Returns whether
  * grad_input_few_channels.c computes it. */
 bool tn__conv_few_channels_takes(const struct tn__windows *w);

@@ -111,16 +111,30 @@ struct taps {
     int64_t width, full; /* columns of a panel; channels rounded up to whole panels */
 };
 
+/* Packs panels [begin, end), counted over all groups, of all taps: the taps of a channel are
+ * neighbours in the weight, and are read together. */
 static tn_status pack_taps(void *user, int64_t begin, int64_t end)
 {
     const struct taps *t = user;
     const struct tn__windows *w = t->w;
+    const int64_t item = w->item, panels = t->full / t->width, line = t->width * item;
+    const int64_t next = w->outputs * t->full * item; /* from one tap to the next */
 
     for (int64_t i = begin; i < end; i++) {
-        int64_t group = i / w->taps, tap = i % w->taps;
-        tn__gemm_pack(w->ct, w->outputs, w->channels, t->width,
-                      t->weight + (group * w->outputs * w->channels * w->taps + tap) * w->item,
-                      w->channels * w->taps, w->taps, t->to + i * w->outputs * t->full * w->item);
+        const int64_t group = i / panels, first = i % panels * t->width,
+                      here = w->channels - first < t->width ? w->channels - first : t->width;
+        const char *from = t->weight + (group * w->outputs * w->channels + first) * w->taps * item;
+        char *to = t->to + group * w->taps * next + i % panels * w->outputs * line;
+
+        for (int64_t tap = 0; tap < w->taps && here < t->width; tap++)
+            memset(to + tap * next, 0, (size_t)(w->outputs * line));
+        for (int64_t o = 0; o < w->outputs; o++) {
+            const char *x = from + o * w->channels * w->taps * item;
+            if (item == 4)
+                tn__copy_transpose_4(w->taps, here, to + o * line, next, x, w->taps * 4);
+            else
+                tn__copy_transpose_8(w->taps, here, to + o * line, next, x, w->taps * 8);
+        }
     }
     return TN_OK;
 }
@@ -180,7 +194,9 @@ tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bo
         return status;
     switch (how) {
     case TN__READ_TRANSFORMED: status = tn__winograd_transform(w, p.weight, turned, to); break;
-    case TN__READ_TAPS: status = tn_parallel_for(w->groups * w->taps, 1, pack_taps, &t); break;
+    case TN__READ_TAPS:
+        status = tn_parallel_for(w->groups * (t.full / t.width), 1, pack_taps, &t);
+        break;
     case TN__READ_WINDOWS: status = pack_windows(w, p.weight, to); break;
     case TN__READ_IN_PLACE:
     case TN__READ_PANELS: status = pack_all(&p); break;
