@@ -18,21 +18,11 @@ enum { LINE = 1 << 16, MOST = 2 * TN_MAX_OPERANDS, VALUES = 4096 };
 
 /* The files of cases with results. */
 static const char *const case_files[] = {
-    "basic.txt",
-    "elementwise.txt",
-    "reduction_shape_index.txt",
-    "linalg.txt",
-    "conv_pool_norm.txt",
-    "loss.txt",
-    "opinfo.txt",
-    "primitives.txt",
-    "optimizer.txt",
-    "fused.txt",
-    "reduction_order.txt",
-    "elementwise_special.txt",
-    "index.txt",
-    "unique.txt",
-    "fft.txt",
+    "basic.txt",   "elementwise.txt",     "reduction_shape_index.txt",
+    "linalg.txt",  "conv_pool_norm.txt",  "loss.txt",
+    "opinfo.txt",  "primitives.txt",      "optimizer.txt",
+    "fused.txt",   "reduction_order.txt", "elementwise_special.txt",
+    "index.txt",   "unique.txt",          "fft.txt",
     "refused.txt",
 };
 enum { CASE_FILES = sizeof case_files / sizeof case_files[0] };
