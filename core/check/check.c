@@ -174,18 +174,9 @@ static void checked_release(const tn_kernel_def *kernel, void *data)
     shadow->real.release(&shadow->real, data);
 }
 
-/* Adds bytes to a hash (FNV-1a) that shows whether a view, or the shape and strides that it points
- * to, have changed. */
-static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < count; i++)
-        sum = (sum ^ at[i]) * 1099511628211u;
-    return sum;
-}
-
-/* Returns the hash of the views whose bit is set in `which`. Views beyond the 64th, which only
- * inputs can have, are always included. */
+/* Returns a hash that shows whether a view whose bit is set in `which`, or the shape and strides
+ * that it points to, have changed. Views beyond the 64th, which only inputs can have, are always
+ * included. */
 static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t which)
 {
     uint64_t sum = 0;
@@ -193,12 +184,12 @@ static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t w
         const tn_view *v = views[i];
         if (i < 64 && !(which >> i & 1))
             continue;
-        sum = fold(sum, &v, sizeof v);
+        sum = tn__check_fold(sum, &v, sizeof v);
         if (!v || v->ndim < 0 || v->ndim > TN_MAX_DIMS)
             continue;
-        sum = fold(sum, v, sizeof *v);
-        sum = fold(sum, v->shape, (size_t)v->ndim * sizeof *v->shape);
-        sum = fold(sum, v->strides, (size_t)v->ndim * sizeof *v->strides);
+        sum = tn__check_fold(sum, v, sizeof *v);
+        sum = tn__check_fold(sum, v->shape, (size_t)v->ndim * sizeof *v->shape);
+        sum = tn__check_fold(sum, v->strides, (size_t)v->ndim * sizeof *v->strides);
     }
     return sum;
 }

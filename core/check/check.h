@@ -40,6 +40,8 @@ void tn__check_kernel(tn_kernel_def *kernel, void *shadow, const tn__plugin *plu
 /* Returns the backend's own handle of a device, for a handle of the core. */
 void *tn__check_device(void *handle);
 bool tn__check_is_host(void *handle);
+/* Adds bytes to a hash. */
+uint64_t tn__check_fold(uint64_t sum, const void *bytes, size_t count);
 /* Returns a hash of the elements of those inputs that the operator may only read and that do not
  * overlap an output, for devices that use host memory. A changed element nearly always changes the
  * hash; of large inputs only a sample is hashed. */

@@ -43,8 +43,10 @@ static bool is_output(const tn_call *call, uintptr_t from, uintptr_t to)
     return false;
 }
 
-static uint64_t fold(uint64_t sum, const unsigned char *at, size_t count)
+uint64_t tn__check_fold(uint64_t sum, const void *bytes, size_t count)
 {
+    const unsigned char *at = bytes;
+
     for (uint64_t word; count > 0; count -= count < 8 ? count : 8, at += 8) {
         word = 0;
         memcpy(&word, at, count < 8 ? count : 8);
@@ -65,7 +67,7 @@ static uint64_t view_sum(const tn_view *view, uint64_t sum)
         numel = tn__mul_overflow(numel, view->shape[d], &step) ? INT64_MAX : step;
     }
     if (packed && numel <= SAMPLES)
-        return fold(sum, base, (size_t)numel * each);
+        return tn__check_fold(sum, base, (size_t)numel * each);
     step = numel / SAMPLES + 1;
     for (int64_t i = 0; i < numel; i += step) {
         int64_t rest = i, place = 0;
@@ -74,7 +76,7 @@ static uint64_t view_sum(const tn_view *view, uint64_t sum)
             place += rest % view->shape[d] * view->strides[d];
             rest /= view->shape[d];
         }
-        sum = fold(sum, base + place * (int64_t)each, each);
+        sum = tn__check_fold(sum, base + place * (int64_t)each, each);
     }
     return sum;
 }

@@ -92,6 +92,9 @@ static tn_status write_pattern(const tn__guarded *g)
 /* Returns the place of the first byte of a zone that was overwritten; -1 if there is none. */
 static int64_t broken_in(const unsigned char *zone, uint64_t size)
 {
+    /* A zone is whole nearly always: then each byte is equal to the next. */
+    if (size > 0 && zone[0] == GUARD_BYTE && memcmp(zone, zone + 1, (size_t)size - 1) == 0)
+        return -1;
     for (uint64_t i = 0; i < size; i++)
         if (zone[i] != GUARD_BYTE)
             return (int64_t)i;

@@ -409,7 +409,6 @@ static bool read_line(reader *r, char *line)
 {
     char *text, why[256];
 
-    line[strcspn(line, "\r\n")] = '\0';
     text = strchr(line, ' ');
     text = text != NULL ? text + 1 : line + strlen(line);
     if (strncmp(line, "case ", 5) == 0) {
@@ -453,16 +452,15 @@ static bool read_line(reader *r, char *line)
 static bool read_file(reader *r, const char *path)
 {
     const char *why = NULL;
-    FILE *file = conform_open(path, &why);
-    char *line = NULL;
-    size_t size = 0;
+    conform_lines lines = { .file = conform_open(path, &why) };
+    char *line;
     bool well = true;
 
     r->file = path;
     r->line = 0;
-    if (file == NULL)
+    if (lines.file == NULL)
         return wrong(r, "%s", why);
-    while (well && !r->stop && conform_next_line(file, &line, &size, &why)) {
+    while (well && !r->stop && conform_next_line(&lines, &line, &why)) {
         r->line++;
         well = read_line(r, line);
     }
@@ -470,8 +468,7 @@ static bool read_file(reader *r, const char *path)
         well = wrong(r, "%s", why);
     if (well)
         hand_out(r);
-    free(line);
-    fclose(file);
+    conform_lines_end(&lines);
     return well;
 }
 

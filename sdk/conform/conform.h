@@ -69,10 +69,18 @@ FILE *conform_open(const char *path, const char **why);
 /* Creates or empties a file for writing. On failure returns NULL, with *why and errno set. A pipe
  * needs a reader that has opened it. */
 FILE *conform_create(const char *path, const char **why);
-/* Reads the next line, without its end, into *line, memory of *size bytes, which the caller frees.
- * Both are NULL and 0 at first. Returns false at the end of the file with *why NULL, or on failure
- * with *why set. */
-bool conform_next_line(FILE *file, char **line, size_t *size, const char **why);
+/* A file that is read by lines; the part of it that is in memory has `used` bytes from `at` on. */
+typedef struct conform_lines {
+    FILE *file;
+    char *memory;
+    size_t room, at, used;
+} conform_lines;
+
+/* Reads the next line, without its end. It stays until the next call. Returns false at the end of
+ * the file with *why NULL, or on failure with *why set. */
+bool conform_next_line(conform_lines *lines, char **line, const char **why);
+/* Closes the file, if there is one, and frees the memory. */
+void conform_lines_end(conform_lines *lines);
 
 /* The words with which a line may begin: in a case of an operator, a layer or an optimizer, and
  * (CONFORM_LINES) anywhere in a file of cases. */

@@ -184,14 +184,13 @@ static int64_t specs_of_file(conform *c, const char *path, const char *word,
                              bool (*check)(conform *c, const char *spec))
 {
     const char *reason = NULL, *at;
-    FILE *file = conform_open(path, &reason);
-    char *line = NULL, why[256];
-    size_t room = 0, length = strlen(c->subject), skip = strlen(word);
+    conform_lines lines = { .file = conform_open(path, &reason) };
+    char *line, why[256];
+    size_t length = strlen(c->subject), skip = strlen(word);
     int64_t found = 0;
-    bool well = file != NULL || conform_fail(c, "%s: %s", path, reason);
+    bool well = lines.file != NULL || conform_fail(c, "%s: %s", path, reason);
 
-    while (well && conform_next_line(file, &line, &room, &reason)) {
-        line[strcspn(line, "\r\n")] = '\0';
+    while (well && conform_next_line(&lines, &line, &reason)) {
         at = line + skip;
         if (!conform_line_begins(line, CONFORM_LINES, why, sizeof why))
             well = conform_fail(c, "%s: %s", path, why);
@@ -203,9 +202,7 @@ static int64_t specs_of_file(conform *c, const char *path, const char *word,
     }
     if (well && reason != NULL)
         well = conform_fail(c, "%s: %s", path, reason);
-    free(line);
-    if (file != NULL)
-        fclose(file);
+    conform_lines_end(&lines);
     return well ? found : -1;
 }
 

@@ -45,47 +45,83 @@ FILE *conform_create(const char *path, const char **why)
     return NULL;
 }
 
-bool conform_next_line(FILE *file, char **line, size_t *size, const char **why)
+/* Reads more of the file behind what is in memory. Returns false if nothing is left, or on failure
+ * with *why set. */
+static bool read_more(conform_lines *lines, const char **why)
 {
     const size_t most = (size_t)1 << 24; /* a file of /proc may have no end, and no line */
-    size_t length = 0;
-    int byte;
+    size_t count;
+
+    if (lines->used > 0 && lines->at > 0)
+        memmove(lines->memory, lines->memory + lines->at, lines->used);
+    lines->at = 0;
+    if (lines->used + 1 >= lines->room) {
+        size_t room = lines->room > 0 ? 2 * lines->room : 1 << 16;
+        char *grown = room <= most ? realloc(lines->memory, room) : NULL;
+
+        if (grown == NULL) {
+            *why = room <= most ? "out of memory" : "no text; expected lines of at most 16 MiB";
+            return false;
+        }
+        lines->memory = grown;
+        lines->room = room;
+    }
+    /* one byte stays for the NUL of a last line without an end */
+    count = fread(lines->memory + lines->used, 1, lines->room - lines->used - 1, lines->file);
+    lines->used += count;
+    if (ferror(lines->file))
+        *why = strerror(errno);
+    return count > 0 && *why == NULL;
+}
+
+bool conform_next_line(conform_lines *lines, char **line, const char **why)
+{
+    size_t seen = 0, length;
+    char *end = NULL;
 
     *why = NULL;
-    while ((byte = getc_unlocked(file)) != EOF && byte != '\n') {
-        if (length + 1 >= *size) {
-            size_t room = *size > 0 ? 2 * *size : 256;
-            char *grown = room <= most ? realloc(*line, room) : NULL;
-
-            if (grown == NULL) {
-                *why = room <= most ? "out of memory" : "no text; expected lines of at most 16 MiB";
-                return false;
-            }
-            *line = grown;
-            *size = room;
-        }
-        (*line)[length++] = (char)byte;
+    while (seen == lines->used ||
+           (end = memchr(lines->memory + lines->at + seen, '\n', lines->used - seen)) == NULL) {
+        seen = lines->used;
+        if (read_more(lines, why))
+            continue;
+        if (*why != NULL || seen == 0)
+            return false;
+        break;
     }
-    if (ferror(file))
-        *why = strerror(errno);
-    if (byte == EOF && (length == 0 || *why != NULL))
-        return false;
-    if (length == 0 && *line == NULL && (*line = malloc(*size = 256)) == NULL) {
-        *why = "out of memory";
-        return false;
-    }
+    *line = lines->memory + lines->at;
+    length = end != NULL ? (size_t)(end - *line) : lines->used;
     (*line)[length] = '\0';
+    if (end != NULL)
+        length++;
+    lines->at += length;
+    lines->used -= length;
+    end = memchr(*line, '\r', length);
+    if (end != NULL)
+        *end = '\0';
     return true;
 }
 
+void conform_lines_end(conform_lines *lines)
+{
+    if (lines->file != NULL)
+        fclose(lines->file);
+    free(lines->memory);
+}
+
+/* Compares by bytes: the functions of strings take longer for words this short, and a check reads
+ * each line of all files for each test. */
 static bool has_word(const char *words, const char *word, size_t length)
 {
-    for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
-        size_t here = strcspn(at, " ");
+    for (const char *at = words; *at != '\0';) {
+        size_t here = 0;
 
-        if (here == length && strncmp(at, word, length) == 0)
+        while (at[here] != ' ' && at[here] != '\0')
+            here++;
+        if (here == length && memcmp(at, word, length) == 0)
             return true;
         at += here;
+        at += *at == ' ';
     }
     return false;
 }

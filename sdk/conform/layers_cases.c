@@ -221,18 +221,16 @@ static bool read_line(reader *r, char *line)
 static bool read_file(reader *r, const char *path)
 {
     const char *why = NULL;
-    FILE *file = conform_open(path, &why);
-    char *line = NULL;
-    size_t size = 0;
+    conform_lines lines = { .file = conform_open(path, &why) };
+    char *line;
     bool well = true;
 
     r->file = path;
     r->line = 0;
-    if (file == NULL)
+    if (lines.file == NULL)
         return wrong(r, why);
-    while (well && !r->stop && conform_next_line(file, &line, &size, &why)) {
+    while (well && !r->stop && conform_next_line(&lines, &line, &why)) {
         r->line++;
-        line[strcspn(line, "\r\n")] = '\0';
         well = read_line(r, line);
     }
     if (well && why != NULL)
@@ -240,8 +238,7 @@ static bool read_file(reader *r, const char *path)
     if (well)
         hand_out(r);
     clear(r);
-    free(line);
-    fclose(file);
+    conform_lines_end(&lines);
     return well;
 }
 

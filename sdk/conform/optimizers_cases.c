@@ -88,17 +88,16 @@ static int64_t cases_of_file(conform *c, const char *path)
 {
     const char *reason = NULL;
     char why[256];
-    FILE *file = conform_open(path, &reason);
+    conform_lines lines = { .file = conform_open(path, &reason) };
     numbers_case one = { .step = 0 };
     conform_rule r = { c, one.spec };
     double after[NUMBERS];
-    char *line = NULL;
-    size_t size = 0, length = strlen(c->subject);
+    char *line;
+    size_t length = strlen(c->subject);
     int64_t found = 0, number = 0, count;
-    bool well = file != NULL;
+    bool well = lines.file != NULL;
 
-    while (well && conform_next_line(file, &line, &size, &reason)) {
-        line[strcspn(line, "\r\n")] = '\0';
+    while (well && conform_next_line(&lines, &line, &reason)) {
         number++;
         if (strncmp(line, "optimizer ", 10) == 0) {
             bool ours = strncmp(line + 10, c->subject, length) == 0 &&
@@ -141,13 +140,11 @@ static int64_t cases_of_file(conform *c, const char *path)
         }
     }
     end_case(&one);
-    free(line);
     if (well && reason != NULL)
         well = conform_fail(c, "%s: %s", path, reason);
-    if (file == NULL)
+    if (lines.file == NULL)
         conform_fail(c, "%s: %s; name a file or folder with --cases", path, reason);
-    else
-        fclose(file);
+    conform_lines_end(&lines);
     return well ? found : -1;
 }
 

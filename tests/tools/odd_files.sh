@@ -11,6 +11,9 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset TENON_DEVICE TENON_PROFILE
+# The driver of OpenCL takes longer to start than the command runs here.
+TENON_PLUGINS='!backend-opencl'
+export TENON_PLUGINS
 TENON_LOG=error
 export TENON_LOG
 "$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info CSV >/dev/null 2>&1 || {

@@ -14,6 +14,9 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset TENON_DEVICE TENON_NUM_THREADS
+# The driver of OpenCL takes longer to start than the command runs here.
+TENON_PLUGINS='!backend-opencl'
+export TENON_PLUGINS
 "$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info Digits >/dev/null 2>&1 || {
     echo "SKIP: this build lacks safetensors or the dataset Digits"; exit 77; }
 cat >run.toml <<'END'
