@@ -75,10 +75,13 @@ def _metadata():
 
 def _files():
     package = os.path.join(HERE, "tenon")
-    for name in sorted(os.listdir(package)):
-        if name.endswith(".py") and name != "_api.py":
-            with open(os.path.join(package, name), encoding="utf-8") as file:
-                yield f"tenon/{name}", file.read()
+    for folder, folders, names in os.walk(package):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        inside = os.path.relpath(folder, package).replace(os.sep, "/")
+        for name in sorted(names):
+            if name.endswith((".py", ".pyi", "py.typed")) and name != "_api.py":
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    yield os.path.normpath(f"tenon/{inside}/{name}"), file.read()
     yield "tenon/_api.py", api_text()
 
 

@@ -8,8 +8,9 @@ have the scaler of gradients and calls that need less memory."""
 from ._library import ERRORS as _ERRORS, TenonError
 from ._tensor import Hook, Tensor
 from ._dlpack import from_dlpack
-from ._make import (arange, empty, from_memory, from_numpy, full, grad, gradcheck, manual_seed,
-                    ones, ones_like, parameter, rand, randn, tensor, zeros, zeros_like)
+from ._make import (arange, empty, empty_like, eye, from_memory, from_numpy, full, full_like, grad,
+                    gradcheck, linspace, manual_seed, ones, ones_like, parameter, rand, rand_like,
+                    randint, randn, randn_like, randperm, tensor, zeros, zeros_like)
 from ._context import (autocast, device, devices, enable_grad, inference_mode,
                        is_autocast_enabled, is_grad_enabled, no_grad, set_default_device,
                        synchronize, version)
@@ -20,6 +21,8 @@ from ._operator import Meta, Operator, View, kernel
 from ._observer import Event, ModuleEvent, Observer
 from ._values import DTYPES as _DTYPES
 from . import _ops, amp, checkpoint, data, nn, optim
+
+__version__ = version()
 
 globals().update(_ERRORS)
 globals().update({name: name for name in _DTYPES.values()})  # tenon.float32 is "float32"
@@ -34,6 +37,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    from . import _api
+    from . import _api, _compose, _signatures
 
-    return sorted(set(globals()) | set(_api.OPERATORS))
+    return sorted(set(globals()) | set(_api.OPERATORS) | set(_compose.FUNCTIONS)
+                  | set(_signatures.ROWS))

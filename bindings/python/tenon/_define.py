@@ -131,6 +131,57 @@ class Layer(Module):
         shows the options."""
 
 
+class _NetworkType(type):
+    """isinstance(x, nn.Module) holds for every module, as layers of the library have no class of
+    Python's."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, Module) if cls is Network else type.__instancecheck__(cls, value)
+
+
+class Network(Layer, metaclass=_NetworkType, register=False):
+    """The class nn.Module: a network that is written in Python as in PyTorch:
+
+        class Net(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.fc = nn.Linear(4, width)
+
+            def forward(self, x):
+                return self.fc(x).relu()
+
+    Parameters, buffers and children are assigned to attributes. What __init__ was given is not
+    known to specs and files: save the state, and load it into a new Net(width)."""
+
+    _printed = None
+
+    def __init_subclass__(cls, **kwargs):
+        name, count = cls.__name__, 1
+        taken = {row.decode() for row in _registry_names()}
+        while name in taken:  # another class of this name, or a layer of a plugin
+            count += 1
+            name = f"{cls.__name__}_{count}"
+        cls._printed = cls.__name__.encode()
+        super().__init_subclass__(name=name, **kwargs)
+
+    def __new__(cls, *args, **kwargs):
+        if cls is Network:
+            raise TypeError("nn.Module: cannot be called; derive a class from it, with __init__ "
+                            "and forward")
+        return make(cls._layer_name, (), {})
+
+    def __init__(self):
+        pass
+
+    def extra_repr(self):
+        return ""
+
+
+def _registry_names():
+    kind = _api.TN_KIND_tn_layer_def
+    return [lib.tn_registry_name(kind, i) for i in range(lib.tn_registry_count(kind))]
+
+
 def _register_layer(class_, name):
     class_._layer_name = name
     class_._options = Options(class_)
@@ -139,6 +190,7 @@ def _register_layer(class_, name):
     def_ = _api.tn_layer_def(head(_api.tn_layer_def), name.encode(), _text(class_.__doc__), number)
     def_.options = class_._options.pointer()
     def_.data_size = class_._options.size
+    def_.printed = getattr(class_, "_printed", None)
     def_.build, def_.destroy, def_.call, def_.copy = _build, _destroy, _call, _copy
     if _overrides(class_, Layer, "extra_repr"):
         def_.repr = _repr

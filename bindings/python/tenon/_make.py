@@ -24,7 +24,9 @@ def _flatten(data, shape, out):
     if not shape:
         if isinstance(data, (list, tuple)):
             raise ValueError("data: lists on one level have different lengths; expected equal ones")
-        out.append(data.item() if isinstance(data, Tensor) else data)
+        number = isinstance(data, Tensor) or (hasattr(data, "item")
+                                              and getattr(data, "ndim", None) == 0)
+        out.append(data.item() if number else data)
         return
     if not isinstance(data, (list, tuple)) or len(data) != shape[0]:
         raise ValueError("data: lists on one level have different lengths; expected equal ones")
@@ -33,6 +35,14 @@ def _flatten(data, shape, out):
 
 
 def _array_of(values):
+    for value in values:
+        if not isinstance(value, (bool, int, float, complex)) and not hasattr(value, "__index__"):
+            raise TypeError(f"data: wrong type, got {value!r}; expected numbers, lists of numbers "
+                            "or an array")
+    return _stored(values)
+
+
+def _stored(values):
     """Returns a ctypes array of numbers, its dtype, and the dtype that the tensor will have."""
     if any(isinstance(v, complex) for v in values):
         parts = [p for v in values for p in (complex(v).real, complex(v).imag)]
@@ -153,12 +163,72 @@ def ones(*shape, **how):
     return full(shape[0] if len(shape) == 1 else shape, 1.0, **how)
 
 
-def zeros_like(x):
-    return full(x.shape, 0.0, x.dtype, x.device)
+def _like(x, dtype, device):
+    return {"dtype": x.dtype if dtype is None else dtype,
+            "device": x.device if device is None else device}
 
 
-def ones_like(x):
-    return full(x.shape, 1.0, x.dtype, x.device)
+def zeros_like(x, dtype=None, device=None, requires_grad=False):
+    return full(x.shape, 0, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def ones_like(x, dtype=None, device=None, requires_grad=False):
+    return full(x.shape, 1, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def full_like(x, fill_value, dtype=None, device=None, requires_grad=False):
+    return full(x.shape, fill_value, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def empty_like(x, dtype=None, device=None, requires_grad=False):
+    return empty(x.shape, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def rand_like(x, dtype=None, device=None, requires_grad=False):
+    return rand(x.shape, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def randn_like(x, dtype=None, device=None, requires_grad=False):
+    return randn(x.shape, requires_grad=requires_grad, **_like(x, dtype, device))
+
+
+def randint(*bounds, size=None, dtype="int64", device=None):
+    """randint(high, size) or randint(low, high, size): whole numbers from low to high - 1."""
+    bounds = list(bounds)
+    if size is None:
+        if len(bounds) < 2:
+            raise TypeError("randint: size: missing; expected randint(low, high, size)")
+        size = bounds.pop()
+    low, high = bounds if len(bounds) == 2 else (0, bounds[0])
+    return empty(size, dtype=dtype, device=device).random_(low, high)
+
+
+def randperm(n, device=None):
+    """Returns the numbers 0 to n - 1 in a random order."""
+    return _on(device, lambda: _call("randperm", None, n))
+
+
+def linspace(start, end, steps, dtype=None, device=None):
+    return _on(device, lambda: _call("linspace", None, start, end, steps, dtype))
+
+
+def eye(n, m=None, dtype=None, device=None):
+    return _on(device, lambda: _call("eye", None, n, m, dtype))
+
+
+def _call(name, *args):
+    from ._ops import operator
+
+    return operator(name).call(args, {})
+
+
+def _on(device, make):
+    from ._context import on_device
+
+    if device is None:
+        return make()
+    with on_device(device):
+        return make()
 
 
 def randn(*shape, requires_grad=False, **how):
@@ -173,14 +243,12 @@ def rand(*shape, requires_grad=False, **how):
     return made.requires_grad_() if requires_grad else made
 
 
-def arange(start, end=None, step=1, dtype=None):
-    from ._ops import operator
-
+def arange(start, end=None, step=1, dtype=None, device=None):
     if end is None:
         start, end = 0, start
     if dtype is None and all(isinstance(v, int) for v in (start, end, step)):
         dtype = "int64"
-    return operator("arange").call((None, start, end, step, dtype), {})
+    return _on(device, lambda: _call("arange", None, start, end, step, dtype))
 
 
 def manual_seed(seed):

@@ -10,7 +10,7 @@ from . import _api
 from ._library import (NONE, Scope, adopting, callback, check, checked, encode, failure, held, hold,
                        lib, owner, release, text_of)
 from ._tensor import Hook, Tensor, borrow, device_of
-from ._values import Pack, dtype_number, value_of
+from ._values import Pack, dtype_number, is_dtype, value_of
 
 _alive = weakref.WeakValueDictionary()
 _Owner = owner(lib.tn_module_drop)
@@ -84,6 +84,15 @@ def _forward_hook(user, module, inputs, outputs, replacement, outcome):
         outcome[0] = _api.TN_HOOK_REPLACED
 
 
+@callback(lib.tn_module_set_call.argtypes[1])
+def _forward(pointer, given, found):
+    args, kwargs = Pack(given).read()
+    result = held(lib.tn_module_user(pointer))(borrow_module(pointer), *args, **kwargs)
+    names = isinstance(result, dict)
+    Pack(found).add(() if names else result if isinstance(result, tuple) else (result,),
+                    result if names else {})
+
+
 class Module:
     """A module of any type. Module("Sequential(Linear(4, 8), ReLU())") makes one from a spec;
     nn.Linear(4, 8) makes one of a given type."""
@@ -106,6 +115,22 @@ class Module:
             given.add(args, kwargs)
             check(lib.tn_module_call_pack(self._ptr, given.pointer, found.pointer))
             return found.result()
+
+    def set_forward(self, function, type=None):
+        """Sets the forward of a module that was read from printed text, or of all such modules of
+        that type in it: net.set_forward(forward, "Block"). A call of the module calls
+        function(module, *args)."""
+        found = [self] if type is None else [m for m in self.modules() if m.type == type]
+        if not found:
+            known = ", ".join(sorted({m.type for m in self.modules()}))
+            raise KeyError(f"set_forward: no module has the type {type}; there are {known}")
+        for module in found:
+            number = hold(function)
+            if lib.tn_module_set_call(module._ptr, _forward, number, release) != _api.TN_OK:
+                error = failure()
+                release(number)
+                raise error
+        return self
 
     def register_forward_hook(self, function):
         """Calls function(module, args, result) after forward. If it returns something other than
@@ -245,17 +270,73 @@ class Module:
 
     # ---- changes ---------------------------------------------------------------------------
 
-    def zero_grad(self):
+    def zero_grad(self, set_to_none=True):
+        """Removes the gradients of the parameters, or fills them with 0."""
+        if not set_to_none:
+            for tensor in self.parameters():
+                if tensor.grad is not None:
+                    tensor.grad.zero_()
+            return
         check(lib.tn_module_zero_grad(self._ptr))
 
     def requires_grad_(self, value=True):
         check(lib.tn_module_set_requires_grad(self._ptr, bool(value)))
         return self
 
-    def to(self, device=None, dtype=None):
-        """Moves and converts parameters and buffers in place."""
+    def to(self, *where, device=None, dtype=None):
+        """Moves and converts parameters and buffers in place: to("cuda:0"), to("float64"), to(x),
+        to(device=None, dtype="float16")."""
+        for word in where:
+            if isinstance(word, Tensor):
+                device, dtype = word.device, word.dtype
+            elif word is not None and is_dtype(word):
+                dtype = word
+            elif word is not None:
+                device = word
         check(lib.tn_module_to(self._ptr, device_of(device), dtype_number(dtype)))
         return self
+
+    def float(self):
+        return self.to(dtype="float32")
+
+    def double(self):
+        return self.to(dtype="float64")
+
+    def half(self):
+        return self.to(dtype="float16")
+
+    def bfloat16(self):
+        return self.to(dtype="bfloat16")
+
+    def cpu(self):
+        return self.to(device="cpu:0")
+
+    def cuda(self, device=0):
+        return self.to(device=f"cuda:{device}" if isinstance(device, int) else device)
+
+    def apply(self, function):
+        """Calls function(module) for all modules below this one, then for this one."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    def add_module(self, name, module):
+        check(lib.tn_module_add_child(self._ptr, name.encode(),
+                                      NONE if module is None else module._ptr))
+
+    register_module = add_module
+
+    def register_parameter(self, name, tensor):
+        check(lib.tn_module_add_parameter(self._ptr, name.encode(),
+                                          NONE if tensor is None else tensor._ptr))
+
+    def get_submodule(self, path):
+        """Returns the module at a path such as "layers.0"; "" is this module."""
+        found = self
+        for name in path.split(".") if path else ():
+            found = found[name]
+        return found
 
     def __deepcopy__(self, memo):
         if IN_COPY in memo:

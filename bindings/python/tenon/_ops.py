@@ -2,11 +2,12 @@
 """Operators by name. Inputs and options of an operator are read from the library at run time, so
 operators of plugins and of Python can be called, too. _api.OPERATORS has the texts for help()."""
 
+import collections
 import ctypes as c
 import inspect
 import threading
 
-from . import _api
+from . import _api, _signatures
 from ._library import NONE, Scope, check, checked, lib
 from ._tensor import Tensor, address, borrow
 from ._values import kind_of
@@ -25,6 +26,9 @@ class Operator:
         self.inputs = [(found.inputs[i].name.decode(), found.inputs[i].flags)
                        for i in range(found.n_inputs)]
         self.outputs = [found.outputs[i].name.decode() for i in range(found.n_outputs)]
+        self.result = None  # of several outputs: a tuple with their names
+        if len(self.outputs) > 1:
+            self.result = collections.namedtuple(name, self.outputs, rename=True)
         self.math = (found.math or b"").decode()
         self.help = (found.help or b"").decode()
         self.size = found.options_size
@@ -38,10 +42,17 @@ class Operator:
                                   None if row.def_ is None else row.def_.decode())
             i += 1
         self.required = [n for n, row in self.options.items() if row[2] & _api.TN_OPTION_REQUIRED]
+        self.optional = {n for n, flags in self.inputs if flags & _api.TN_OPERAND_OPTIONAL}
         self.is_list = bool(self.inputs) and bool(self.inputs[-1][1] & _api.TN_OPERAND_LIST)
         # The number of arguments if a call can consist of tensors only, or -1.
         self.simple = -1 if self.is_list or self.required else len(self.inputs)
         self.names = [n for n, _ in self.inputs] + list(self.options)
+        self.aliases = {}  # other names of the arguments
+        for other, own in _signatures.NAMES:
+            if isinstance(own, int):
+                own = self.inputs[own][0] if own < len(self.inputs) else None
+            if own in self.names and other not in self.names:
+                self.aliases.setdefault(other, own)
 
     # ---- arguments -------------------------------------------------------------------------
 
@@ -53,6 +64,7 @@ class Operator:
                             f"expected {', '.join(self.names)}")
         given = dict(zip(self.names, args))
         for name, value in kwargs.items():
+            name = self.aliases.get(name, name)
             if name not in self.names:
                 raise TypeError(f"{self.name}: {name}: no such argument; "
                                 f"expected {', '.join(self.names) or 'none'}")
@@ -115,8 +127,10 @@ class Operator:
             return None
         made = c.create_string_buffer(self.defaults, self.size)
         for name, value in given.items():
-            kind, offset, flags, _ = self.options[name]
+            kind, offset, flags, row_default = self.options[name]
             if value is None and not flags & _api.TN_OPTION_OPTIONAL:
+                if kind.number == _api.TN_OPTION_KIND_INTS and row_default == "[]":
+                    continue  # dim=None: all of them
                 raise TypeError(f"{self.name}: {name}: None is not accepted")
             try:
                 stored = kind.write(value, keep)
@@ -156,7 +170,7 @@ class Operator:
         with Scope():
             check(lib.tn_op_call(self.handle, array, count, options, out, n_out))
             found = tuple(borrow(out[i]) for i in range(n_out))
-        return found[0] if n_out == 1 else found or None
+        return found[0] if n_out == 1 else self.result(*found) if found else None
 
     def call_beside_numbers(self, inputs, given):
         """The same call with tensors of one dimension, so that numbers count by their kind only."""
@@ -191,7 +205,17 @@ def _exists(name):
     return bool(found)
 
 
-def _describe(function, name):
+class _Default:
+    """A default in the words of an operator's definition, for help()."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def __repr__(self):
+        return self.words
+
+
+def _describe(function, name, row):
     """Sets the docstring and the signature that help() shows."""
     if name not in _api.OPERATORS:
         return
@@ -200,47 +224,75 @@ def _describe(function, name):
             for n, type_, default, required in options]
     function.__doc__ = "\n".join([mathematics] + ([words] if words else []) + rows)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(n, kind) for n in inputs]
-    needs = True
-    for n, _, default, required in options:
-        needs = needs and required
+    optional = operator(name).optional
+    known = {n: (required, default) for n, _, default, required in options}
+    known.update({n: (n not in optional, "None") for n in inputs})
+    own = row or [_signatures.Parameter(n, False) for n in known]
+    parameters, needs = [], True
+    for p in own:
+        place = {"input": inputs[0]}.get(p.own, p.own) if inputs else p.own
+        needed, default = known.get(place, (False, "None"))
+        if p.default is not None:
+            needed, default = False, repr(p.default[0])
+        needs = needs and needed and not p.keyword
         parameters.append(inspect.Parameter(
-            n, kind if needs or not required else inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if required else default))
+            p.name, kind if needs or not needed and not p.keyword
+            else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if needed else _Default(default)))
     try:
         function.__signature__ = inspect.Signature(parameters)
     except ValueError:
         pass  # a required option follows one with a default, which Signature does not allow
 
 
-def function(name):
-    """Returns the function tenon.NAME, which calls an operator. NAME_ writes the result into the
-    first input. Returns None if there is no such operator."""
-    found = _functions.get(name)
+def _caller(name, base, row, inplace):
+    """Returns the function NAME that calls the operator `base`, whose parameters are those of a row
+    of _signatures, or without one the operator's own."""
+
+    def call(*args, out=None, **kwargs):
+        found = operator(base)
+        into = out
+        if inplace or "inplace" in kwargs and "inplace" not in found.names:
+            asked = True if inplace else kwargs.pop("inplace")
+            into = args[0] if asked and args else out
+        if row is not None:
+            args, kwargs = (), _signatures.translate(name, row, args, kwargs)
+        return found.call(args, kwargs, into=into)
+
+    return call
+
+
+def function(name, rows=_signatures.ROWS):
+    """Returns the function tenon.NAME, which calls an operator or is one of _compose. NAME_ writes
+    the result into the first input. Returns None if there is no such operator."""
+    from ._compose import FUNCTIONS
+
+    if name in FUNCTIONS and rows is _signatures.ROWS:
+        return FUNCTIONS[name]
+    key = name if rows is _signatures.ROWS else "nn.functional." + name
+    found = _functions.get(key)
     if found is not None:
         return found
     base, inplace = name, False
-    if not _exists(base):
-        if not (name.endswith("_") and _exists(name[:-1])):
-            return None
+    if name not in rows and not _exists(name):
         base, inplace = name[:-1], True
-
-    if inplace:
-        def call(*args, **kwargs):
-            return operator(base).call(args, kwargs, into=args[0])
-    else:
-        def call(*args, out=None, **kwargs):
-            return operator(base).call(args, kwargs, into=out)
-
+        if not name.endswith("_") or base not in rows and not _exists(base):
+            return None
+    own, row = rows.get(base, (base, None))
+    call = _caller(name, own, row, inplace)
     call.__name__ = call.__qualname__ = name
-    _describe(call, base)
+    _describe(call, own, row)
     with _lock:
-        return _functions.setdefault(name, call)
+        return _functions.setdefault(key, call)
 
 
 def method(name):
     """Returns the function that becomes a method of tensors; None if there is no such operator."""
-    return None if name.startswith("__") else function(name)
+    from ._compose import METHODS, NOT_METHODS
+
+    if name.startswith("__") or name in NOT_METHODS and name not in METHODS:
+        return None
+    return METHODS.get(name) or function(name)
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -250,7 +302,11 @@ def _is_number(value):
     return isinstance(value, (bool, int, float, complex))
 
 
-def _binary(name, scalar=None, swapped=None):
+def _floored(x, number):
+    return operator("div").call((x, number), {"rounding_mode": "floor"})
+
+
+def _binary(name, scalar=None, swapped=None, options=None):
     """Returns the methods for x OP y and y OP x. If given, `scalar(x, number)` computes x OP number
     and `swapped(x, number)` computes number OP x."""
 
@@ -259,7 +315,7 @@ def _binary(name, scalar=None, swapped=None):
             return scalar(self, other)
         if not isinstance(other, Tensor) and not _is_number(other):
             return NotImplemented
-        return operator(name).call((self, other), {})
+        return operator(name).call((self, other), options or {})
 
     def reverse(self, other):
         if _is_number(other) and swapped:
@@ -275,11 +331,13 @@ def _unary(name, *args):
     return lambda self: operator(name).call((self,) + args, {})
 
 
-def _inplace(name, scalar=None):
+def _inplace(name, scalar=None, options=None):
     def forward(self, other):
         if _is_number(other) and scalar:
             return operator(scalar).call((self, other), {}, into=self)
-        return operator(name).call((self, other), {}, into=self)
+        if not _is_number(other) and not isinstance(other, Tensor):
+            return NotImplemented
+        return operator(name).call((self, other), options or {}, into=self)
 
     return forward
 
@@ -303,6 +361,8 @@ def _define():
         "mul": _binary("mul", mul, mul),
         "truediv": _binary("div"),
         "pow": _binary("pow", _scalar("pow_scalar")),
+        "lshift": _binary("bitwise_left_shift"),
+        "rshift": _binary("bitwise_right_shift"),
         "matmul": _binary("matmul"),
         "mod": _binary("remainder"),
         "and": _binary("bitwise_and"),
@@ -312,6 +372,9 @@ def _define():
     for name, (forward, reverse) in rows.items():
         setattr(Tensor, f"__{name}__", forward)
         setattr(Tensor, f"__r{name}__", reverse)
+    Tensor.__floordiv__, Tensor.__rfloordiv__ = _binary(
+        "div", _floored, lambda x, n: operator("div").call((n, x), {"rounding_mode": "floor"}),
+        {"rounding_mode": "floor"})
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{name}__", _binary(name)[0])
     Tensor.__neg__ = _unary("neg")
@@ -321,6 +384,11 @@ def _define():
     Tensor.__imul__ = _inplace("mul", "mul_scalar")
     Tensor.__isub__ = _inplace("sub")
     Tensor.__itruediv__ = _inplace("div")
+    Tensor.__ipow__ = _inplace("pow", "pow_scalar")
+    Tensor.__imod__ = _inplace("remainder")
+    Tensor.__ifloordiv__ = _inplace("div", options={"rounding_mode": "floor"})
+    for name in ("and", "or", "xor"):
+        setattr(Tensor, f"__i{name}__", _inplace(f"bitwise_{name}"))
 
 
 _define()

@@ -3,6 +3,7 @@
 
 import ctypes as c
 import math
+import operator
 import weakref
 
 from . import _api, _dlpack
@@ -68,7 +69,10 @@ def addresses(tensors):
 
 def ints(values):
     """Returns a tn_ints, such as a shape, that keeps the array which it points to."""
-    values = [values] if isinstance(values, int) else [int(v) for v in values]
+    try:
+        values = [values] if isinstance(values, int) else [operator.index(v) for v in values]
+    except TypeError as error:
+        raise TypeError(f"wrong type, got {values!r}; expected integers ({error})") from None
     for value in values:
         in_int64(value)
     array = (c.c_int64 * max(len(values), 1))(*values)
@@ -346,41 +350,38 @@ class Tensor:
     # ---- indexing --------------------------------------------------------------------------
 
     def __getitem__(self, index):
-        index = index if isinstance(index, tuple) else (index,)
-        found, dim = self, 0
-        given = sum(1 for i in index if i is not None and i is not Ellipsis)
-        for i in index:
-            if i is None:
-                found, dim = found.unsqueeze(dim), dim + 1
-            elif i is Ellipsis:
-                dim += self.ndim - given
-            elif isinstance(i, slice):
-                found = found.slice(dim, i.start, i.stop, 1 if i.step is None else i.step)
-                dim += 1
-            elif isinstance(i, Tensor) and i.dtype == "bool":
-                if len(index) > 1:
-                    raise TypeError("a mask (a bool tensor) must be the only index")
-                return found.masked_select(i)
-            elif isinstance(i, Tensor) and i.ndim:
-                found, dim = found.index_select(i, dim), dim + 1
-            else:
-                found = found.select(dim, int(i))
-        return found
+        from ._index import get
+
+        return get(self, index)
 
     def __setitem__(self, index, value):
-        from ._make import tensor
+        from ._index import put
 
-        place = self[index]
-        if not isinstance(value, Tensor):
-            value = tensor(value, dtype=self.dtype, device=self.device)
-        place.copy_(value)
+        put(self, index, value)
 
     def __iter__(self):
-        return (self[i] for i in range(len(self)))
+        return (self.select(0, i) for i in range(len(self)))
+
+    def __contains__(self, value):
+        return bool((self == value).any().item())
 
     @property
     def T(self):
-        return self.transpose(0, 1)
+        return self.permute(list(range(self.ndim))[::-1])
+
+    @property
+    def mT(self):
+        return self.transpose(-1, -2)
+
+    @property
+    def itemsize(self):
+        """The bytes of an element."""
+        return lib.tn_dtype_size(lib.tn_tensor_dtype(self._ptr))
+
+    @property
+    def data(self):
+        """The same memory without a recording of gradients."""
+        return self.detach()
 
     def __getattr__(self, name):
         from ._ops import method
@@ -391,4 +392,8 @@ class Tensor:
         return found.__get__(self)
 
     def __dir__(self):
-        return sorted(set(object.__dir__(self)) | set(_api.OPERATORS))
+        from ._compose import FUNCTIONS, METHODS, NOT_METHODS
+        from ._signatures import ROWS
+
+        found = set(_api.OPERATORS) | set(FUNCTIONS) | set(ROWS)
+        return sorted(set(object.__dir__(self)) | found - NOT_METHODS | set(METHODS))

@@ -168,17 +168,27 @@ class Scheduler:
     """A scheduler of learning rates: Scheduler(optimizer, "StepLR(step_size=10)") or
     optim.StepLR(optimizer, step_size=10)."""
 
-    __slots__ = ("_ptr", "_owner", "__weakref__")
+    __slots__ = ("_ptr", "_owner", "_type", "_takes_number", "__weakref__")
 
     def __init__(self, optimizer, spec):
         self._ptr = checked(lib.tn_scheduler_parse(optimizer._ptr, encode(spec)))
+        self._type = spec.split("(")[0].strip()
+        found = lib.tn_registry_find(SCHEDULERS, encode(self._type))
+        flags = c.cast(found, c.POINTER(_api.tn_scheduler_def)).contents.flags if found else 0
+        # The second goes to the step that the number names.
+        self._takes_number = bool(flags & _api.TN_SCHEDULER_METRIC) or (
+            self._type == "CosineAnnealingWarmRestarts")
         self._owner = _SchedulerOwner(self._ptr)
 
     def step(self, metric=None):
         """Sets the learning rates of the next step. `metric` is the number that some schedulers
-        watch, such as the validation loss."""
+        watch, such as the validation loss, or a tensor that has it. Schedulers that watch none
+        refuse it, such as the number of an epoch."""
         if metric is None:
             check(lib.tn_scheduler_step(self._ptr))
+        elif not self._takes_number:
+            raise TypeError(f"{self._type}: step: the scheduler uses no number, got {metric}; "
+                            "expected step(), once for each epoch or step")
         else:
             check(lib.tn_scheduler_step_with(self._ptr, float(metric)))
 

@@ -3,6 +3,7 @@
 
 import ctypes as c
 import math
+import operator
 
 from . import _api
 from ._library import NONE, check, checked, lib
@@ -29,6 +30,11 @@ def dtype_number(dtype):
     return found.value
 
 
+def is_dtype(word):
+    """Whether a word, such as an argument of to(), means a dtype and no device."""
+    return not isinstance(word, str) or word.split(".")[-1] in DTYPES.values()
+
+
 # ---- options -----------------------------------------------------------------------------------
 
 
@@ -41,7 +47,10 @@ class Row:
     def write(self, value, keep):
         if value is None:
             return self.struct(None, -1)
-        values = list(value) if hasattr(value, "__iter__") else [value]
+        if _is_tensor(value) and value.ndim:
+            raise TypeError(f"wrong type, got {_shown(value)}; expected numbers")
+        many = hasattr(value, "__iter__") and not _is_tensor(value)
+        values = list(value) if many else [value]
         array = (self.element * max(len(values), 1))(*[self.convert(v) for v in values])
         keep.append(array)
         return self.struct(array, len(values))
@@ -57,10 +66,43 @@ def in_int64(value):
     return value
 
 
+def _shown(value):
+    shape = getattr(value, "shape", None)
+    return repr(value) if shape is None else f"{type(value).__name__}{list(shape)}"
+
+
 def _whole(value):
-    if isinstance(value, float) and not value.is_integer():
-        raise TypeError(f"wrong type, got {value}; expected an integer")
-    return in_int64(int(value))
+    """An integer of Python or NumPy. What only looks like one is refused: a float, a bool, a
+    tensor of floats."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"wrong type, got {_shown(value)}; expected an integer")
+    try:
+        return in_int64(operator.index(value))
+    except TypeError:
+        raise TypeError(f"wrong type, got {_shown(value)}; expected an integer") from None
+
+
+def _real(value):
+    """A real number of Python or NumPy. A tensor is refused: its gradient would be lost."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not _is_tensor(value):
+        value = value.item()
+    if not isinstance(value, (bool, int, float)):
+        raise TypeError(f"wrong type, got {_shown(value)}; expected a number")
+    return float(value)
+
+
+def _truth(value):
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not _is_tensor(value):
+        value = value.item()
+    if not isinstance(value, bool):
+        raise TypeError(f"wrong type, got {_shown(value)}; expected True or False")
+    return value
+
+
+def _is_tensor(value):
+    from ._tensor import Tensor
+
+    return isinstance(value, Tensor)
 
 
 def _write_text(value, keep):
@@ -74,10 +116,10 @@ def _write_text(value, keep):
 
 
 def scalar_of(value):
-    """Returns a tn_scalar of the kind that corresponds to the Python type of `value`. For a NumPy
-    array or a tensor with one element, the element is used."""
+    """Returns a tn_scalar of the kind that corresponds to the Python type of `value`, also of a
+    number of NumPy. A tensor is refused: its gradient would be lost."""
     made = _api.tn_scalar()
-    if hasattr(value, "item"):
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not _is_tensor(value):
         value = value.item()
     if value is None:
         made.kind = _api.TN_SCALAR_NONE
@@ -96,7 +138,7 @@ def scalar_of(value):
         made.kind = _api.TN_SCALAR_COMPLEX
         made.as_.c[0], made.as_.c[1] = value.real, value.imag
     else:
-        raise TypeError(f"wrong type, got {value!r}; expected a number")
+        raise TypeError(f"wrong type, got {_shown(value)}; expected a number")
     return made
 
 
@@ -117,7 +159,7 @@ def _read_dtype(stored):
 
 
 _ints = Row(_api.tn_ints, c.c_int64, _whole)
-_floats = Row(_api.tn_floats, c.c_double, float)
+_floats = Row(_api.tn_floats, c.c_double, _real)
 
 
 class OptionKind:
@@ -131,12 +173,12 @@ class OptionKind:
 
 
 OPTION_KINDS = [
-    OptionKind(_api.TN_OPTION_KIND_BOOL, c.c_bool, lambda v, keep: bool(v), bool, (bool,)),
+    OptionKind(_api.TN_OPTION_KIND_BOOL, c.c_bool, lambda v, keep: _truth(v), bool, (bool,)),
     OptionKind(_api.TN_OPTION_KIND_INT, c.c_int64,
                lambda v, keep: _api.TN_LIST_OPEN if v is None else _whole(v),
                lambda v: None if v == _api.TN_LIST_OPEN else v, (int,)),
     OptionKind(_api.TN_OPTION_KIND_FLOAT, c.c_double,
-               lambda v, keep: math.nan if v is None else float(v),
+               lambda v, keep: math.nan if v is None else _real(v),
                lambda v: None if math.isnan(v) else v, (float,)),
     OptionKind(_api.TN_OPTION_KIND_STRING, c.c_char_p, _write_text,
                lambda v: None if v is None else v.decode(), (str,)),
