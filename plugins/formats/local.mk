@@ -22,11 +22,7 @@ plugins_formats_la_SOURCES = \
 	%D%/pytorch_storage.c \
 	%D%/pytorch_value.c \
 	%D%/values.c \
-	%D%/zip.c \
-	%D%/zip.h \
-	%D%/zip_crc.c \
-	%D%/zip_inflate.c \
-	%D%/zip_write.c
+	$(TN_ZIP_SOURCES)
 if HAVE_JANSSON
 plugins_formats_la_SOURCES += \
 	%D%/json.h \
@@ -37,7 +33,7 @@ plugins_formats_la_SOURCES += \
 	%D%/script.h \
 	%D%/script_read.c %D%/script_requires.c
 endif
-plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_formats_la_CPPFLAGS = -I$(srcdir)/plugins/zip $(TN_PLUGIN_CPPFLAGS)
 plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 plugins_formats_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_formats_la_LIBADD = $(JANSSON_LIBS) $(ZLIB_LIBS)

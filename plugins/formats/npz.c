@@ -20,7 +20,7 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
 {
     (void)self;
     struct zip zip;
-    if (!zip_recognize(source) || zip_open(source, &zip) != TN_OK)
+    if (!zip_recognize(source) || zip_open(source, formats_unpacked, &zip) != TN_OK)
         return false;
     bool arrays = true;
     for (int64_t i = 0; i < zip.count; i++)
@@ -57,7 +57,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
 {
     (void)self;
     struct zip zip;
-    tn_status status = zip_open(source, &zip);
+    tn_status status = zip_open(source, formats_unpacked, &zip);
     if (status != TN_OK)
         return status;
     uint64_t done = 0;

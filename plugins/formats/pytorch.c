@@ -32,7 +32,7 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
     struct zip zip;
     if (pytorch_legacy_recognize(source))
         return true;
-    if (!zip_recognize(source) || zip_open(source, &zip) != TN_OK)
+    if (!zip_recognize(source) || zip_open(source, formats_unpacked, &zip) != TN_OK)
         return false;
     bool known = find_pickle(&zip) != NULL;
     zip_close(&zip);
@@ -155,7 +155,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     struct zip zip;
     if (pytorch_legacy_recognize(source))
         return pytorch_legacy_load(source, state);
-    tn_status status = zip_open(source, &zip);
+    tn_status status = zip_open(source, formats_unpacked, &zip);
     if (status != TN_OK)
         return status;
     /* PyTorch has an option to write no checksums. */

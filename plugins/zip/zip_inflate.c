@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Unpacks deflated members with zlib. Without zlib, deflated members are refused. */
-#include "formats.h"
 #include "zip.h"
 
 #ifdef TN_WITH_ZLIB

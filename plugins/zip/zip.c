@@ -5,8 +5,6 @@
  * are compared with the size of the file before memory is allocated. */
 #include "zip.h"
 
-#include "formats.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,11 +244,12 @@ static tn_status check_members(struct zip *zip, uint64_t end)
     return TN_OK;
 }
 
-tn_status zip_open(const tn_source *source, struct zip *zip)
+tn_status zip_open(const tn_source *source, zip_limit *limit, struct zip *zip)
 {
     struct place place = { 0, 0, 0, 0 };
     memset(zip, 0, sizeof *zip);
     zip->source = source;
+    zip->limit = limit;
     tn_status status = find_directory(source, &place);
     if (status != TN_OK)
         return status;
@@ -372,7 +371,7 @@ tn_status zip_reader_open(struct zip *zip, const struct zip_member *member,
     if (status != TN_OK || member->method == 0)
         return status;
     uint64_t more = member->size > member->packed ? member->size - member->packed : 0;
-    status = formats_unpacked(zip->source, &zip->unpacked, more);
+    status = zip->limit(zip->source, &zip->unpacked, more);
     if (status != TN_OK)
         return status;
     reader->bytes = tn_malloc((size_t)member->size + 1);

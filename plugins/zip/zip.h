@@ -3,9 +3,11 @@
  * zip archives, the container of NumPy's npz files and of PyTorch's files. Reading finds members
  * through the directory; writing appends one member after the other. What NumPy and PyTorch write
  * is supported: stored and deflated members, and zip64. Encryption and archives in several volumes
- * are not supported. */
-#ifndef TN_FORMATS_ZIP_H
-#define TN_FORMATS_ZIP_H
+ * are not supported.
+ *
+ * Several plugins are compiled with these files, because plugins share no code at run time. */
+#ifndef TN_ZIP_ZIP_H
+#define TN_ZIP_ZIP_H
 
 #include <tenon/plugin.h>
 
@@ -34,8 +36,13 @@ struct zip_member {
     uint16_t method; /* 0 stored, 8 deflated */
 };
 
+/* Limits the memory that a file can take beyond its own size: adds `more` bytes to *sum, the total
+ * of this file so far, and fails if that is too much. */
+typedef tn_status zip_limit(const tn_source *source, uint64_t *sum, uint64_t more);
+
 struct zip {
     const tn_source *source;
+    zip_limit *limit;
     struct zip_member *at; /* in the order of the directory */
     int64_t count;
     struct zip_member **sorted; /* pointers to all members, by name */
@@ -48,7 +55,7 @@ struct zip {
 /* Checks whether the file begins with the signature of a zip archive. */
 TN_HIDDEN bool zip_recognize(const tn_source *source);
 /* Reads the directory. After a failure, zip_close() need not be called. */
-TN_HIDDEN tn_status zip_open(const tn_source *source, struct zip *zip);
+TN_HIDDEN tn_status zip_open(const tn_source *source, zip_limit *limit, struct zip *zip);
 TN_HIDDEN void zip_close(struct zip *zip);
 /* Finds a member by name. Returns NULL, without setting an error, if there is none. */
 TN_HIDDEN const struct zip_member *zip_find(const struct zip *zip, const char *name);

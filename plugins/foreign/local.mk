@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+
+TN_PLUGINS += plugins/foreign.la
+plugins_foreign_la_SOURCES = %D%/foreign.h %D%/plugin.c
+if HAVE_JANSSON
+plugins_foreign_la_SOURCES += \
+	%D%/arena.c \
+	%D%/arena.h \
+	%D%/control.c \
+	%D%/modes.c \
+	%D%/module.c \
+	%D%/module_root.c \
+	%D%/names.c \
+	%D%/names.h \
+	%D%/program.c \
+	%D%/program.h \
+	%D%/pt2.c \
+	%D%/pt2.h \
+	%D%/pt2_archive.c \
+	%D%/pt2_graph.c \
+	%D%/pt2_program.c \
+	%D%/pt2_spec.c \
+	%D%/pt2_stack.c \
+	%D%/pt2_weights.c \
+	%D%/rules.c \
+	%D%/rules.h \
+	%D%/rules_arithmetic.c \
+	%D%/rules_bound.h \
+	%D%/rules_call.c \
+	%D%/rules_index.c \
+	%D%/rules_layers.c \
+	%D%/rules_literal.c \
+	%D%/rules_make.c \
+	%D%/rules_norm.c \
+	%D%/rules_numbers.c \
+	%D%/rules_parts.c \
+	%D%/rules_products.c \
+	%D%/rules_reduce.c \
+	%D%/rules_rnn.c \
+	%D%/rules_table.c \
+	%D%/rules_text.c \
+	%D%/rules_views.c \
+	%D%/run.c \
+	%D%/run.h \
+	%D%/segments.c \
+	$(TN_ZIP_SOURCES)
+endif
+plugins_foreign_la_CPPFLAGS = -I$(srcdir)/plugins/zip $(TN_PLUGIN_CPPFLAGS)
+plugins_foreign_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
+plugins_foreign_la_LDFLAGS = $(TN_PLUGIN_LINK)
+plugins_foreign_la_LIBADD = $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBM)

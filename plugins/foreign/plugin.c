@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plugin for programs of other frameworks, which become modules: its list of formats and its
+ * setting. */
+#include "foreign.h"
+
+static struct {
+    int64_t unpacked_max;
+} settings;
+
+static const tn_option options[] = {
+    TN_OPTION_INT(__typeof__(settings), unpacked_max, "4294967296",
+                  "bytes of memory that one file may use beyond its own size"),
+    TN_OPTION_END,
+};
+
+static tn_status activate(const tn_plugin *self)
+{
+    (void)self;
+#ifndef TN_WITH_JANSSON
+    return tn_fail(
+        TN_ERR_NOT_IMPLEMENTED,
+        "programs of PyTorch (.pt2) need jansson, which Tenon was built without; build it "
+        "with --with-jansson (Debian: libjansson-dev)");
+#else
+    return settings.unpacked_max >= 0
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE,
+                         "TENON_FOREIGN_UNPACKED_MAX: negative, got %lld; expected a number of "
+                         "bytes",
+                         (long long)settings.unpacked_max);
+#endif
+}
+
+#ifdef TN_WITH_JANSSON
+tn_status foreign_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
+{
+    if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
+        return tn_fail(TN_ERR_REFUSED,
+                       "%s: unpacked data: too large for a file of %llu bytes; expected at most "
+                       "%lld bytes more than the file; if you trust it, raise "
+                       "TENON_FOREIGN_UNPACKED_MAX",
+                       source->path, (unsigned long long)source->size,
+                       (long long)settings.unpacked_max);
+    return TN_OK;
+}
+#else
+/* So that a file says what is missing. */
+static bool recognize(const tn_format_def *self, const tn_source *source)
+{
+    (void)self;
+    (void)source;
+    return false;
+}
+
+static tn_module *load_module(const tn_format_def *self, const tn_source *source)
+{
+    (void)self;
+    (void)source;
+    return NULL;
+}
+
+const tn_format_def foreign_pt2 = {
+    TN_HEAD(tn_format_def), .name = "pt2",          .help = "programs that torch.export.save wrote",
+    .extensions = ".pt2",   .recognize = recognize, .load_module = load_module,
+};
+#endif
+
+static const void *const contributions[] = { &foreign_pt2 };
+
+static const tn_plugin foreign = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.foreign",
+    .version = "0.1.0",
+    .help = "programs of other frameworks as modules: PyTorch's .pt2",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
+    .options = options,
+    .options_data = &settings,
+    .activate = activate,
+};
+
+TN_PLUGIN_EXPORT(foreign);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The format "pt2": programs that torch.export.save wrote. */
+#include "foreign.h"
+#include "pt2.h"
+
+static bool recognize(const tn_format_def *self, const tn_source *source)
+{
+    (void)self;
+    return pt2_archive_recognize(source);
+}
+
+static tn_status read_program(const tn_source *source, struct program *program)
+{
+    struct pt2_file file;
+    tn_status status = pt2_archive_open(source, &file);
+
+    file.program = program;
+    if (status == TN_OK)
+        status = pt2_program_read(&file);
+    pt2_archive_close(&file);
+    return status;
+}
+
+static tn_module *load_module(const tn_format_def *self, const tn_source *source)
+{
+    struct program *program = program_new(source->path);
+    tn_module *module = NULL;
+
+    (void)self;
+    if (program != NULL && read_program(source, program) == TN_OK &&
+        program_bind(program) == TN_OK && segments_divide(program) == TN_OK)
+        module = module_make(program);
+    program_drop(program);
+    return module;
+}
+
+/* The tensors only, so that a module of another origin can load them. */
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
+{
+    struct program *program = program_new(source->path);
+    tn_status status = program != NULL ? read_program(source, program) : TN_ERR_MEMORY;
+
+    (void)self;
+    for (int64_t i = 0; status == TN_OK && i < program->n_slots; i++)
+        if ((program->slots[i].flags & TN_SLOT_NOT_PERSISTENT) == 0)
+            status = tn_state_set(state, program->slots[i].path, program->slots[i].tensor);
+    program_drop(program);
+    return status;
+}
+
+const tn_format_def foreign_pt2 = {
+    TN_HEAD(tn_format_def),
+    .name = "pt2",
+    .help = "programs that torch.export.save wrote",
+    .extensions = ".pt2",
+    .recognize = recognize,
+    .load = load,
+    .load_module = load_module,
+};

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+
+EXTRA_DIST += %D%/check_rules.py %D%/files %D%/function_case.py %D%/function_cases.py \
+	%D%/function_cases_images.py %D%/function_cases_layers.py %D%/function_cases_numbers.py \
+	%D%/function_cases_shapes.py %D%/function_cases_values.py %D%/make_functions.py \
+	%D%/make_modules.py
+
+if HAVE_CHECK
+if HAVE_JANSSON
+check_PROGRAMS += %D%/test_functions %D%/test_pt2
+TESTS += %D%/test_functions %D%/test_pt2
+%C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_functions_LDADD = $(TN_LINK_TEST)
+%C%_test_pt2_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pt2_LDADD = $(TN_LINK_TEST)
+endif
+endif
