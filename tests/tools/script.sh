@@ -21,6 +21,16 @@ sed '/^memory/d' out | diff rows - >err || complain 'another summary of a script
 check 0 '"type": "BatchNorm2d"' summary net.script --input 2,3,8,8 --json
 check 1 'the network cannot be called' summary net.script --input 2,4,8,8
 
+# a program of PyTorch is a MODEL, too
+program=$abs_srcdir/tests/foreign/files/module_old.pt2
+check 0 'fc.weight +float64' inspect "$program"
+check 0 '^  \(fc\): Linear +\[4, 2\] +8 ' summary "$program" --input 4,3:float64
+check 0 'layer_norm' graph "$program" --input 4,3:float64
+check 0 'SAMPLES/S' bench "$program" --input 4,3:float64 --seconds 0.01
+check 0 '^module      Old, 12 parameters$' script "$program" --input 4,3:float64 --out old.script
+check 1 'functions without a rule, with the number of their calls: mylib.unknown.default' \
+    summary "$abs_srcdir/tests/foreign/files/refused_functions.pt2" --input 4,3:float64
+
 # a fresh process without the plugins of the layers
 echo hello >notes.txt
 check 0 written script Linear\(3,2\) --input 1,3 --dynamic '[N, 3]' --out small.script \
@@ -35,6 +45,7 @@ export TENON_PLUGINS
 check 1 'no plugin provides' graph 'Linear(3, 2)' --input 1,3
 check 0 'linear' graph small.script --input 7,3
 check 0 'linear' graph small.script --input 7,3 --train
+check 0 'layer_norm' graph old.script --input 4,3:float64
 check 0 'linear' graph small.script --input 7,3 --format plan
 check 0 '_files/data' inspect small.script
 check 0 written script small.script --input 7,3 --out again.script

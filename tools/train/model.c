@@ -3,6 +3,8 @@
  * Opens models: finds out whether a text is a spec, a layer or a file, and loads weights. */
 #include "model.h"
 
+#include <tenon/format.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +236,24 @@ static tn_module *from_script(const char *path, model_notes *notes)
     return NULL;
 }
 
+/* Whether the name of a file has an extension of a format that stores whole modules. Such a file
+ * can have tensors that are read without the module, too. */
+static bool has_module(const char *path)
+{
+    size_t length = strlen(path);
+
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format_def); i++) {
+        const tn_format_def *format = (const tn_format_def *)tn_registry_find(
+            TN_KIND_tn_format_def, tn_registry_name(TN_KIND_tn_format_def, i));
+        size_t size = format != NULL && format->extensions != NULL ? strlen(format->extensions) : 0;
+
+        if (format != NULL && format->load_module != NULL && size > 0 && size < length &&
+            strcmp(path + length - size, format->extensions) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Makes the module of a file of tensors, or of a file that stores whole modules. */
 static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *notes)
 {
@@ -250,6 +270,11 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
     if (state != NULL && spec == NULL && tn_state_meta(notes->texts, MODEL_SCRIPT) != NULL) {
         tn_state_drop(state);
         return from_script(path, notes);
+    }
+    if (state != NULL && spec == NULL && has_module(path)) {
+        tn_state_drop(state);
+        notes->loaded = true;
+        return tn_module_from_file(path);
     }
     if (state != NULL && spec == NULL)
         tn_fail(TN_ERR_FORMAT,
