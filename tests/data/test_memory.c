@@ -149,7 +149,7 @@ END_TEST
 START_TEST(each_allocation_of_sounds_and_texts_fails_in_turn)
 {
     char text[TEST_PATH], vocabulary[TEST_PATH], spec[2 * TEST_PATH + 64];
-    uint8_t sound[46] = "RIFF....WAVEfmt \20\0\0\0\1\0\1\0\0\0\0\0\0\0\0\0\1\0\10\0data\2\0\0\0";
+    uint8_t sound[46] = "RIFF....WAVEfmt \20\0\0\0\1\0\1\0\100\37\0\0\0\0\0\0\1\0\10\0data\2\0\0\0";
 
     make_folder();
     write_bytes("class/x.wav", sound, sizeof sound);
