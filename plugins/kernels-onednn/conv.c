@@ -154,6 +154,10 @@ static bool worth(const struct job *job)
         return s->inputs * s->outputs <= POINT;
     if (winograd(s))
         return false;
+    /* One window of many pixels, as in the first layer of a DCGAN: the backend multiplies the
+     * images of a batch together. */
+    if (s->kind == PLAN_INPUT && s->y[0] == 1 && s->y[1] == 1)
+        return false;
     return s->kind != PLAN_WEIGHT || s->inputs < MANY || s->outputs < MANY;
 }
 
