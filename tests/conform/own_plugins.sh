@@ -39,7 +39,7 @@ one() {
         ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$log.asan
         export ASAN_OPTIONS
     fi
-    tools/tenon check "$file" --cases "$top/tests/oracle" --jobs 2 "$@" >"$log" 2>&1
+    tools/tenon check "$file" --cases "$top/tests/oracle" --jobs 2 --seconds 600 "$@" >"$log" 2>&1
     code=$?
     { echo "$file $*: $(tail -n 1 "$log")"
         set +f
