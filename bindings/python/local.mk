@@ -9,6 +9,11 @@ EXTRA_DIST += \
 	%D%/pyproject.toml \
 	%D%/tenon/__init__.py \
 	%D%/tenon/_compose.py \
+	%D%/tenon/_compose_index.py \
+	%D%/tenon/_compose_math.py \
+	%D%/tenon/_compose_shape.py \
+	%D%/tenon/_compose_table.py \
+	%D%/tenon/_compose_tensor.py \
 	%D%/tenon/_context.py \
 	%D%/tenon/_data.py \
 	%D%/tenon/_define.py \

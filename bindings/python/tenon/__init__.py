@@ -30,7 +30,7 @@ globals().pop("bool", None)  # do not shadow Python's bool
 
 
 def __getattr__(name):
-    found = None if name.startswith("__") else _ops.function(name)
+    found = None if name.startswith("_") else _ops.function(name)
     if found is None:
         raise AttributeError(f"tenon has no attribute {name}, and no operator has this name")
     return found

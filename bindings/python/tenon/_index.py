@@ -132,7 +132,7 @@ class Selection:
     """What tensors and masks select of x together, which begin at the dimensions `dims` of x."""
 
     def __init__(self, x, tensors, dims):
-        from ._compose import broadcast_shapes
+        from ._compose_shape import broadcast_shapes
 
         self.places, self.dims = [], []  # indices, and the dimension of each
         for i, dim in zip(tensors, dims):
