@@ -472,9 +472,8 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
 
 static tn_status begin(struct tn__parser *p, const char *text, tn__arena *arena)
 {
-    *p = (struct tn__parser){ .text = text,
-                              .length = strnlen(text, LENGTH_MAX + 1),
-                              .arena = arena };
+    *p = (struct tn__parser){ .text = text, .arena = arena };
+    p->length = strnlen(text, LENGTH_MAX + 1);
     if (p->length > LENGTH_MAX)
         return tn_fail(TN_ERR_FORMAT, "spec: too long, got more than %d bytes; expected at most %d",
                        LENGTH_MAX, LENGTH_MAX);

@@ -12,6 +12,7 @@ libcore_la_SOURCES += \
 	%D%/graph.c \
 	%D%/lint.c \
 	%D%/node.c \
+	%D%/node_query.c \
 	%D%/pass.c \
 	%D%/plan.c \
 	%D%/plan.h \

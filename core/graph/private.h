@@ -212,6 +212,8 @@ tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool
 tn_status tn__graph_node_failed(const char *name, const char *path);
 /* Returns whether `node` is a node. Sets the error if it is NULL or TN_NODE_NONE. */
 bool tn__graph_node_asked(const tn_node *node, const char *what);
+/* Returns whether `index` is from 0 to count - 1. Sets the error if it is not. */
+bool tn__graph_node_in_range(const tn_node *node, int64_t index, int64_t count, const char *what);
 /* Fails unless the node belongs to the graph and is not erased. `graph` may be NULL for any
  * graph. */
 tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const char *what);
