@@ -7,8 +7,8 @@
  * schema: files leave out arguments that are equal to the default. After it, a rule is either a
  * text or a C function.
  *
- *     { "aten.mul.Tensor(self, other)", .text = "mul(self, other) | mul_scalar(self, value=other)"
- * } { "aten.index.Tensor(self, indices)", .call = index_tensor }
+ *     { "aten.mul.Tensor(self, other)", .text = "mul(self, other)" }
+ *     { "aten.index.Tensor(self, indices)", .call = index_tensor }
  *
  * A name without overload ("aten.relu(self)") is for all overloads that have no rule of their own.
  * Defaults: None, True, False, numbers, 'texts', [lists of numbers]. An argument without a default
