@@ -6,6 +6,7 @@ tools_tenon_SOURCES = \
 	$(TN_CONFORM) \
 	%D%/check.c \
 	%D%/child.c \
+	%D%/complete.c \
 	%D%/count.c \
 	%D%/convert.c \
 	%D%/count.h \
@@ -52,6 +53,7 @@ tools_tenon_CFLAGS = $(AM_CFLAGS)
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)
 
+EXTRA_DIST += %D%/completion/bash %D%/completion/zsh
 CLEANFILES += %D%/graph_script.c %D%/graph_style.c
 
 include %D%/train/local.mk

@@ -35,11 +35,11 @@ static const command version_command = { "version",
                                          NULL };
 
 static const command *const commands[] = {
-    &plugins_command, &why_command,      &devices_command, &ops_command,     &env_command,
-    &info_command,    &inspect_command,  &convert_command, &summary_command, &graph_command,
-    &eval_command,    &predict_command,  &bench_command,   &check_command,   &new_command,
-    &train_command,   &finetune_command, &prune_command,   &script_command,  &profile_command,
-    &help_command,    &version_command
+    &plugins_command,  &why_command,      &devices_command, &ops_command,     &env_command,
+    &info_command,     &inspect_command,  &convert_command, &summary_command, &graph_command,
+    &eval_command,     &predict_command,  &bench_command,   &check_command,   &new_command,
+    &train_command,    &finetune_command, &prune_command,   &script_command,  &profile_command,
+    &complete_command, &help_command,     &version_command
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -72,6 +72,11 @@ static int unknown(const char *name)
     return EXIT_USAGE;
 }
 
+const command *tool_command(int place)
+{
+    return place < COMMANDS ? commands[place] : NULL;
+}
+
 bool tool_is_command(const char *name)
 {
     return find(name) != NULL;
@@ -87,7 +92,7 @@ static void options_help(const tool_option *o)
     }
 }
 
-static void command_help(const command *c)
+void tool_command_help(const command *c)
 {
     char usage[200];
     snprintf(usage, sizeof usage, "tenon %s%s%s%s%s%s", c->name, *c->arguments ? " " : "",
@@ -153,7 +158,7 @@ static int help_run(int count, char **arguments, bool json)
     if (json)
         help_json(c);
     else if (c)
-        command_help(c);
+        tool_command_help(c);
     else
         list_help(stdout);
     return EXIT_OK;
@@ -258,7 +263,7 @@ static int run_command(const command *c, int count, char **given)
         else if (!strcmp(given[i], "--json"))
             json = tool_json = true;
         else if (!strcmp(given[i], "--help") || !strcmp(given[i], "-h"))
-            return command_help(c), EXIT_OK;
+            return tool_command_help(c), EXIT_OK;
         else if ((c->options & TOOL_LIMITED) &&
                  (!strcmp(given[i], "--seconds") ||
                   !strncmp(given[i], "--seconds=", strlen("--seconds=")))) {

@@ -43,7 +43,7 @@ typedef struct command {
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command, new_command,
     eval_command, graph_command, predict_command, bench_command, train_command, finetune_command,
-    profile_command, script_command, prune_command;
+    profile_command, script_command, prune_command, complete_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
@@ -58,6 +58,10 @@ const char *installed_folder(const char *relative, const char *compiled);
 void json_error(tn_status code, const char *words);
 /* Returns whether `tenon` has a command of this name. */
 bool tool_is_command(const char *name);
+/* Returns a command by its place, from 0 on; NULL after the last. */
+const command *tool_command(int place);
+/* Prints the help of a command. */
+void tool_command_help(const command *c);
 /* True if --json was given. */
 extern bool tool_json;
 

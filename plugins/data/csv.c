@@ -4,6 +4,7 @@
  * between fields. */
 #include "csv.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,31 +19,14 @@ struct csv_options {
     tn_ints shape;
     double scale;
 };
+#define T struct csv_options
 static const tn_option csv_options[] = {
-    TN_OPTION_ROW(struct csv_options, path, NULL, "the file, plain or compressed by gzip",
-                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct csv_options, label, "-1",
-                  "column of the label: its name, or its number, negative from the last; None: no "
-                  "label",
-                  TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_STRING(struct csv_options, target, "'class'",
-                     "the label is a 'class' (a number from 0 on, or a text), or a 'number'"),
-    TN_OPTION_ROW(struct csv_options, classes, "None",
-                  "list with the names of the classes in their order; None: those in the file",
-                  TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_ROW(struct csv_options, header, "None",
-                  "whether the first line has names of columns; None: it has if none of its fields "
-                  "is a number",
-                  TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_STRING(struct csv_options, separator, "','", "character between fields"),
-    TN_OPTION_ROW(struct csv_options, missing, "None",
-                  "number in place of fields that are empty, NA or similar; None: they are errors",
-                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
-    TN_OPTION_ROW(struct csv_options, shape, "None", "shape of a sample; None: [columns]",
-                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
-    TN_OPTION_FLOAT(struct csv_options, scale, "1.0", "factor of the values"),
+#define LABEL "-1"
+#include "csv_label_options_template.h"
+#include "csv_number_options_template.h"
     TN_OPTION_END
 };
+#undef T
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -58,9 +42,11 @@ struct table {
 static tn_status bad_value(const struct table *t, int64_t column, const char *field)
 {
     bool missing = csv_is_missing(field);
-    const char *hint = missing                       ? ", or the option missing, such as missing=0"
-                       : strchr(field, ';') != NULL  ? ", or separator=';'"
-                       : strchr(field, '\t') != NULL ? ", or separator='\\t'"
+    double number;
+    const char *hint = missing ? ", or the option missing, such as missing=0"
+                       : tn_read_float(field, &number) ? ", finite as float32"
+                       : strchr(field, ';') != NULL    ? ", or separator=';'"
+                       : strchr(field, '\t') != NULL   ? ", or separator='\\t'"
                        : t->text.line == 1 && t->options->header.kind == TN_VALUE_NONE
                            ? ", or header=True if line 1 has names"
                            : "; the dataset Table reads texts, too";
@@ -74,8 +60,10 @@ static tn_status add_value(struct table *t, int64_t column)
 {
     const char *field = t->text.fields[column];
     double number = t->options->missing;
+    bool given = isnan(number) || !csv_is_missing(field);
 
-    if ((isnan(number) || !csv_is_missing(field)) && !tn_read_float(field, &number))
+    if (given && (!tn_read_float(field, &number) || csv_is_missing(field) ||
+                  !(fabs(number * t->options->scale) <= FLT_MAX)))
         return bad_value(t, column, field);
     if (t->used == t->values_capacity) {
         int64_t capacity = t->values_capacity > 0 ? 2 * t->values_capacity : 1 << 12;
@@ -122,9 +110,8 @@ static tn_status read_header(struct table *t, bool *names)
     bool named = label->kind == TN_VALUE_STRING;
     tn_status status;
 
-    if (header->kind != TN_VALUE_NONE && header->kind != TN_VALUE_BOOL)
-        return tn_fail(TN_ERR_TYPE, "header: wrong type, got %s; expected True, False or None",
-                       tn_value_kind_name(header->kind));
+    if (csv_check_header(header) != TN_OK)
+        return tn_error_last_code();
     *names = header->kind == TN_VALUE_BOOL ? header->as.i != 0 : named;
     status = csv_column(&t->text, "label", label, *names ? t->text.fields : NULL, &t->label);
     if (status == TN_OK && header->kind == TN_VALUE_NONE && !named)

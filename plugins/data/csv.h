@@ -24,6 +24,8 @@ struct csv_text {
 char *csv_load(const char *path);
 /* Checks the option `separator` of a dataset. */
 tn_status csv_check_separator(const char *separator);
+/* Checks the option `header` of a dataset that can find out whether there is one. */
+tn_status csv_check_header(const tn_value *header);
 /* Begins to read a text, which may begin with a byte-order mark. csv_end() must follow. */
 void csv_begin(struct csv_text *t, const char *path, char separator, char *text);
 /* Reads the next record with a field that is not empty, and sets *more to whether there is one. */

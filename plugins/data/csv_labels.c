@@ -3,6 +3,8 @@
  * The labels of a table: numbers, or classes, which get numbers and names here. */
 #include "csv.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,11 +92,12 @@ tn_status csv_labels_add(struct csv_labels *l, const struct csv_text *t, int64_t
 
     if (status != TN_OK)
         return status;
-    if (field[0] == '\0' || (l->numbers && !tn_read_float(field, &number)))
+    if (field[0] == '\0' ||
+        (l->numbers && (!tn_read_float(field, &number) || !(fabs(number) <= FLT_MAX))))
         return tn_fail(
             TN_ERR_FORMAT, "%s: line %lld, column %lld: label: %s, got %q; expected a %s", t->path,
             (long long)t->line, (long long)column, field[0] == '\0' ? "missing" : "wrong value",
-            field, l->numbers ? "number" : "class");
+            field, l->numbers ? "number that float32 can hold" : "class");
     if (!l->numbers)
         status = csv_check_utf8(t, field, "label");
     if (status != TN_OK)

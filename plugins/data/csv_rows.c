@@ -132,23 +132,15 @@ struct options {
     tn_ints shape;
     double scale;
 };
+#define T struct options
 static const tn_option options[] = {
-    TN_OPTION_ROW(struct options, paths, NULL,
+    TN_OPTION_ROW(T, paths, NULL,
                   "a file with numbers as text, plain or compressed by gzip, or a list of files",
                   TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct options, header, "None",
-                  "whether the first line has names of columns; None: it has if none of its fields "
-                  "is a number",
-                  TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_STRING(struct options, separator, "','", "character between fields"),
-    TN_OPTION_ROW(struct options, missing, "None",
-                  "number in place of fields that are empty, NA or similar; None: they are errors",
-                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
-    TN_OPTION_ROW(struct options, shape, "None", "shape of a sample; None: [columns]",
-                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
-    TN_OPTION_FLOAT(struct options, scale, "1.0", "factor of the values"),
+#include "csv_number_options_template.h"
     TN_OPTION_END
 };
+#undef T
 
 /* Writes ", shape=[2, 3]" if there is a shape. Returns TN_ERR_VALUE if it is too long. */
 static tn_status shape_text(tn_ints shape, char *out, size_t size)
@@ -174,12 +166,7 @@ static tn_dataset *make_csv(const void *given, const char *path)
     const struct options *o = given;
     char shape[TN_MAX_DIMS * 22 + 16], missing[48] = "None";
 
-    if (o->header.kind != TN_VALUE_NONE && o->header.kind != TN_VALUE_BOOL) {
-        tn_fail(TN_ERR_TYPE, "header: wrong type, got %s; expected True, False or None",
-                tn_value_kind_name(o->header.kind));
-        return NULL;
-    }
-    if (shape_text(o->shape, shape, sizeof shape) != TN_OK)
+    if (csv_check_header(&o->header) != TN_OK || shape_text(o->shape, shape, sizeof shape) != TN_OK)
         return NULL;
     if (o->missing == o->missing)
         tn_snprint(missing, sizeof missing, "%g", o->missing);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The records of a table as text (RFC 4180), and what spreadsheets do besides: a byte-order mark,
- * spaces around fields, records without a value at the end. */
+ * lines that end with CR alone, spaces around fields, records without a value at the end. */
 #include "csv.h"
 
 #include <string.h>
@@ -36,6 +36,14 @@ tn_status csv_check_separator(const char *separator)
                    "separator: wrong, got %q; expected one character that is no quote and no end "
                    "of line",
                    separator);
+}
+
+tn_status csv_check_header(const tn_value *header)
+{
+    if (header->kind == TN_VALUE_NONE || header->kind == TN_VALUE_BOOL)
+        return TN_OK;
+    return tn_fail(TN_ERR_TYPE, "header: wrong type, got %s; expected True, False or None",
+                   tn_value_kind_name(header->kind));
 }
 
 void csv_begin(struct csv_text *t, const char *path, char separator, char *text)
@@ -76,7 +84,7 @@ static void skip_spaces(struct csv_text *t)
 
 static bool ends_field(const struct csv_text *t)
 {
-    return *t->at == t->separator || *t->at == '\n' || *t->at == '\0';
+    return *t->at == t->separator || *t->at == '\n' || *t->at == '\r' || *t->at == '\0';
 }
 
 /* Takes a field whose quote is at t->at, in which "" is a quote. Sets *end to its end. */
@@ -94,8 +102,6 @@ static tn_status take_quoted(struct csv_text *t, char **end)
                        t->path, (long long)t->line, (long long)t->count);
     t->at++;
     skip_spaces(t);
-    if (t->at[0] == '\r' && (t->at[1] == '\n' || t->at[1] == '\0'))
-        t->at++;
     if (!ends_field(t))
         return tn_fail(TN_ERR_FORMAT,
                        "%s: line %lld, column %lld: text after a field in quotes; expected a "
@@ -120,14 +126,15 @@ static tn_status take_field(struct csv_text *t, bool *last)
         while (!ends_field(t))
             t->at++;
         end = t->at;
-        while (end > from && (end[-1] == ' ' || end[-1] == '\r'))
+        while (end > from && end[-1] == ' ')
             end--;
     }
     if (status != TN_OK)
         return status;
     stop = *t->at;
+    t->at += stop == '\r' && t->at[1] == '\n';
     t->at += stop != '\0';
-    t->next += stop == '\n';
+    t->next += stop == '\n' || stop == '\r';
     *end = '\0';
     *last = stop != t->separator;
     return add_field(t, from);

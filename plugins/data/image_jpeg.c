@@ -16,6 +16,7 @@
 struct image_jpeg {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
     jmp_buf back;
     unsigned char *memory, *row; /* memory for one decoded row, and where the row begins in it */
     size_t bytes;                /* of a pixel: 3, of CMYK 4 */
@@ -41,6 +42,20 @@ static void on_message(j_common_ptr jpeg, int level)
         leave(jpeg);
 }
 
+/* Scans of a progressive file. Each passes over all pixels, and takes only a few bytes of the file,
+ * so a small file could take hours. Programs write about ten. */
+enum { SCANS_MOST = 500 };
+
+static void on_progress(j_common_ptr jpeg)
+{
+    struct image_jpeg *work = jpeg->client_data;
+
+    if (work->jpeg.input_scan_number <= SCANS_MOST)
+        return;
+    tn_snprint(work->words, sizeof work->words, "more than %d scans", SCANS_MOST);
+    longjmp(work->back, 1);
+}
+
 static void no_output(j_common_ptr jpeg)
 {
     (void)jpeg;
@@ -60,6 +75,8 @@ static tn_status read_header(struct image_file *file)
     if (setjmp(file->jpeg->back))
         return damaged(file);
     jpeg_create_decompress(jpeg);
+    file->jpeg->progress.progress_monitor = on_progress;
+    jpeg->progress = &file->jpeg->progress;
     jpeg_mem_src(jpeg, file->bytes, (unsigned long)file->size);
     (void)jpeg_read_header(jpeg, TRUE);
     if (jpeg->num_components != 1 && jpeg->num_components != 3 && jpeg->num_components != 4)

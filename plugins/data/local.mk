@@ -17,12 +17,15 @@ plugins_data_la_SOURCES = \
 	%D%/crop.c \
 	%D%/csv.c \
 	%D%/csv.h \
+	%D%/csv_label_options_template.h \
 	%D%/csv_labels.c \
+	%D%/csv_number_options_template.h \
 	%D%/csv_rows.c \
 	%D%/csv_text.c \
 	%D%/data.h \
 	%D%/erase.c \
 	%D%/file.c \
+	%D%/file_name.c \
 	%D%/flip.c \
 	%D%/folder.c \
 	%D%/idx.c \

@@ -58,6 +58,7 @@ static const void *const contributions[] = {
     &data_text_bytes,
     &data_text_bpe,
     &data_columns,
+    &data_file_name,
     &data_to_float,
     &data_normalize,
     &data_center_crop,

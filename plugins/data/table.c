@@ -17,18 +17,10 @@ struct table_options {
     bool header;
     const char *separator;
 };
+#define T struct table_options
 static const tn_option table_options[] = {
-    TN_OPTION_ROW(struct table_options, path, NULL, "the file, plain or compressed by gzip",
-                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct table_options, label, "None",
-                  "column of the label: its name, or its number, negative from the last; None: no "
-                  "label",
-                  TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_STRING(struct table_options, target, "'class'",
-                     "the label is a 'class' (a number from 0 on, or a text), or a 'number'"),
-    TN_OPTION_ROW(struct table_options, classes, "None",
-                  "list with the names of the classes in their order; None: those in the file",
-                  TN_OPTION_KIND_VALUE, 0),
+#define LABEL "None"
+#include "csv_label_options_template.h"
     TN_OPTION_ROW(struct table_options, columns, "None",
                   "list of the columns that are read; None: all but the label",
                   TN_OPTION_KIND_VALUE, 0),
@@ -42,6 +34,7 @@ static const tn_option table_options[] = {
     TN_OPTION_STRING(struct table_options, separator, "','", "character between fields"),
     TN_OPTION_END
 };
+#undef T
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

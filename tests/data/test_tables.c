@@ -84,6 +84,13 @@ START_TEST(csv_reads_what_spreadsheets_write)
                                             "1,2\n");
     has(dataset, 0, 2, (float[]){ 1, 2 }, -1);
     tn_dataset_drop(dataset);
+    /* lines that end with CR alone */
+    dataset = opened("CSV(%q)", "a,b,c\r1,2 ,\"x\"\r\r\"3\",4,y");
+    ck_assert_int_eq(tn_dataset_count(dataset), 2);
+    classes_are(dataset, 2, (const char *const[]){ "x", "y" });
+    has(dataset, 0, 2, (float[]){ 1, 2 }, 0);
+    has(dataset, 1, 2, (float[]){ 3, 4 }, 1);
+    tn_dataset_drop(dataset);
 }
 END_TEST
 
@@ -104,6 +111,13 @@ START_TEST(the_first_line_has_names_if_none_is_a_number)
     tn_dataset_drop(dataset);
     dataset = opened("CSVRows(%q, header=False, missing=7)", "1,NA\n");
     has(dataset, 0, 2, (float[]){ 1, 7 }, -1);
+    tn_dataset_drop(dataset);
+    /* the numbers are those of CSV, to the last bit */
+    dataset = opened("CSVRows(%q, header=False, missing=0.1234567, scale=0.00392156862745098)",
+                     "3,NA\n");
+    has(dataset, 0, 2,
+        (float[]){ (float)(3 * 0.00392156862745098), (float)(0.1234567 * 0.00392156862745098) },
+        -1);
     tn_dataset_drop(dataset);
 }
 END_TEST
@@ -167,6 +181,13 @@ START_TEST(wrong_tables_are_refused)
         { "1,a\n", "CSV(%q, classes=[1])", "classes: entry 0: wrong type" },
         { "1,a\n", "CSV(%q, classes='a')", "classes: wrong type" },
         { "1,\xE4\n", "CSV(%q)", "label: not UTF-8, got the byte 228" },
+        { "1,nan\n", "CSV(%q, label=None)", "column 1: missing value, got \"nan\"" },
+        { "1,inf\n", "CSV(%q, label=None)", "got \"inf\"; expected a number, finite as float32" },
+        { "1,-2e38\n", "CSV(%q, label=None, scale=2)", "expected a number, finite as float32" },
+        { "1,1e39\n", "CSV(%q, target='number')",
+          "label: wrong value, got \"1e39\"; expected a "
+          "number that float32 can hold" },
+        { "1,\"2\n3,4\n", "CSV(%q)", "line 1, column 1: a quote that does not end" },
         { "1,\"2\"3\n", "CSV(%q)", "column 1: text after a field in quotes" },
         { "\xFF\xFE"
           "1,2",

@@ -8,12 +8,12 @@ test_data='Digits(split="test")'
 net='Sequential(Flatten(), Linear(64, 10))'
 
 # PyTorch's numbers, for every way to name the model and to read the data
-check 0 '' eval "$files/digits.safetensors" --data "$test_data" --topk 3 --confusion --json
+set -- --data "$test_data" --topk 3 --confusion --worst 3 --json
+check 0 '' eval "$files/digits.safetensors" "$@"
 same eval
-check 0 '' eval "$files/digits.safetensors" --data "$test_data" --topk 3 --confusion --json \
-    --batch-size 100 --workers 2
+check 0 '' eval "$files/digits.safetensors" "$@" --batch-size 100 --workers 2
 same eval
-check 0 '' eval "$files/run.safetensors" --data "$test_data" --topk 3 --confusion --json
+check 0 '' eval "$files/run.safetensors" "$@"
 same eval
 for weights in digits.safetensors digits.pt run.safetensors; do
     check 0 '' eval "$net" --weights "$files/$weights" --data "$test_data" --json
@@ -23,10 +23,11 @@ done
 echo "$net" >net.txt
 check 0 '^accuracy +0\.8579' eval net.txt --weights "$files/digits.pt" --data "$test_data"
 also '^samples +359 in 359 batches of 1 on cpu:0$' '^loss +1\.47458 CrossEntropyLoss\(\)$' \
-    '^CLASS +SAMPLES +CORRECT +RECALL +PRECISION +F1$'
+    '^CLASS +SAMPLES +CORRECT +RECALL +PRECISION +F1 +AUC$'
 check 0 '^top +0\.9610 \(345 within the first 3\)$' eval "$files/digits.safetensors" \
     --data "$test_data" --topk 3 --batch-size 64 --confusion
-also '^TRUE \\ RESULT +null +eins' '^null +27 +0 '
+also '^f1 +0\.8552 \(mean of the classes\)$' '^auc +0\.9812 \(' \
+    '^TRUE \\ RESULT +null +eins' '^null +27 +0 '
 
 # numbers: the mean of squares, another loss, smaller last batches
 line='CSV("'$files/line.csv'", target="number")'

@@ -26,7 +26,13 @@ def digits(source):
     return images[~test], labels[~test], images[test], labels[test]
 
 
-def per_class(labels, found):
+def area(scores, truth):
+    """The share of pairs of a sample of the class and another one that are in order."""
+    below = scores[truth][:, None] - scores[~truth][None, :]
+    return float(((below > 0).double() + (below == 0).double() / 2).mean())
+
+
+def per_class(labels, found, probabilities):
     rows = []
     for c in range(10):
         seen = int((labels == c).sum())
@@ -41,6 +47,7 @@ def per_class(labels, found):
                 "recall": hit / seen,
                 "precision": hit / results,
                 "f1": 2 * hit / (seen + results),
+                "auc": area(probabilities[:, c], labels == c),
             }
         )
     return rows
@@ -95,6 +102,9 @@ def main():
     with open(os.path.join(folder, "line.csv"), "w", encoding="utf-8") as file:
         for row, target in zip(x.tolist(), y.tolist()):
             file.write(f"{row[0]},{row[1]},{target}\n")
+    classes = per_class(test_labels, found, scores.double().softmax(1))
+    losses = nn.functional.cross_entropy(scores.double(), test_labels, reduction="none")
+    worst = losses.topk(3)
     expected = {
         "torch": torch.__version__.split("+")[0],
         "eval": {
@@ -104,8 +114,19 @@ def main():
             "accuracy": float((found == test_labels).double().mean()),
             "k": 3,
             "top_accuracy": float((best == test_labels[:, None]).any(1).double().mean()),
-            "classes": per_class(test_labels, found),
+            "f1": sum(row["f1"] for row in classes) / 10,
+            "auc": sum(row["auc"] for row in classes) / 10,
+            "classes": classes,
             "confusion": confusion,
+            "worst": [
+                {
+                    "index": int(i),
+                    "true": NAMES[int(test_labels[i])],
+                    "result": NAMES[int(found[i])],
+                    "loss": float(loss),
+                }
+                for loss, i in zip(worst.values, worst.indices)
+            ],
         },
         "line": {
             "samples": 3,

@@ -84,8 +84,8 @@ awk 'BEGIN { for (i = 0; i < 20; i++) print i ",1," i % 3 }' >good.csv
 head -c 97 good.csv >cut.csv
 train 1 'dataset CSV: cut.csv' --model 'Linear(2, 3)' --data "CSV('cut.csv')" --out c
 awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
-train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' --data "CSV('nan.csv')" --out d \
-    --batch-size 4
+train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' \
+    --data "CSV('nan.csv', missing=inf)" --out d --batch-size 4
 
 # the validation has the names of the training: another name would shift every label
 if "$tenon" predict 'Flatten()' "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" >/dev/null 2>&1

@@ -163,6 +163,7 @@ static tn_status build_transforms(run *r)
         status = transform(r, &r->data, SET_AUGMENT);
     if (status == TN_OK)
         status = transform(r, &r->data, SET_TRANSFORM);
+    r->names = work_names(r->val);
     return status == TN_OK ? transform(r, &r->val, SET_TRANSFORM) : status;
 }
 

@@ -4,6 +4,7 @@
 #include "train.h"
 #include "work.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { METRICS = 4 };
@@ -26,11 +27,12 @@ static bool needs_metric(const run *r)
 
 static score train_score(const run *r)
 {
-    return (score){ .known = r->now.samples > 0,
-                    .has_accuracy = r->now.compared > 0,
-                    .loss = r->now.loss / (double)(r->now.samples > 0 ? r->now.samples : 1),
-                    .accuracy = (double)r->now.right /
-                                (double)(r->now.compared > 0 ? r->now.compared : 1) };
+    const tally *now = &r->now;
+
+    return (score){ .known = now->samples > 0,
+                    .at = { now->samples > 0 ? now->loss / (double)now->samples : NAN,
+                            now->compared > 0 ? (double)now->right / (double)now->compared : NAN,
+                            NAN, NAN, NAN } };
 }
 
 /* Writes the metrics of a training and a validation. Returns their number. */
@@ -39,13 +41,13 @@ static int64_t metrics_of(const score *train, const score *val, progress_metric 
     int64_t count = 0;
 
     if (train->known)
-        out[count++] = (progress_metric){ "loss", train->loss, false };
-    if (train->known && train->has_accuracy)
-        out[count++] = (progress_metric){ "accuracy", train->accuracy, true };
+        out[count++] = (progress_metric){ "loss", train->at[METRIC_LOSS], false };
+    if (train->known && !isnan(train->at[METRIC_ACCURACY]))
+        out[count++] = (progress_metric){ "accuracy", train->at[METRIC_ACCURACY], true };
     if (val->known)
-        out[count++] = (progress_metric){ "val_loss", val->loss, false };
-    if (val->known && val->has_accuracy)
-        out[count++] = (progress_metric){ "val_accuracy", val->accuracy, true };
+        out[count++] = (progress_metric){ "val_loss", val->at[METRIC_LOSS], false };
+    if (val->known && !isnan(val->at[METRIC_ACCURACY]))
+        out[count++] = (progress_metric){ "val_accuracy", val->at[METRIC_ACCURACY], true };
     return count;
 }
 
@@ -88,26 +90,39 @@ static tn_status step_scheduler(run *r, const score *train, const score *val)
     if (r->scheduler == NULL || by_step(r))
         return TN_OK;
     if (needs_metric(r))
-        return tn_scheduler_step_with(r->scheduler, val->known ? val->loss : train->loss);
+        return tn_scheduler_step_with(r->scheduler, (val->known ? val : train)->at[METRIC_LOSS]);
     return tn_scheduler_step(r->scheduler);
 }
 
-/* Returns whether an epoch is the best one so far: by the accuracy of the validation, else by a
- * loss. */
-static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
+/* Sets *best to whether an epoch is the best one so far: by --best, else by the accuracy of the
+ * validation, else by a loss. */
+static tn_status is_best(run *r, int64_t epoch, const score *train, const score *val, bool *best)
 {
     const score *of = val->known ? val : train;
-    bool accurate = of->has_accuracy && val->known;
-    double value = accurate ? of->accuracy : -of->loss;
+    const char *asked = setting_text(r->set, SET_BEST);
+    metric by = val->known && !isnan(val->at[METRIC_ACCURACY]) ? METRIC_ACCURACY : METRIC_LOSS;
+    double value;
 
-    if (r->has_best && !(value > r->best))
-        return false;
+    by = asked != NULL ? metric_find(asked) : by;
+    if (asked != NULL && isnan(of->at[by]) && by != METRIC_LOSS)
+        return tn_fail(TN_ERR_VALUE, "--best %s: %s has none; expected %s, or %s", asked,
+                       val->known ? "the validation" : "a training without validation data",
+                       !val->known         ? "--val or --val-split"
+                       : by == METRIC_TOP5 ? "results for more than 5 classes"
+                       : by == METRIC_AUC  ? "results for classes, at most 4,194,304 in all, with "
+                                             "samples of two classes or more"
+                                           : "results for classes",
+                       "--best loss");
+    value = by == METRIC_LOSS ? -of->at[by] : of->at[by];
+    *best = !r->has_best || value > r->best;
+    if (!*best)
+        return TN_OK;
     r->has_best = true;
     r->best = value;
-    r->best_is_accuracy = accurate;
+    r->best_by = by;
     r->best_epoch = epoch;
     r->best_step = r->step;
-    return true;
+    return TN_OK;
 }
 
 /* Writes the best weights so far, whose checkpoint is the newest one. */
@@ -132,7 +147,7 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
     progress_metric metrics[METRICS];
     score train = train_score(r), val = { .known = false };
     tn_status status = TN_OK;
-    bool best;
+    bool best = false;
 
     if (!train.known)
         status = tn_fail(TN_ERR_VALUE,
@@ -147,7 +162,9 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
     if (status != TN_OK)
         return status;
     progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
-    best = is_best(r, epoch, &train, &val);
+    status = is_best(r, epoch, &train, &val, &best);
+    if (status != TN_OK)
+        return status;
     r->scored = r->step;
     if (!part)
         r->now = (tally){ 0 };

@@ -3,8 +3,7 @@
  * tenon eval MODEL --data SPEC: the loss of a model on a dataset and, where its results are scores
  * of classes, how often it is right. The command knows no layers but the losses in `losses`, which
  * apply if no other loss is given. */
-#include "metrics.h"
-#include "progress.h"
+#include "eval.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,24 +15,10 @@ static const struct {
     const char *loss;
 } losses[] = { { true, "CrossEntropyLoss()" }, { false, "MSELoss()" } };
 
-enum { MATRIX_MOST = 11, PAIRS = 20 };
-
 static const char *wanted_loss;
 static int64_t wanted_k;
 static bool wants_confusion;
-
-/* An evaluation. */
-typedef struct evaluation {
-    tn_module *module, *loss;
-    char loss_text[512];
-    tn_dtype dtype;
-    metrics counts;
-    bool classifies;
-    int64_t samples, batches, skipped;
-    double loss_sum, seconds, waiting;
-    const char *device;
-    class_names names;
-} evaluation;
+static int64_t wanted_worst;
 
 static bool take_loss(const char *value)
 {
@@ -46,10 +31,64 @@ static bool take_k(const char *value)
     return work_read_number(value, 1, INT32_MAX, &wanted_k);
 }
 
+static bool take_worst(const char *value)
+{
+    return work_read_number(value, 1, 10000, &wanted_worst);
+}
+
 static bool take_confusion(const char *value)
 {
     (void)value;
     return wants_confusion = true;
+}
+
+/* ---- the worst samples ----------------------------------------------------------------------- */
+
+static bool is_worse(double a, double b)
+{
+    return a > b || (isnan(a) && !isnan(b));
+}
+
+static void keep_bad(evaluation *e, const bad_sample *sample)
+{
+    int64_t at = e->n_worst;
+
+    if (at == wanted_worst && !is_worse(sample->loss, e->worst[at - 1].loss))
+        return;
+    at -= at == wanted_worst;
+    e->n_worst = at + 1;
+    for (; at > 0 && is_worse(sample->loss, e->worst[at - 1].loss); at--)
+        e->worst[at] = e->worst[at - 1];
+    e->worst[at] = *sample;
+}
+
+/* Keeps the worst of results [N, C] with classes [N]; `before` samples came before them. */
+static tn_status add_worst(evaluation *e, tn_tensor *output, tn_tensor *target, int64_t before)
+{
+    int64_t count = tn_tensor_numel(target), classes = e->counts.classes;
+    double *scores, *truth;
+
+    if (wanted_worst == 0 || tn_tensor_ndim(target) != 1)
+        return TN_OK;
+    scores = work_numbers(output);
+    truth = scores != NULL ? work_numbers(target) : NULL;
+    for (int64_t i = 0; truth != NULL && i < count; i++) {
+        const double *row = scores + i * classes;
+        bad_sample sample = { before >= 0 ? before + i : -1, (int64_t)truth[i], 0, 0 };
+
+        if (sample.truth < 0 || sample.truth >= classes)
+            continue;
+        for (int64_t c = 1; c < classes; c++)
+            if (is_worse(row[c], row[sample.result]))
+                sample.result = c;
+        sample.loss = work_entropy(row, classes, sample.truth);
+        keep_bad(e, &sample);
+    }
+    tn_free(scores);
+    if (truth == NULL)
+        return tn_error_last_code();
+    tn_free(truth);
+    return TN_OK;
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -70,12 +109,14 @@ static tn_status choose_loss(evaluation *e, const tn_tensor *output, const tn_te
                        "--loss: no default for results %s with targets %s; expected a loss, or "
                        "results [N, C, ...] with integer targets [N, ...], or floating targets",
                        work_shape(output, got, sizeof got), work_shape(target, with, sizeof with));
-    if (!e->classifies && (wanted_k > 0 || wants_confusion))
+    if (!e->classifies && (wanted_k > 0 || wants_confusion || wanted_worst > 0))
         return tn_fail(TN_ERR_VALUE,
                        "%s: results are no scores of classes, got %s with targets %s; expected "
                        "[N, C, ...] with integers [N, ...]",
-                       wanted_k > 0 ? "--topk" : "--confusion", work_shape(output, got, sizeof got),
-                       work_shape(target, with, sizeof with));
+                       wanted_k > 0      ? "--topk"
+                       : wants_confusion ? "--confusion"
+                                         : "--worst",
+                       work_shape(output, got, sizeof got), work_shape(target, with, sizeof with));
     e->loss = tn_module_parse(spec);
     if (e->loss == NULL)
         return tn_error_prefix("--loss: ");
@@ -105,7 +146,8 @@ static tn_tensor *fitting(tn_tensor *target, const tn_tensor *output)
     return target != NULL ? tn_cast(target, tn_tensor_dtype(output)) : NULL;
 }
 
-static tn_status add_batch(evaluation *e, const tn_pack *batch)
+/* `known`: no sample before was left out. */
+static tn_status add_batch(evaluation *e, const tn_pack *batch, bool known)
 {
     TN_SCOPE;
     int64_t last = tn_pack_count(batch) - 1;
@@ -147,7 +189,11 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
     e->samples += count;
     e->batches++;
     tn_free(value);
-    return e->classifies ? metrics_add(&e->counts, output, target) : TN_OK;
+    if (!e->classifies)
+        return TN_OK;
+    if (metrics_add(&e->counts, output, target) != TN_OK)
+        return tn_error_last_code();
+    return add_worst(e, output, target, known ? e->samples - count : -1);
 }
 
 static tn_status run_batches(evaluation *e, tn_loader *loader)
@@ -162,7 +208,7 @@ static tn_status run_batches(evaluation *e, tn_loader *loader)
         e->waiting += work_clock() - asked;
         if (batch == NULL)
             break;
-        status = add_batch(e, batch);
+        status = add_batch(e, batch, tn_loader_skipped(loader) == 0);
         if (status != TN_OK)
             break;
     }
@@ -175,196 +221,6 @@ static tn_status run_batches(evaluation *e, tn_loader *loader)
         return tn_fail(TN_ERR_VALUE, "--data: no samples%s",
                        e->skipped > 0 ? " that can be read" : "");
     return status;
-}
-
-/* ---- results --------------------------------------------------------------------------------- */
-
-static const char *fixed(double number, char *out, size_t size)
-{
-    snprintf(out, size, isnan(number) ? "-" : "%.4f", number);
-    return out;
-}
-
-static void print_classes(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    table t = { .columns = 6 };
-    char name[32], seen[32], hit[32], recall[32], precision[32], f1[32];
-
-    putchar('\n');
-    table_row(&t, "CLASS", "SAMPLES", "CORRECT", "RECALL", "PRECISION", "F1");
-    for (int64_t i = 0; i < m->classes; i++) {
-        snprintf(seen, sizeof seen, "%lld", (long long)m->seen[i]);
-        snprintf(hit, sizeof hit, "%lld", (long long)m->hit[i]);
-        table_row(&t, classes_name(&e->names, i, name, sizeof name), seen, hit,
-                  fixed(metrics_recall(m, i), recall, sizeof recall),
-                  fixed(metrics_precision(m, i), precision, sizeof precision),
-                  fixed(metrics_f1(m, i), f1, sizeof f1));
-    }
-    table_print(&t);
-}
-
-/* Prints a small matrix as lines of at most TABLE_COLUMNS cells. */
-static void print_matrix(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    const char *cells[MATRIX_MOST + 1];
-    char texts[MATRIX_MOST][32], name[32];
-    table t = { .columns = (int)m->classes + 1 };
-
-    for (int64_t row = -1; row < m->classes; row++) {
-        cells[0] = row < 0 ? "TRUE \\ RESULT" : classes_name(&e->names, row, name, sizeof name);
-        for (int64_t i = 0; i < MATRIX_MOST; i++) {
-            cells[i + 1] = texts[i];
-            if (i < m->classes && row < 0)
-                cells[i + 1] = classes_name(&e->names, i, texts[i], sizeof texts[i]);
-            else if (i < m->classes)
-                snprintf(texts[i], sizeof texts[i], "%lld",
-                         (long long)m->confusion[row * m->classes + i]);
-        }
-        table_row(&t, cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6],
-                  cells[7], cells[8], cells[9], cells[10], cells[11]);
-    }
-    table_print(&t);
-}
-
-/* Prints the pairs of classes that are confused most often. */
-static void print_pairs(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    int64_t last = INT64_MAX, at = -1, shown = 0;
-    table t = { .columns = 3 };
-    char name[32], other[32], number[32];
-
-    table_row(&t, "TRUE", "RESULT", "SAMPLES");
-    while (shown < PAIRS) {
-        /* The next pair: the largest count below the last one, or an equal count after it. */
-        int64_t best = -1;
-        for (int64_t i = 0; i < m->classes * m->classes; i++) {
-            int64_t here = m->confusion[i];
-            bool left = here < last || (here == last && i > at);
-            if (i / m->classes != i % m->classes && here > 0 && left &&
-                (best < 0 || here > m->confusion[best]))
-                best = i;
-        }
-        if (best < 0)
-            break;
-        last = m->confusion[best];
-        at = best;
-        shown++;
-        snprintf(number, sizeof number, "%lld", (long long)last);
-        table_row(&t, classes_name(&e->names, best / m->classes, name, sizeof name),
-                  classes_name(&e->names, best % m->classes, other, sizeof other), number);
-    }
-    table_print(&t);
-}
-
-static void print_line(const char *name, const char *format, ...)
-{
-    char text[800];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    print_wrapped(name, 12, text);
-}
-
-static void answer_text(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    char loss[32];
-
-    print_line("samples", "%lld in %lld batches of %lld on %s", (long long)e->samples,
-               (long long)e->batches, (long long)work_given.batch, e->device);
-    if (work_given.transform != NULL)
-        print_line("transform", "%s", work_given.transform);
-    if (e->skipped > 0)
-        print_line("skipped", "%lld damaged sample%s", (long long)e->skipped,
-                   e->skipped == 1 ? "" : "s");
-    print_line("loss", "%s  %s",
-               progress_number(e->loss_sum / (double)e->samples, 6, loss, sizeof loss),
-               e->loss_text);
-    if (e->classifies && m->counted > 0) {
-        print_line("accuracy", "%.4f  (%lld of %lld)", (double)m->correct / (double)m->counted,
-                   (long long)m->correct, (long long)m->counted);
-        if (m->k > 0)
-            print_line("top", "%.4f  (%lld within the first %lld)",
-                       (double)m->in_top / (double)m->counted, (long long)m->in_top,
-                       (long long)m->k);
-    }
-    if (m->ignored > 0)
-        print_line("ignored", "%lld targets that are no class of the model", (long long)m->ignored);
-    print_line("time", "%.3f s, of which %.3f s waiting for data; %.1f samples/s", e->seconds,
-               e->waiting, (double)e->samples / e->seconds);
-    if (!e->classifies || m->classes == 0)
-        return;
-    print_classes(e);
-    if (m->confusion == NULL)
-        return;
-    putchar('\n');
-    if (m->classes <= MATRIX_MOST)
-        print_matrix(e);
-    else
-        print_pairs(e);
-}
-
-static void classes_json(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    char name[32];
-    json_begin("classes", '[');
-    for (int64_t i = 0; i < m->classes; i++) {
-        json_begin(NULL, '{');
-        json_text("name", classes_name(&e->names, i, name, sizeof name));
-        json_int("samples", m->seen[i]);
-        json_int("results", m->predicted[i]);
-        json_int("correct", m->hit[i]);
-        json_float("recall", metrics_recall(m, i));
-        json_float("precision", metrics_precision(m, i));
-        json_float("f1", metrics_f1(m, i));
-        json_end('}');
-    }
-    json_end(']');
-    if (m->confusion == NULL)
-        return;
-    json_begin("confusion", '[');
-    for (int64_t row = 0; row < m->classes; row++) {
-        json_begin(NULL, '[');
-        for (int64_t i = 0; i < m->classes; i++)
-            json_int(NULL, m->confusion[row * m->classes + i]);
-        json_end(']');
-    }
-    json_end(']');
-}
-
-static void answer_json(const evaluation *e)
-{
-    const metrics *m = &e->counts;
-    json_begin(NULL, '{');
-    json_text("device", e->device);
-    json_int("samples", e->samples);
-    json_int("batches", e->batches);
-    json_int("skipped", e->skipped);
-    if (work_given.transform != NULL)
-        json_text("transform", work_given.transform);
-    json_text("loss_spec", e->loss_text);
-    json_float("loss", e->loss_sum / (double)e->samples);
-    if (e->classifies) {
-        json_int("counted", m->counted);
-        json_int("ignored", m->ignored);
-        json_int("correct", m->correct);
-        json_float("accuracy", (double)m->correct / (double)m->counted);
-        if (m->k > 0) {
-            json_int("k", m->k);
-            json_float("top_accuracy", (double)m->in_top / (double)m->counted);
-        }
-    }
-    json_float("seconds", e->seconds);
-    json_float("seconds_waiting", e->waiting);
-    json_float("samples_per_second", (double)e->samples / e->seconds);
-    if (e->classifies)
-        classes_json(e);
-    json_end('}');
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -395,9 +251,25 @@ static tn_status name_classes(evaluation *e, const tn_dataset *dataset, const mo
     return status;
 }
 
+static tn_status find_areas(evaluation *e)
+{
+    const metrics *m = &e->counts;
+    tn_status status = TN_OK;
+
+    e->areas = tn_calloc((size_t)m->classes + 1, sizeof *e->areas);
+    if (e->areas == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < m->classes && status == TN_OK; i++)
+        status = metrics_auc(m, i, &e->areas[i]);
+    return status == TN_OK ? metrics_mean_auc(m, &e->mean_area) : status;
+}
+
 static int run_eval(int count, char **arguments, bool json)
 {
-    evaluation e = { .counts = { .k = wanted_k, .wants_confusion = wants_confusion } };
+    evaluation e = {
+        .counts = { .k = wanted_k, .wants_confusion = wants_confusion, .wants_auc = true },
+        .most_worst = wanted_worst
+    };
     model_notes notes = { 0 };
     tn_dataset *dataset = NULL;
     tn_loader *loader = NULL;
@@ -413,7 +285,10 @@ static int run_eval(int count, char **arguments, bool json)
     if (device != NULL)
         e.module = work_model(arguments[0], &notes);
     if (e.module != NULL)
-        dataset = work_transformed(work_dataset(work_given.data));
+        dataset = work_dataset(work_given.data);
+    if (dataset != NULL && wanted_worst > 0)
+        e.files = work_names(dataset);
+    dataset = work_transformed(dataset);
     if (dataset != NULL)
         loader = work_loader(dataset, work_given.batch);
     if (loader != NULL)
@@ -421,14 +296,21 @@ static int run_eval(int count, char **arguments, bool json)
     if (status == TN_OK) {
         e.device = tn_device_name(device);
         e.dtype = work_dtype(e.module);
-        status = run_batches(&e, loader);
+        if (wanted_worst > 0)
+            e.worst = tn_calloc((size_t)wanted_worst, sizeof *e.worst);
+        status = wanted_worst > 0 && e.worst == NULL ? TN_ERR_MEMORY : run_batches(&e, loader);
     }
+    if (status == TN_OK)
+        status = find_areas(&e);
     if (status == TN_OK && json)
-        answer_json(&e);
+        eval_answer_json(&e);
     else if (status == TN_OK)
-        answer_text(&e);
+        eval_answer_text(&e);
     tn_loader_drop(loader);
     tn_dataset_drop(dataset);
+    tn_dataset_drop(e.files);
+    tn_free(e.areas);
+    tn_free(e.worst);
     tn_module_drop(e.loss);
     tn_module_drop(e.module);
     metrics_free(&e.counts);
@@ -453,6 +335,10 @@ static const tool_option options[] = {
       "also counts which classes are taken for which; as text a matrix of at most 11 classes, or "
       "the 20 most frequent pairs",
       take_confusion },
+    { "--worst", "N",
+      "also lists the N samples with the largest losses, by the names of their "
+      "files",
+      take_worst },
     { NULL, NULL, NULL, NULL }
 };
 
@@ -462,9 +348,10 @@ const command eval_command = {
     "loss and accuracy of a model on a dataset",
     "Calls a model with all samples of a dataset and prints the mean loss. If the results are "
     "scores of classes [N, C, ...] and the targets are integers [N, ...], it also prints the "
-    "accuracy and, for each class, recall, precision and their harmonic mean F1. The last entry of "
-    "a sample is the target, the entries before it are the inputs of the model. Floating inputs "
-    "are converted to the dtype of the model's parameters.\n\n" MODEL_HELP
+    "accuracy and, for each class, recall, precision, their harmonic mean F1, and the area under "
+    "the ROC curve (AUC) of its probability against all other classes. The last entry of a sample "
+    "is the target, the entries before it are the inputs of the model. Floating inputs are "
+    "converted to the dtype of the model's parameters.\n\n" MODEL_HELP
     "\n\nThe loss is the mean of the losses of the batches, weighted by their numbers of samples.",
     1,
     1,

@@ -3,6 +3,7 @@
  * What a training writes into its report. */
 #include "train.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Only the first parameters of a model have histograms, because the page would be too long. */
@@ -78,12 +79,18 @@ tn_status record_step(run *r, double loss)
     return status == TN_OK ? record_rate(r) : status;
 }
 
-static tn_status record_score(run *r, const score *of, const char *loss, const char *accuracy)
+/* Records the metrics that are known, of which the loss is one. */
+static tn_status record_score(run *r, const score *of, const char *part)
 {
-    tn_status status = of->known ? report_scalar(r->report, loss, r->step, of->loss) : TN_OK;
+    tn_status status = TN_OK;
 
-    if (status == TN_OK && of->known && of->has_accuracy)
-        status = report_scalar(r->report, accuracy, r->step, of->accuracy);
+    for (int i = 0; i < METRIC_COUNT && of->known && status == TN_OK; i++) {
+        char name[40];
+
+        snprintf(name, sizeof name, "%s/%s", metric_names[i], part);
+        if (i == METRIC_LOSS || !isnan(of->at[i]))
+            status = report_scalar(r->report, name, r->step, of->at[i]);
+    }
     return status;
 }
 
@@ -109,10 +116,10 @@ static tn_status record_histograms(run *r)
 tn_status record_epoch(run *r, int64_t epoch, const score *train, const score *val)
 {
     double seconds = run_clock() - r->began;
-    tn_status status = record_score(r, train, "loss/train", "accuracy/train");
+    tn_status status = record_score(r, train, "train");
 
     if (status == TN_OK)
-        status = record_score(r, val, "loss/validation", "accuracy/validation");
+        status = record_score(r, val, "validation");
     if (status == TN_OK && seconds > 0 && r->counted > 0)
         status = report_scalar(r->report, "samples_per_second", r->step,
                                (double)r->counted / seconds);

@@ -85,6 +85,11 @@ typedef struct report_sample {
     double loss;
 } report_sample;
 tn_status report_worst(report *r, const report_sample *sample);
+/* Gives the worst samples of the current epoch names, such as those of their files. `name` writes
+ * that of the sample at an index of the dataset, and returns false if it has none. */
+tn_status report_name_worst(report *r,
+                            bool (*name)(void *user, int64_t index, char *out, size_t size),
+                            void *user);
 /* Returns true if a sample of this loss would be among the worst. A caller can ask before it cuts a
  * sample out of its batch. NaN counts as larger than all numbers. */
 bool report_is_bad(const report *r, double loss);

@@ -106,7 +106,7 @@ static void begin_tile(report_text *page, const char *name, int length)
 static int direction(const char *name)
 {
     static const char *const less[] = { "loss", "error", "perplexity" };
-    static const char *const more[] = { "accuracy", "f1", "precision", "recall", "top" };
+    static const char *const more[] = { "accuracy", "f1", "precision", "recall", "top", "auc" };
     for (size_t i = 0; i < sizeof less / sizeof *less; i++)
         if (strstr(name, less[i]) != NULL)
             return -1;

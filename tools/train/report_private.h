@@ -168,6 +168,7 @@ void report_base64(report_text *out, const void *bytes, size_t size);
 /* One of the worst samples. */
 typedef struct report_shot {
     report_picture picture; /* pixels NULL: no picture */
+    char *name;             /* NULL: none */
     int64_t index, truth, predicted;
     double loss;
 } report_shot;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { NAME_END = 36 }; /* bytes of a path that are shown */
+
 bool report_can_draw(const tn_tensor *image)
 {
     int32_t dims = image != NULL ? tn_tensor_ndim(image) : 0;
@@ -121,6 +123,12 @@ bool report_is_bad(const report *r, double loss)
     return all->count < REPORT_WORST || worse(loss, all->shots[all->count - 1].loss);
 }
 
+static void drop_shot(report_shot *shot)
+{
+    tn_free(shot->picture.pixels);
+    tn_free(shot->name);
+}
+
 tn_status report_worst(report *r, const report_sample *sample)
 {
     report_shots *all = &r->shooting;
@@ -149,7 +157,7 @@ tn_status report_worst(report *r, const report_sample *sample)
             return status;
     }
     if (all->count == REPORT_WORST)
-        tn_free(all->shots[--all->count].picture.pixels);
+        drop_shot(&all->shots[--all->count]);
     int at = all->count++;
     for (; at > 0 && worse(shot.loss, all->shots[at - 1].loss); at--)
         all->shots[at] = all->shots[at - 1];
@@ -160,8 +168,27 @@ tn_status report_worst(report *r, const report_sample *sample)
 void report_samples_drop(report_shots *shots)
 {
     for (int i = 0; i < shots->count; i++)
-        tn_free(shots->shots[i].picture.pixels);
+        drop_shot(&shots->shots[i]);
     *shots = (report_shots){ .count = 0 };
+}
+
+tn_status report_name_worst(report *r,
+                            bool (*name)(void *user, int64_t index, char *out, size_t size),
+                            void *user)
+{
+    report_shots *all = &r->shooting;
+
+    for (int i = 0; i < all->count; i++) {
+        report_shot *shot = &all->shots[i];
+        char text[4096];
+
+        if (shot->name != NULL || shot->index < 0 || !name(user, shot->index, text, sizeof text))
+            continue;
+        shot->name = tn_strdup(text);
+        if (shot->name == NULL)
+            return tn_error_last_code();
+    }
+    return TN_OK;
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -194,6 +221,22 @@ static void put_class(report_text *page, const report *r, const char *what, int6
     report_text_put(page, "</b></span>");
 }
 
+/* Adds the end of a path, which tells files apart; the whole path is its title. */
+static void put_name(report_text *page, const char *name)
+{
+    const char *end = name + strlen(name);
+
+    while (end > name && strlen(end) < NAME_END)
+        end--;
+    while (end > name && ((unsigned char)*end & 0xC0) == 0x80) /* not within a character */
+        end--;
+    report_text_put(page, "<span title=\"");
+    report_text_html(page, name);
+    report_text_put(page, end > name ? "\">\xe2\x80\xa6" : "\">");
+    report_text_html(page, end);
+    report_text_put(page, "</span>");
+}
+
 void report_samples_section(const report *r, report_text *page)
 {
     const report_shots *all = &r->shots;
@@ -215,6 +258,8 @@ void report_samples_section(const report *r, report_text *page)
         report_text_put(page, "<span>loss ");
         report_text_number(page, shot->loss);
         report_text_put(page, "</span>");
+        if (shot->name != NULL)
+            put_name(page, shot->name);
         if (shot->index >= 0) {
             report_text_put(page, "<span>sample ");
             report_text_whole(page, (double)shot->index);

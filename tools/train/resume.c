@@ -47,7 +47,7 @@ tn_status resume_keep(run *r)
         { "loss", tn_value_float(r->now.loss) },
         { "skipped", tn_value_int(r->skipped + tn_loader_skipped(r->loader)) },
         { "best", r->has_best ? tn_value_float(r->best) : tn_value_none() },
-        { "best_is_accuracy", tn_value_bool(r->best_is_accuracy) },
+        { "best_by", tn_value_string(metric_names[r->best_by]) },
         { "best_epoch", tn_value_int(r->best_epoch) },
         { "best_step", tn_value_int(r->best_step) },
         { "scored", tn_value_int(r->scored) },
@@ -267,7 +267,7 @@ static int64_t saved_count(const run *r, const char *name)
 tn_status resume_restore(run *r)
 {
     tn_status status = tn_checkpoint_restore(r->checkpoint, r->resumed);
-    tn_value accurate;
+    tn_value by;
 
     if (status != TN_OK)
         return status;
@@ -279,8 +279,9 @@ tn_status resume_restore(run *r)
     r->skipped = saved_count(r, "skipped");
     r->has_best = tn_checkpoint_get(r->checkpoint, "best").kind == TN_VALUE_FLOAT;
     r->best = saved_number(r, "best");
-    accurate = tn_checkpoint_get(r->checkpoint, "best_is_accuracy");
-    r->best_is_accuracy = accurate.kind == TN_VALUE_BOOL && accurate.as.i != 0;
+    by = tn_checkpoint_get(r->checkpoint, "best_by");
+    r->best_by = by.kind == TN_VALUE_STRING ? metric_find(by.as.s) : METRIC_LOSS;
+    r->best_by = r->best_by < METRIC_COUNT ? r->best_by : METRIC_LOSS;
     r->best_epoch = saved_count(r, "best_epoch");
     r->best_step = saved_count(r, "best_step");
     r->scored = saved_count(r, "scored");

@@ -53,6 +53,10 @@ static const setting_row rows[SETTINGS] = {
                      "passes through the data" },
     [SET_MAX_STEPS] = { "max-steps", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
                         "ends after this number of steps of the optimizer" },
+    [SET_BEST] = { "best", "METRIC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                   "what of the validation decides which weights are best: loss, accuracy, top5, "
+                   "f1 (mean of the classes) or auc (the same, each against all others); default: "
+                   "accuracy, without classes loss" },
     [SET_PATIENCE] = { "patience", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
                        "ends early, after N epochs in a row without a better result on the "
                        "validation data (without such data: without a lower loss)" },
@@ -80,6 +84,12 @@ static const setting_row rows[SETTINGS] = {
                       "threads that read samples" },
     [SET_SKIP_DAMAGED] = { "skip-damaged", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
                            "leaves out samples that cannot be read, and counts them" },
+    [SET_FIND_LR] = { "find-lr", NULL, SETTING_FLAG, 0, NULL, 0,
+                      "does not train: takes 100 steps (or --max-steps) with a learning rate that "
+                      "grows from 1e-7 to 10, draws the loss, and suggests a rate; writes nothing "
+                      "to DIR, and needs none" },
+    [SET_CHART] = { "chart", "FILE", SETTING_TEXT, 0, NULL, 0,
+                    "with --find-lr, also draws the curve as SVG" },
     [SET_OUT] = { "out", "DIR", SETTING_TEXT, SETTING_NEEDED, NULL, 0, "the folder of the run" },
     [SET_RESUME] = { "resume", NULL, SETTING_FLAG, 0, NULL, 0,
                      "continues the run in DIR from its last checkpoint; settings that are not "
@@ -138,6 +148,17 @@ setting settings_find(const settings *s, const char *name)
     return SETTINGS;
 }
 
+const char *const metric_names[METRIC_COUNT] = { "loss", "accuracy", "top5", "f1", "auc" };
+
+metric metric_find(const char *name)
+{
+    int at = 0;
+
+    while (at < METRIC_COUNT && strcmp(metric_names[at], name) != 0)
+        at++;
+    return (metric)at;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static tn_status check(setting which, const char *text)
@@ -165,6 +186,10 @@ static tn_status check(setting which, const char *text)
                        "--%s: out of range, got %s; expected more than 0 and less "
                        "than 1",
                        row->name, text);
+    if (which == SET_BEST && metric_find(text) == METRIC_COUNT)
+        return tn_fail(TN_ERR_VALUE,
+                       "--best: unknown metric, got %q; expected loss, accuracy, top5, f1 or auc",
+                       text);
     if (which == SET_SCHEDULE_BY && strcmp(text, "epoch") != 0 && strcmp(text, "step") != 0)
         return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected epoch or step", row->name,
                        text);
@@ -285,9 +310,13 @@ tn_status settings_read(settings *s, int count, char **arguments)
         status = config_read(s, s->text[SET_CONFIG]);
     for (int i = 0; i < SETTINGS && status == TN_OK; i++)
         if ((rows[i].flags & SETTING_NEEDED) && s->text[i] == NULL &&
-            (i == SET_OUT || !setting_on(s, SET_RESUME)))
+            (i == SET_OUT ? !setting_on(s, SET_FIND_LR) : !setting_on(s, SET_RESUME)))
             status = tn_fail(TN_ERR_VALUE, "--%s: it is missing; expected %s (%s)", rows[i].name,
                              rows[i].value, rows[i].help);
+    if (status == TN_OK && setting_on(s, SET_FIND_LR) && setting_on(s, SET_RESUME))
+        status = tn_fail(TN_ERR_VALUE, "--find-lr and --resume: both are given; expected one");
+    if (status == TN_OK && s->text[SET_CHART] != NULL && !setting_on(s, SET_FIND_LR))
+        status = tn_fail(TN_ERR_VALUE, "--chart: given without --find-lr; expected both");
     if (status == TN_OK && s->text[SET_VAL] != NULL && s->text[SET_VAL_SPLIT] != NULL)
         status = tn_fail(TN_ERR_VALUE, "--val and --val-split: both are given; expected one");
     return status;

@@ -26,6 +26,7 @@ typedef enum setting {
     SET_SCHEDULE_BY,
     SET_EPOCHS,
     SET_MAX_STEPS,
+    SET_BEST,
     SET_PATIENCE,
     SET_BATCH_SIZE,
     SET_ACCUMULATE,
@@ -38,6 +39,8 @@ typedef enum setting {
     SET_DEVICE,
     SET_WORKERS,
     SET_SKIP_DAMAGED,
+    SET_FIND_LR,
+    SET_CHART,
     SET_OUT,
     SET_RESUME,
     SET_KEEP,
@@ -81,6 +84,19 @@ typedef struct settings {
     char *text[SETTINGS];
     setting_origin origin[SETTINGS];
 } settings;
+
+/* What decides which weights are best (--best). */
+typedef enum metric {
+    METRIC_LOSS,
+    METRIC_ACCURACY,
+    METRIC_TOP5,
+    METRIC_F1,
+    METRIC_AUC,
+    METRIC_COUNT
+} metric;
+extern const char *const metric_names[METRIC_COUNT];
+/* Returns the metric with this name, METRIC_COUNT if there is none. */
+metric metric_find(const char *name);
 
 const setting_row *settings_row(setting which);
 /* Sets all settings to their defaults. */

@@ -24,6 +24,7 @@ static void run_free(run *r)
     tn_module_drop(r->model);
     tn_dataset_drop(r->data);
     tn_dataset_drop(r->val);
+    tn_dataset_drop(r->names);
     tn_state_drop(r->resumed);
     tn_free(r->learning);
     tn_free(r->spec);
@@ -47,12 +48,14 @@ static tn_status begin_progress(run *r)
     return r->progress != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* Opens what a run needs. The search for a learning rate has no folder. */
 static tn_status begin(run *r)
 {
     const char *device;
+    bool find = setting_on(r->set, SET_FIND_LR);
     tn_status status = begin_progress(r);
 
-    if (status == TN_OK)
+    if (status == TN_OK && !find)
         status = save_begin(r);
     if (status == TN_OK && setting_on(r->set, SET_RESUME))
         status = resume_read(r);
@@ -65,7 +68,7 @@ static tn_status begin(run *r)
         status = build_all(r);
     if (status == TN_OK && r->resumed != NULL)
         status = resume_restore(r);
-    return status == TN_OK ? record_open(r) : status;
+    return status == TN_OK && !find ? record_open(r) : status;
 }
 
 static int64_t elements(tn_tensor *const *tensors, int64_t count)
@@ -111,9 +114,9 @@ static void say_best(const run *r)
 {
     char loss[32];
 
-    if (r->best_is_accuracy)
-        progress_say(r->progress, "best: epoch %lld, val_accuracy %.4f", (long long)r->best_epoch,
-                     r->best);
+    if (r->best_by != METRIC_LOSS)
+        progress_say(r->progress, "best: epoch %lld, val_%s %.4f", (long long)r->best_epoch,
+                     metric_names[r->best_by], r->best);
     else
         progress_say(r->progress, "best: epoch %lld, val_loss %s", (long long)r->best_epoch,
                      progress_number(-r->best, 4, loss, sizeof loss));
@@ -162,10 +165,10 @@ static void answer_json(const run *r, const char *outcome, bool done)
         json_begin("best", '{');
         json_int("epoch", r->best_epoch);
         json_int("step", r->best_step);
-        json_float(r->best_is_accuracy ? "val_accuracy"
-                   : r->val != NULL    ? "val_loss"
-                                       : "loss",
-                   r->best_is_accuracy ? r->best : -r->best);
+        char name[32];
+
+        snprintf(name, sizeof name, "%s%s", r->val != NULL ? "val_" : "", metric_names[r->best_by]);
+        json_float(name, r->best_by != METRIC_LOSS ? r->best : -r->best);
         json_end('}');
     }
     if (done) {
@@ -246,7 +249,7 @@ static int run_with(int count, char **arguments, bool tune)
     if (begin(&r) != TN_OK)
         tool_refuse(tn_error_last_code(), tn_error_last()->message);
     else
-        code = train(&r);
+        code = setting_on(&set, SET_FIND_LR) ? find_lr(&r) : train(&r);
     run_free(&r);
     left_out_end();
     settings_free(&set);
@@ -278,8 +281,9 @@ const command train_command = {
         "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT or "
         "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "
         "one ends the process at once. A run that is continued with --resume, also after a crash, "
-        "computes the same weights to the bit.\n\n`tenon info NAME` prints the options of a layer, "
-        "dataset, transform, optimizer or scheduler.",
+        "computes the same weights to the bit.\n\n--find-lr does not train: it looks for a "
+        "learning rate, and changes neither the model nor DIR.\n\n`tenon info NAME` prints the "
+        "options of a layer, dataset, transform, optimizer or scheduler.",
     .run = run_train,
     .options = TOOL_OWN_OPTIONS,
 };

@@ -17,10 +17,10 @@ typedef struct tally {
     int64_t compared, right; /* samples whose class was compared; those that were predicted right */
 } tally;
 
-/* What a validation found. */
+/* What a training or a validation found; NaN: not known. */
 typedef struct score {
-    bool known, has_accuracy;
-    double loss, accuracy;
+    bool known;
+    double at[METRIC_COUNT];
 } score;
 
 typedef struct run {
@@ -29,6 +29,7 @@ typedef struct run {
     int lock;           /* descriptor of the folder of checkpoints, which is locked; -1: none */
     /* the objects of the training, which run_free drops */
     tn_dataset *data, *val;
+    tn_dataset *names; /* the samples of `val` with the names of their files; NULL: none */
     tn_module *model, *average, *criterion;
     tn_optimizer *optimizer;
     bool evaluates; /* the optimizer computes the loss in its step, any number of times */
@@ -57,7 +58,7 @@ typedef struct run {
     tally now;       /* of the current epoch */
     bool has_best;
     double best; /* the best score so far, by which the best checkpoint is chosen */
-    bool best_is_accuracy;
+    metric best_by;
     int64_t best_epoch, best_step; /* when it was found; the epoch may have been a part */
     int64_t scored;                /* the last step with a validation, or at the end of an epoch */
     bool stopped_early;            /* --patience has ended the run */
@@ -137,6 +138,11 @@ tn_status validate(run *r, int64_t epoch, score *out);
 /* Trains until the last epoch or step, or until the user interrupts. Returns TN_ERR_CANCELLED
  * after an interrupt. */
 tn_status epochs_run(run *r);
+
+/* ---- find_lr.c ---- */
+
+/* Looks for a learning rate with the objects of a training. Returns the exit status. */
+int find_lr(run *r);
 
 /* ---- save.c: files of the run ---- */
 

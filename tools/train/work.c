@@ -3,6 +3,7 @@
  * Shared by tenon eval, tenon predict and tenon bench. */
 #include "work.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -146,6 +147,34 @@ tn_dataset *work_dataset(const char *text)
     return dataset;
 }
 
+tn_dataset *work_names(tn_dataset *dataset)
+{
+    uint64_t mark = tn_error_mark();
+    tn_dataset *names = dataset != NULL ? tn_dataset_transform(dataset, "FileName()") : NULL;
+
+    tn_error_restore(mark);
+    return names;
+}
+
+bool work_name(tn_dataset *names, int64_t index, char *out, size_t size)
+{
+    TN_SCOPE;
+    uint64_t mark = tn_error_mark();
+    tn_pack *pack = names != NULL ? tn_pack_new() : NULL;
+    bool found = false;
+
+    if (pack != NULL && tn_dataset_get(names, index, 0, 0, pack) == TN_OK) {
+        tn_value name = tn_pack_at(pack, 0);
+
+        found = name.kind == TN_VALUE_STRING;
+        if (found)
+            tn_snprint(out, size, "%s", name.as.s);
+    }
+    tn_pack_drop(pack);
+    tn_error_restore(mark);
+    return found;
+}
+
 tn_dataset *work_transformed(tn_dataset *dataset)
 {
     if (dataset == NULL || work_given.transform == NULL)
@@ -199,6 +228,17 @@ tn_tensor *work_target(tn_tensor *target, tn_dtype dtype)
     return target == NULL || dtype == TN_DTYPE_AUTO || kind == TN_BIT(dtype)
                ? target
                : tn_cast(target, dtype);
+}
+
+double work_entropy(const double *scores, int64_t count, int64_t truth)
+{
+    double largest = -INFINITY, sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        largest = scores[i] > largest ? scores[i] : largest;
+    for (int64_t i = 0; i < count; i++)
+        sum += exp(scores[i] - largest);
+    return largest + log(sum) - scores[truth];
 }
 
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size)

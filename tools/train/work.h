@@ -70,16 +70,21 @@ tn_dataset *work_dataset(const char *text);
 /* Returns whether this dataset may read files for this transform (fit.c): rows of tables are for
  * the transform that takes them, and for no other. */
 bool work_reads(const char *dataset, const char *transform);
+/* Returns a dataset of the names of the files from which the samples of `dataset`, which has no
+ * transform yet, are read; NULL without a failure if it cannot be made. The caller drops it. */
+tn_dataset *work_names(tn_dataset *dataset);
+/* Writes the name of the file of a sample. Returns false without a failure if there is none. */
+bool work_name(tn_dataset *names, int64_t index, char *out, size_t size);
 /* Applies the transform of --transform, if there is one. Takes `dataset` over, also on failure.
  * [null-through] */
 tn_dataset *work_transformed(tn_dataset *dataset);
-/* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
- * device. */
 /* Fails if a loss is not for classes, but gets results [N, C] with classes [N]: MSELoss() would
  * broadcast them where N is 1 or C. Calls the loss with another number of samples. */
 tn_status work_check_loss(tn_module *loss, const tn_tensor *output, const tn_tensor *target);
 /* Records a failure of a loader again, with what the user can do about it. */
 tn_status work_data_failed(const tn_error *error);
+/* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
+ * device. */
 tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
 
 /* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
@@ -92,6 +97,8 @@ tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
 /* Returns a target as losses expect it: integers and booleans as int64, floats in `dtype` unless
  * that is TN_DTYPE_AUTO. [scoped] [null-through] */
 tn_tensor *work_target(tn_tensor *target, tn_dtype dtype);
+/* Returns the cross entropy of the scores of a sample with its class. */
+double work_entropy(const double *scores, int64_t count, int64_t truth);
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Returns the elements as numbers, row-major; the caller frees them with tn_free. */
