@@ -13,7 +13,7 @@ static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char
                    tn__common_text(text_x, tn__common_shape(x)), rule);
 }
 
-static tn_status same_dtype(const tn_view *x, const tn_view *other, const char *name)
+tn_status index_same_dtype(const tn_view *x, const tn_view *other, const char *name)
 {
     if (tn_view_dtype(other) == tn_view_dtype(x))
         return TN_OK;
@@ -60,7 +60,7 @@ tn_status index_into_infer(tn_infer *infer, int64_t dim)
 
     if (status != TN_OK)
         return status;
-    status = same_dtype(x, src, "src");
+    status = index_same_dtype(x, src, "src");
     if (status != TN_OK)
         return status;
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
@@ -181,7 +181,7 @@ tn_status index_slices_infer(tn_infer *infer, int64_t along)
         status = index_row(index);
     if (status != TN_OK)
         return status;
-    status = same_dtype(x, src, "src");
+    status = index_same_dtype(x, src, "src");
     if (status != TN_OK)
         return status;
     for (int32_t d = 0; d < x->ndim && fits; d++)
@@ -261,142 +261,9 @@ static tn_status masked_select_decompose(const tn_decompose *call)
                             tn_gather(tn_reshape(tn_expand(call->in[0], shape), row), places, 0));
 }
 
-/* ---- index_put: several index tensors ---- */
-
-/* Computes the shape that the indices select: the broadcast shape of the indices, to which the
- * caller appends the dimensions of x that are not indexed. */
-static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t n, tn_meta *meta)
-{
-    tn_infer all = { TN_HEAD(tn_infer), .in = indices, .n_in = n, .n_out = 1, .out = meta };
-    tn_status status;
-
-    if (n < 1 || n > x->ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "indices: wrong number, got %lld; expected 1 to %d, the dimensions of x",
-                       (long long)n, (int)x->ndim);
-    status = tn__common_broadcast(&all);
-    for (int32_t d = 0; d < n && status == TN_OK; d++)
-        if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
-            status = tn__common_index_into(x, d, indices[d]);
-    if (status == TN_OK && meta->ndim + x->ndim - n > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "result: too many dimensions, got %lld; expected at most %d",
-                       (long long)(meta->ndim + x->ndim - n), TN_MAX_DIMS);
-    return status;
-}
-
-static void rest_of(const tn_view *x, int64_t n, tn_meta *meta)
-{
-    for (int64_t d = n; d < x->ndim; d++)
-        meta->shape[meta->ndim++] = x->shape[d];
-}
-
-static tn_status index_put_infer(tn_infer *infer)
-{
-    const tn_view *x = infer->in[0], *values = infer->in[1];
-    char text_c[TN__TEXT], text_v[TN__TEXT];
-    tn_meta meta = { .flags = 0 };
-    tn_status status = chosen(x, infer->in + 2, infer->n_in - 2, &meta);
-    bool fits;
-
-    if (status != TN_OK)
-        return status;
-    status = same_dtype(x, values, "values");
-    if (status != TN_OK)
-        return status;
-    rest_of(x, infer->n_in - 2, &meta);
-    fits = values->ndim <= meta.ndim;
-    for (int32_t d = 0; d < values->ndim && fits; d++)
-        fits = values->shape[d] == 1 ||
-               values->shape[d] == meta.shape[meta.ndim - values->ndim + d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "shape mismatch: values %s cannot be broadcast to the selection, %s",
-                       tn__common_text(text_v, tn__common_shape(values)),
-                       tn__common_text(text_c, (tn_ints){ meta.shape, meta.ndim }));
-    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
-    return TN_OK;
-}
-
-/* Converts an index along one dimension to offsets in the row-major elements. gather reports
- * indices that are out of range. */
-static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_ints shape)
-{
-    int64_t flat[1] = { tn_tensor_numel(index) };
-    tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
-    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, size), step);
-
-    at = index_from_end(at, size);
-    return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
-}
-
-/* index_put with one index, which selects rows of x: a scatter with the expanded index, which
- * checks the range. */
-static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, tn_tensor **out)
-{
-    const tn_view *x = tn_tensor_view(in[0]);
-    int64_t row[1] = { tn_tensor_numel(in[2]) }, shape[TN_MAX_DIMS];
-    tn_tensor *at = tn_reshape(in[2], (tn_ints){ row, 1 }), *values;
-
-    at = index_from_end(at, x->shape[0]);
-    rest_of(x, 1, meta);
-    for (int64_t d = 0; d < x->ndim; d++)
-        shape[d] = d == 0 ? row[0] : x->shape[d];
-    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta->shape, meta->ndim }),
-                        (tn_ints){ shape, x->ndim });
-    at = tn__common_spread(at, tn_tensor_shape(in[0]), 0);
-    return tn__common_given(out, accumulate ? tn_scatter_add(in[0], at, values, 0)
-                                            : tn_scatter(in[0], at, values, 0));
-}
-
-static tn_status index_put_decompose(const tn_decompose *call)
-{
-    const tn_index_put_options *o = call->options;
-    const tn_view *x = tn_tensor_view(call->in[0]), *views[TN_MAX_DIMS];
-    int64_t n = call->n_in - 2, step = 1, rest = 1, open[TN_MAX_DIMS], row[1];
-    tn_meta meta = { .flags = 0 };
-    tn_tensor *at = NULL, *flat, *values;
-    tn_status status;
-    int32_t ndim;
-
-    for (int64_t i = 0; i < n && i < TN_MAX_DIMS; i++)
-        views[i] = tn_tensor_view(call->in[2 + i]);
-    status = chosen(x, views, n, &meta);
-    if (status != TN_OK)
-        return status;
-    ndim = meta.ndim;
-    if (n == 1)
-        return put_rows(call->in, o->accumulate, &meta, call->out);
-    for (int64_t d = n; d < x->ndim; d++)
-        rest = tn__common_times(rest, x->shape[d]);
-    for (int64_t i = n - 1; i >= 0; i--) {
-        tn_tensor *more = offsets_of(call->in[2 + i], x->shape[i], tn__common_times(step, rest),
-                                     (tn_ints){ meta.shape, ndim });
-
-        at = at != NULL && more != NULL ? tn_add(at, more) : more;
-        if (at == NULL)
-            return tn_error_last_code();
-        step = tn__common_times(step, x->shape[i]);
-    }
-    /* the offsets of all elements in the rows that the indices select */
-    row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
-    open[0] = row[0];
-    open[1] = 1;
-    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, rest));
-    rest_of(x, n, &meta);
-    row[0] = tn__common_times(row[0], rest);
-    at = tn_reshape(at, (tn_ints){ row, 1 });
-    values = tn_reshape(tn_expand(call->in[1], (tn_ints){ meta.shape, meta.ndim }),
-                        (tn_ints){ row, 1 });
-    row[0] = tn_tensor_numel(call->in[0]);
-    flat = tn_reshape(call->in[0], (tn_ints){ row, 1 });
-    flat = o->accumulate ? tn_scatter_add(flat, at, values, 0) : tn_scatter(flat, at, values, 0);
-    return tn__common_given(call->out, tn_reshape(flat, tn_tensor_shape(call->in[0])));
-}
-
 TN__OP(index_select, .infer = index_select_infer, .decompose = index_select_decompose);
 TN__OP(index_add, .infer = index_add_infer, .decompose = index_add_decompose);
 TN__OP(masked_select, .infer = tn__common_open, .decompose = masked_select_decompose);
-TN__OP(index_put, .infer = index_put_infer, .decompose = index_put_decompose);
 
 TN__OP(gather, .infer = gather_infer, .derive = gather_derive, TN__PARTS(gather));
 TN__OP(scatter, .infer = scatter_infer, .derive = scatter_derive, TN__PARTS(scatter));

@@ -6,6 +6,8 @@
 
 #include "formula.h"
 
+/* Fails with an error that names both inputs if `other` has another dtype than x. */
+tn_status index_same_dtype(const tn_view *x, const tn_view *other, const char *name);
 /* Inference of scatter and its kin: checks dtype and shape of x = in[0], index = in[1] and
  * src = in[2]. The result has the shape and dtype of x. */
 tn_status index_into_infer(tn_infer *infer, int64_t dim);
@@ -23,10 +25,14 @@ static inline tn_tensor *index_vector(tn_tensor *x)
     return x != NULL && tn_tensor_ndim(x) == 0 ? tn_reshape(x, TN_SHAPE(1)) : x;
 }
 
-/* Adds `size` to negative indices, which count from the end. */
+/* Adds `size` to negative indices, which count from the end. Others out of range stay as they are,
+ * so that an error names the index of the caller. */
 static inline tn_tensor *index_from_end(tn_tensor *index, int64_t size)
 {
-    return tn_where(tn_lt(index, number(index, 0)), add_number(index, size), index);
+    tn_tensor *at = add_number(index, size);
+    tn_tensor *inside = tn_clamp(at, tn_scalar_int(0), tn_scalar_int(size - 1));
+
+    return tn_where(tn_eq(at, inside), at, index);
 }
 
 #endif

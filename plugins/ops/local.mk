@@ -35,6 +35,7 @@ plugins_ops_la_SOURCES = \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/index_copy.c \
+	%D%/index_put.c \
 	%D%/index_reduce.c \
 	%D%/index_repeat.c \
 	%D%/linalg.h \

@@ -71,6 +71,7 @@ conform_DATA = \
 	tests/oracle/fft.txt \
 	tests/oracle/fused.txt \
 	tests/oracle/index.txt \
+	tests/oracle/index_several.txt \
 	tests/oracle/unique.txt \
 	tests/oracle/linalg.txt \
 	tests/oracle/elementwise_special.txt \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather, scatter and nonzero, on every device. */
+ * gather, scatter, nonzero and several indices, on every device. */
 #include "tests/backend/types.h"
 
 START_TEST(gather_and_scatter_follow_their_index)
@@ -179,6 +179,68 @@ START_TEST(scattered_extremes_are_nan_if_an_operand_is)
 }
 END_TEST
 
+/* Reads a tensor, because some devices report an index out of range only then. */
+static tn_status reading(tn_tensor *y)
+{
+    double found[8];
+
+    return y == NULL ? tn_error_code()
+                     : tn_tensor_copy_out(y, found, (size_t)tn_tensor_numel(y) * sizeof *found);
+}
+
+START_TEST(several_indices_and_masks_are_written_in_place)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *y = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6), DENSE);
+        tn_tensor *src = put(device, TN_F32, TN_SHAPE(2), NUMBERS(10, 20), DENSE);
+        tn_tensor *at = put(device, TN_I64, TN_SHAPE(2), NUMBERS(-1, -1), DENSE);
+        tn_tensor *mask = put(device, TN_BOOL, TN_SHAPE(3), NUMBERS(1, 0, 1), DENSE);
+        tn_tensor *both[2] = { put(device, TN_I64, TN_SHAPE(), NUMBERS(1), DENSE), at };
+
+        ck_assert_ptr_eq(tn_index_put_(y, src, both, 2, true), y);
+        same("index_put_", device, TN_F32, y, NUMBERS(1, 2, 3, 4, 5, 36), 0, 0);
+        ck_assert_ptr_eq(tn_index_put_(y, src, &mask, 1, false, TN_INTS(1)), y);
+        same("index_put_", device, TN_F32, y, NUMBERS(10, 2, 20, 10, 5, 20), 0, 0);
+        ck_assert_ptr_eq(tn_index_put_(y, tn_narrow(src, 0, 0, 1), &mask, 1, true, TN_INTS(1)), y);
+        same("index_put_", device, TN_F32, y, NUMBERS(20, 2, 30, 20, 5, 30), 0, 0);
+        same("index", device, TN_F32, tn_index(y, both, 2), NUMBERS(30, 30), 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(an_error_names_the_index_its_dimension_and_size)
+{
+    static const struct {
+        double first, second;
+        int n;
+        const char *words;
+    } wrong[] = {
+        { 0, 3, 2, "index 3 is out of bounds for dimension 1 with size 3" },
+        { 0, -4, 2, "index -4 is out of bounds for dimension 1 with size 3" },
+        { -3, 0, 2, "index -3 is out of bounds for dimension 0 with size 2" },
+        { 7, 0, 1, "index 7 is out of bounds for dimension 0 with size 2" },
+    };
+
+    EACH_DEVICE(device)
+    for (size_t i = 0; i < 2 * sizeof wrong / sizeof wrong[0]; i++) {
+        TN_SCOPE;
+        tn_tensor *in = put(device, TN_F64, TN_SHAPE(2, 3), x, DENSE);
+        tn_tensor *at[2] = { put(device, TN_I64, TN_SHAPE(1), &wrong[i / 2].first, DENSE),
+                             put(device, TN_I64, TN_SHAPE(1), &wrong[i / 2].second, DENSE) };
+        tn_tensor *one = put(device, TN_F64, TN_SHAPE(1), x, DENSE);
+        tn_tensor *y = i % 2 == 0 ? tn_index(in, at, wrong[i / 2].n)
+                                  : tn_index_put(in, one, at, wrong[i / 2].n);
+
+        ck_assert_int_eq(reading(y), TN_ERR_INDEX);
+        ck_assert_msg(strstr(tn_error_last()->message, wrong[i / 2].words) != NULL, "%s: %s",
+                      tn_device_name(device), tn_error_last()->message);
+        tn_error_clear();
+    }
+}
+END_TEST
+
 START_TEST(targets_of_classes_may_be_uint8)
 {
     EACH_DEVICE(device)
@@ -203,4 +265,5 @@ RUN_SUITE("index", int32_indices_give_the_same_values_and_gradients_as_int64,
           scatter_in_place_adds_to_what_is_there, gather_and_scatter_follow_their_index,
           an_index_out_of_bounds_is_an_error_at_the_latest_at_the_next_copy,
           places_of_what_is_not_zero_come_in_row_major_order,
-          many_places_are_put_together_from_pieces)
+          several_indices_and_masks_are_written_in_place,
+          an_error_names_the_index_its_dimension_and_size, many_places_are_put_together_from_pieces)

@@ -40,8 +40,10 @@ static struct {
     READS("bincount", "tn_tensor_scalar"),   /* the length of the result is the largest value */
     READS("cov", "tn_tensor_scalar"),        /* the sum of the weights must be positive */
     READS("ctc_loss", "tn_tensor_copy_out"), /* the lengths of the sequences */
-    READS("embedding_bag", "tn_tensor_copy_out"),   /* the offsets of the bags */
-    READS("grouped_mm", "tn_tensor_copy_out"),      /* the ends of the groups */
+    READS("embedding_bag", "tn_tensor_copy_out"), /* the offsets of the bags */
+    READS("grouped_mm", "tn_tensor_copy_out"),    /* the ends of the groups */
+    SIZES("index"),                               /* with masks */
+    SIZES("index_put"),
     READS("histc", "tn_tensor_scalar"),             /* the smallest and the largest value */
     READS("istft", "tn_tensor_scalar"),             /* the sum of the windows must not be 0 */
     READS("linalg_matrix_exp", "tn_tensor_scalar"), /* the norm, for the number of squarings */

@@ -5,6 +5,7 @@ EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_basic.py tests/oracle/basi
 	tests/oracle/make_conv_pool_norm.py tests/oracle/conv_pool_norm.txt \
 	tests/oracle/make_loss.py tests/oracle/loss.txt tests/oracle/make_elementwise_special.py \
 	tests/oracle/special_functions.py tests/oracle/elementwise_special.txt
+EXTRA_DIST += tests/oracle/make_index_several.py tests/oracle/index_several.txt
 EXTRA_DIST += tests/oracle/make_index.py tests/oracle/index.txt tests/oracle/make_unique.py tests/oracle/unique.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

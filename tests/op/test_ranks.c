@@ -26,6 +26,7 @@ static const struct {
     { "cross_entropy", "dimension 1 has the classes" },
     { "cross_entropy_weighted", "dimension 1 has the classes" },
     { "kl_div", "batchmean divides by the size of dimension 0" },
+    { "index", "the first dimensions are indexed" },
     { "index_put", "the first dimensions are indexed" },
     { NULL, NULL },
 };

@@ -35,6 +35,7 @@ TEXTS = [
     "index.txt",
     "unique.txt",
     "fft.txt",
+    "index_several.txt",
 ]
 DTYPES = {
     "f32": torch.float32,

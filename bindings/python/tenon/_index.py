@@ -2,7 +2,6 @@
 """Indices of tensors, x[...], with PyTorch's meaning: numbers, slices, None, Ellipsis and bool give
 views; lists, tensors and masks select elements together."""
 
-import math
 import operator
 
 from ._tensor import Tensor
@@ -128,125 +127,24 @@ def parse(x, index):
     return found, tensors, dims
 
 
-class Selection:
-    """What tensors and masks select of x together, which begin at the dimensions `dims` of x."""
-
-    def __init__(self, x, tensors, dims):
-        from ._compose_shape import broadcast_shapes
-
-        self.places, self.dims = [], []  # indices, and the dimension of each
-        for i, dim in zip(tensors, dims):
-            if i.dtype != "bool":
-                rows = [i.cast("int64") if i.dtype == "int32" else i]
-            else:
-                self._check_mask(x, i, dim)
-                found = i.nonzero()
-                rows = [found.select(1, d) for d in range(i.ndim)]
-            self.places += rows
-            self.dims += range(dim, dim + len(rows))
-        try:
-            self.shape = broadcast_shapes(*[i.shape for i in self.places])
-        except RuntimeError as error:
-            raise IndexError(f"index: {error}") from None
-        near = self.dims == list(range(self.dims[0], self.dims[0] + len(self.dims)))
-        self.first = self.dims[0] if near else 0  # where they come in the result
-        self.rest = [d for d in range(x.ndim) if d not in self.dims]
-        self.order = self.rest[:self.first] + self.dims + self.rest[self.first:]
-
-    @staticmethod
-    def _check_mask(x, mask, dim):
-        if mask.shape != x.shape[dim:dim + mask.ndim]:
-            raise IndexError(f"The shape of the mask {list(mask.shape)} does not match the shape "
-                             f"of the indexed tensor {list(x.shape)} at dimension {dim}")
-
-    def check(self, x):
-        """Fails if an index is out of range where nothing is selected; otherwise gather does."""
-        if math.prod(self.result(x)):
-            return
-        for i, dim in zip(self.places, self.dims):
-            size = x.shape[dim]
-            if i.numel() and (i.amin().item() < -size or i.amax().item() >= size):
-                raise IndexError(f"index is out of bounds for dimension {dim} with size {size}, "
-                                 "where nothing is selected")
-
-    def offsets(self, x):
-        """Returns the vector that selects along the dimensions, merged into one."""
-        from ._make import arange
-
-        found, step = None, 1
-        for i, dim in reversed(list(zip(self.places, self.dims))):
-            size = x.shape[dim]
-            at = i.reshape([-1])
-            at = tensor_where(at < 0, at + size, at)
-            steps = arange(0, size, device=x.device) * step
-            more = own("gather", steps, at, dim=0).reshape(list(i.shape)).expand(self.shape)
-            found = more if found is None else found + more
-            step *= size
-        return found.reshape([-1])
-
-    def merged(self, x):
-        x = x.permute(self.order) if self.order != list(range(x.ndim)) else x
-        if len(self.dims) == 1:
-            return x
-        shape = list(x.shape)
-        count = len(self.dims)
-        shape[self.first:self.first + count] = [math.prod(shape[self.first:self.first + count])]
-        return x.reshape(shape)
-
-    def result(self, x):
-        rest = [x.shape[d] for d in self.rest]
-        return rest[:self.first] + list(self.shape) + rest[self.first:]
-
-
-def own(name, *args, **options):
+def get(x, index):
     from ._ops import operator as find
 
-    return find(name).call(args, options)
-
-
-def tensor_where(condition, a, b):
-    return own("where", condition, a, b)
-
-
-def get(x, index):
     found, tensors, dims = parse(x, index)
-    if not tensors:
-        return found.expand(found.shape) if found is x else found
-    chosen = Selection(found, tensors, dims)
-    chosen.check(found)
-    rows = own("index_select", chosen.merged(found), chosen.offsets(found), dim=chosen.first)
-    return rows.reshape(chosen.result(found))
-
-
-def _rank(x):
-    return next(i for i, word in enumerate(("bool", "int", "float", "complex")) if word in x.dtype)
+    if tensors:
+        return find("index").call((found, tensors), {"dims": dims})
+    return found.expand(found.shape) if found is x else found
 
 
 def _put(place, tensors, dims, values, accumulate=False):
     """Writes into a tensor where the indices select."""
     from ._ops import operator as find
 
-    chosen = Selection(place, tensors, dims)
-    chosen.check(place)
-    shape = chosen.result(place)
-    if len(tensors) == 1 and tensors[0].dtype == "bool" and values.numel() == 1 and (
-            _rank(values) < _rank(place)):
-        values = values.cast(place.dtype)  # as masked_fill does
-    if values.dtype != place.dtype:
-        raise RuntimeError(f"index: values: wrong dtype, got {values.dtype}; expected that of the "
-                           f"tensor, {place.dtype}")
-    try:
-        values = values.expand(shape)
-    except RuntimeError as error:
-        raise RuntimeError(f"shape mismatch: values {list(values.shape)} cannot be broadcast to "
-                           f"the selection, {shape} ({error})") from None
-    # The operator index_put selects along the first dimensions.
-    count, first = len(chosen.shape), chosen.first
-    ahead = list(range(first, first + count))
-    order = ahead + [d for d in range(len(shape)) if d not in ahead]
-    turned = place.permute(chosen.dims + chosen.rest)
-    find("index_put").call((turned, values.permute(order), chosen.places),
-                           {"accumulate": accumulate}, into=turned)
+    one = len(tensors) == 1 and tensors[0].dtype == "bool" and values.numel() == 1
+    if one and not accumulate and "complex" not in values.dtype:
+        values = values.cast(place.dtype)  # PyTorch takes it for a number
+    find("index_put").call((place, values, tensors), {"accumulate": accumulate, "dims": dims},
+                           into=place)
 
 
 def _value_of(value, place):
@@ -278,8 +176,10 @@ def _without_ones(value):
 
 
 def put(x, index, value):
-    place, tensors, dims = parse(x, index)
     value = _value_of(value, x)
+    if index is True:  # alone it stands for all of x, and the value may have another dtype
+        index = None
+    place, tensors, dims = parse(x, index)
     if tensors:
         _put(place, tensors, dims, _without_ones(value))
     else:

@@ -11,7 +11,7 @@ REFUSED = {
     "expected integers or bool, not both": "a list of bool and integers, or of floats",
     "more than one Ellipsis": "a second ..., to which PyTorch gives the size 0",
     "got uint8": "masks of uint8, which PyTorch calls deprecated",
-    "where nothing is selected": "an index out of range where nothing is selected",
+    "expected none, since dimension": "a write of nothing, by an index of a size of 0",
     "written-to tensor partly share memory": "a tensor that is read and written in one step",
 }
 
