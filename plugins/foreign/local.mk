@@ -14,6 +14,7 @@ plugins_foreign_la_SOURCES += \
 	%D%/names.h \
 	%D%/program.c \
 	%D%/program.h \
+	%D%/programs.c \
 	%D%/pt2.c \
 	%D%/pt2.h \
 	%D%/pt2_archive.c \
@@ -22,6 +23,7 @@ plugins_foreign_la_SOURCES += \
 	%D%/pt2_spec.c \
 	%D%/pt2_stack.c \
 	%D%/pt2_weights.c \
+	%D%/pt2_write.c \
 	%D%/rules.c \
 	%D%/rules.h \
 	%D%/rules_arithmetic.c \

@@ -348,6 +348,8 @@ tn_module *module_make(struct program *program)
         program->slots[i].tensor = NULL;
     }
     root = status == TN_OK ? tn_module_keep(at[0]) : NULL;
+    if (root != NULL)
+        programs_add(program);
     for (int64_t i = 0; i < program->n_parts && at != NULL; i++)
         tn_module_drop(at[i]);
     tn_free(at);

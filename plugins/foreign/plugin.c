@@ -3,6 +3,9 @@
  * The plugin for programs of other frameworks, which become modules: its list of formats and its
  * setting. */
 #include "foreign.h"
+#ifdef TN_WITH_JANSSON
+#include "program.h"
+#endif
 
 static struct {
     int64_t unpacked_max;
@@ -66,6 +69,13 @@ const tn_format_def foreign_pt2 = {
 };
 #endif
 
+#ifdef TN_WITH_JANSSON
+static const tn_interface_row interfaces[] = {
+    { "tenon.foreign.programs", 0, sizeof programs_api, &programs_api, NULL },
+    { NULL, 0, 0, NULL, NULL },
+};
+#endif
+
 static const void *const contributions[] = { &foreign_pt2 };
 
 static const tn_plugin foreign = {
@@ -79,6 +89,9 @@ static const tn_plugin foreign = {
     .options = options,
     .options_data = &settings,
     .activate = activate,
+#ifdef TN_WITH_JANSSON
+    .interfaces = interfaces,
+#endif
 };
 
 TN_PLUGIN_EXPORT(foreign);

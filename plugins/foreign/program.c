@@ -18,7 +18,8 @@ struct program *program_new(const char *path)
         return NULL;
     atomic_init(&program->references, 1);
     program->path = arena_text(&program->arena, path, strlen(path));
-    if (program->path != NULL)
+    program->files = tn_state_new();
+    if (program->path != NULL && program->files != NULL)
         return program;
     program_drop(program);
     return NULL;
@@ -33,8 +34,11 @@ void program_drop(struct program *program)
 {
     if (program == NULL || atomic_fetch_sub(&program->references, 1) > 1)
         return;
+    programs_remove(program);
     for (int64_t i = 0; i < program->n_slots; i++)
         tn_tensor_drop(program->slots[i].tensor);
+    tn_state_drop(program->files);
+    tn_free(program->text);
     arena_free(&program->arena);
     tn_free(program);
 }

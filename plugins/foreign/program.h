@@ -9,6 +9,8 @@
 
 #include "rules_bound.h"
 
+#include <tenon/foreign.h>
+
 enum {
     PROGRAM_NODES = 1000000, /* at most, of a program with all graphs in it */
     PROGRAM_LEVELS = 64,     /* of graphs in graphs, of lists in lists, of modules in modules */
@@ -186,6 +188,11 @@ struct program {
     struct rules_bound **rules; /* those that the program uses */
     int64_t n_rules, rules_capacity;
     struct segment *root;
+    char *text; /* of the program in the file, NUL-terminated; owned */
+    size_t text_size;
+    tn_state *files;      /* the extra files, for tn_program_files(); owned */
+    struct program *next; /* programs.c */
+    bool listed;
 };
 
 /* Returns an empty program; the caller drops it. */
@@ -204,6 +211,15 @@ TN_HIDDEN tn_status segments_divide(struct program *program);
 TN_HIDDEN tn_status modes_find(struct program *program);
 /* The name of a buffer that counts the batches of a norm in training mode. */
 #define PROGRAM_COUNTER "num_batches_tracked"
+
+/* programs.c: lists a program that modules run; it is removed before it is freed. */
+TN_HIDDEN void programs_add(struct program *program);
+TN_HIDDEN void programs_remove(struct program *program);
+/* The part that a module is, NULL without an error for a module of another origin; and the program
+ * of a module that is the root of one, NULL after a failure. */
+TN_HIDDEN struct part *programs_part(tn_module *module);
+TN_HIDDEN struct program *programs_of(tn_module *module);
+TN_HIDDEN extern const tn_program_api programs_api;
 
 /* module.c: makes the tree of modules. The caller drops it. */
 TN_HIDDEN tn_module *module_make(struct program *program);

@@ -18,6 +18,13 @@ static tn_status read_program(const tn_source *source, struct program *program)
     file.program = program;
     if (status == TN_OK)
         status = pt2_program_read(&file);
+    if (status == TN_OK)
+        status = pt2_archive_extra(&file, program->files);
+    if (status == TN_OK) {
+        program->text = file.text;
+        program->text_size = file.text_size;
+        file.text = NULL;
+    }
     pt2_archive_close(&file);
     return status;
 }
@@ -35,7 +42,8 @@ static tn_module *load_module(const tn_format_def *self, const tn_source *source
     return module;
 }
 
-/* The tensors only, so that a module of another origin can load them. */
+/* The tensors, so that a module of another origin can load them, and the texts among the extra
+ * files as metadata. */
 static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
     struct program *program = program_new(source->path);
@@ -45,6 +53,12 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     for (int64_t i = 0; status == TN_OK && i < program->n_slots; i++)
         if ((program->slots[i].flags & TN_SLOT_NOT_PERSISTENT) == 0)
             status = tn_state_set(state, program->slots[i].path, program->slots[i].tensor);
+    for (int64_t i = 0; status == TN_OK && i < tn_state_count(program->files); i++) {
+        tn_value value = tn_state_value(program->files, i);
+
+        if (value.kind == TN_VALUE_STRING)
+            status = tn_state_set_meta(state, tn_state_name(program->files, i), value.as.s);
+    }
     program_drop(program);
     return status;
 }
@@ -57,4 +71,5 @@ const tn_format_def foreign_pt2 = {
     .recognize = recognize,
     .load = load,
     .load_module = load_module,
+    .save_module = pt2_write,
 };

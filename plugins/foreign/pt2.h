@@ -22,9 +22,11 @@ struct pt2_file {
     const tn_source *source;
     struct zip zip;
     enum pt2_layout layout;
-    char *folder;        /* "NAME/"; "" if there is none */
-    char *model;         /* "model" of models/model.json */
-    json_t *json;        /* the program */
+    char *folder; /* "NAME/"; "" if there is none */
+    char *model;  /* "model" of models/model.json */
+    json_t *json; /* the program */
+    char *text;   /* the program as it is in the file; NULL after somebody took it */
+    size_t text_size;
     struct names slots;  /* of the program, by path */
     struct names parts;  /* by path */
     struct names inputs; /* of the program, by the name of their value */
@@ -42,6 +44,12 @@ TN_HIDDEN json_t *pt2_archive_json(struct pt2_file *file, const struct zip_membe
  * there is none. */
 TN_HIDDEN const struct zip_member *pt2_archive_find(struct pt2_file *file, const char *format, ...)
     TN_ATTR(format(printf, 2, 3));
+
+/* Reads the extra files of the archive. */
+TN_HIDDEN tn_status pt2_archive_extra(struct pt2_file *file, tn_state *files);
+
+/* pt2_write.c: writes the program of a module as a file that torch.export.load opens, too. */
+TN_HIDDEN tn_status pt2_write(const tn_format_def *self, const tn_sink *sink, tn_module *module);
 
 /* pt2_weights.c: adds the slots of the program with their tensors. */
 TN_HIDDEN tn_status pt2_weights_read(struct pt2_file *file);

@@ -113,23 +113,60 @@ static tn_status read_bytes(struct pt2_file *file, const struct zip_member *memb
     status = *bytes != NULL
                  ? reader.source.read(reader.source.user, 0, *bytes, (size_t)member->size)
                  : TN_ERR_MEMORY;
-    return zip_reader_close(&reader, status);
+    status = zip_reader_close(&reader, status);
+    if (status == TN_OK)
+        (*bytes)[member->size] = '\0';
+    if (status != TN_OK) {
+        tn_free(*bytes);
+        *bytes = NULL;
+    }
+    return status;
+}
+
+static json_t *parse(const struct pt2_file *file, const struct zip_member *member,
+                     const char *bytes)
+{
+    json_error_t error;
+    json_t *json = json_loadb(bytes, (size_t)member->size, 0, &error);
+
+    if (json == NULL)
+        tn_fail(TN_ERR_FORMAT, "%s: pt2: member %q: line %d: %s", file->source->path, member->name,
+                error.line, error.text);
+    return json;
 }
 
 json_t *pt2_archive_json(struct pt2_file *file, const struct zip_member *member)
 {
-    json_error_t error;
     char *bytes;
-    json_t *json = NULL;
+    json_t *json = read_bytes(file, member, &bytes) == TN_OK ? parse(file, member, bytes) : NULL;
 
-    if (read_bytes(file, member, &bytes) == TN_OK) {
-        json = json_loadb(bytes, (size_t)member->size, 0, &error);
-        if (json == NULL)
-            tn_fail(TN_ERR_FORMAT, "%s: pt2: member %q: line %d: %s", file->source->path,
-                    member->name, error.line, error.text);
-    }
     tn_free(bytes);
     return json;
+}
+
+tn_status pt2_archive_extra(struct pt2_file *file, tn_state *files)
+{
+    char before[PROGRAM_PATH];
+    tn_status status = TN_OK;
+    int64_t length = tn_snprint(before, sizeof before, "%s%s", file->folder,
+                                file->layout == PT2_FLAT ? "extra_files/" : "extra/");
+
+    for (int64_t i = 0; i < file->zip.count && status == TN_OK; i++) {
+        const struct zip_member *member = &file->zip.at[i];
+        char *bytes;
+
+        if (strncmp(member->name, before, (size_t)length) != 0 || member->name[length] == '\0')
+            continue;
+        status = read_bytes(file, member, &bytes);
+        if (status != TN_OK)
+            return status;
+        status = tn_state_set_value(files, member->name + length,
+                                    memchr(bytes, '\0', (size_t)member->size) == NULL
+                                        ? tn_value_string(bytes)
+                                        : tn_value_bytes(bytes, (uint32_t)member->size));
+        tn_free(bytes);
+    }
+    return status;
 }
 
 const json_t *pt2_member(const struct pt2_file *file, const json_t *object, const char *name,
@@ -251,13 +288,18 @@ tn_status pt2_archive_open(const tn_source *source, struct pt2_file *file)
         status = check_order(file);
     if (status != TN_OK)
         return status;
-    file->json = pt2_archive_json(file, member);
+    status = read_bytes(file, member, &file->text);
+    if (status != TN_OK)
+        return status;
+    file->text_size = (size_t)member->size;
+    file->json = parse(file, member, file->text);
     return file->json != NULL ? check_version(file) : tn_error_last_code();
 }
 
 void pt2_archive_close(struct pt2_file *file)
 {
     json_decref(file->json);
+    tn_free(file->text);
     tn_free(file->folder);
     tn_free(file->model);
     names_free(&file->slots);

@@ -3,10 +3,11 @@
 EXTRA_DIST += %D%/check_rules.py %D%/files %D%/function_case.py %D%/function_cases.py \
 	%D%/function_cases_images.py %D%/function_cases_layers.py %D%/function_cases_numbers.py \
 	%D%/function_cases_shapes.py %D%/function_cases_values.py %D%/make_functions.py \
-	%D%/make_modules.py
+	%D%/make_modules.py %D%/make_training.py %D%/training.sh
 
 if HAVE_CHECK
 if HAVE_JANSSON
+TESTS += %D%/training.sh
 check_PROGRAMS += %D%/test_functions %D%/test_pt2
 TESTS += %D%/test_functions %D%/test_pt2
 %C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -323,4 +323,5 @@ def main(folder):
     refuse(folder, members)
 
 
-main(sys.argv[1])
+if __name__ == '__main__':
+    main(sys.argv[1])

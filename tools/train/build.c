@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "program.h"
 #include "work.h"
 
 /* The loss of datasets with classes. */
@@ -239,26 +240,49 @@ char *build_spec(tn_module *module)
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
+/* Returns a text of the checkpoint that is continued; NULL if it has none of this name. */
+static const char *resumed_text(const run *r, const char *name)
+{
+    int64_t at = tn_state_find(r->resumed, name);
+    tn_value value = at >= 0 ? tn_state_value(r->resumed, at) : tn_value_none();
+
+    return value.kind == TN_VALUE_STRING ? value.as.s : NULL;
+}
+
+/* Makes the program of the checkpoint that is continued, from the copy beside it. */
+static tn_status resumed_program(run *r, const char *digest)
+{
+    char path[4300];
+
+    if (save_newest(r, path, sizeof path) < 0)
+        return tn_fail(TN_ERR_IO, "--resume: %s has no checkpoint any more", r->folder);
+    r->model = program_open(path, digest);
+    r->program = r->model != NULL ? tn_strdup(digest) : NULL;
+    r->program_kept = true;
+    return r->program != NULL ? TN_OK : tn_error_last_code();
+}
+
 /* Makes the model of the checkpoint that is continued. */
 static tn_status resumed_model(run *r)
 {
-    int64_t at = tn_state_find(r->resumed, "value.spec"),
-            head = tn_state_find(r->resumed, "value.head");
-    tn_value spec = at >= 0 ? tn_state_value(r->resumed, at) : tn_value_none(),
-             path = head >= 0 ? tn_state_value(r->resumed, head) : tn_value_none();
+    const char *spec = resumed_text(r, "value.spec"), *head = resumed_text(r, "value.head"),
+               *program = resumed_text(r, "value.program");
 
-    if (spec.kind != TN_VALUE_STRING)
+    if (head != NULL) {
+        r->head = tn_strdup(head);
+        if (r->head == NULL)
+            return tn_error_last_code();
+    }
+    if (program != NULL)
+        return resumed_program(r, program);
+    if (spec == NULL)
         return tn_fail(
             TN_ERR_FORMAT,
             "checkpoint: the spec of the model is missing; expected a checkpoint of tenon "
             "train or tenon finetune");
-    r->model = tn_module_parse(spec.as.s);
-    r->spec = tn_strdup(spec.as.s);
-    if (path.kind == TN_VALUE_STRING)
-        r->head = tn_strdup(path.as.s);
-    return r->model != NULL && r->spec != NULL && (path.kind != TN_VALUE_STRING || r->head != NULL)
-               ? TN_OK
-               : tn_error_last_code();
+    r->model = tn_module_parse(spec);
+    r->spec = tn_strdup(spec);
+    return r->model != NULL && r->spec != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status new_model(run *r)
@@ -285,9 +309,11 @@ static tn_status new_model(run *r)
         status = settings_put(r->set, SET_TRANSFORM, model_note(&notes, MODEL_TRANSFORM),
                               FROM_TABLE);
     model_notes_free(&notes);
+    if (status == TN_OK)
+        r->program = program_digest(r->model);
     if (status == TN_OK && r->set->tune)
         status = head_replace(r);
-    if (status == TN_OK) {
+    if (status == TN_OK && r->program == NULL) {
         r->spec = build_spec(r->model);
         status = r->spec != NULL ? TN_OK : tn_error_last_code();
     }

@@ -130,7 +130,7 @@ static tn_status keep_best(run *r)
 {
     tn_status status = save_best(r);
 
-    return status == TN_OK && r->val != NULL ? save_weights(r, "best.safetensors") : status;
+    return status == TN_OK && r->val != NULL ? save_weights(r, "best") : status;
 }
 
 /* If the run continues from its best step, writes the files of that step again: the checkpoint says
@@ -257,7 +257,7 @@ static tn_status finish(run *r)
     if (tn_loader_position(r->loader) > 0 && r->scored != r->step)
         status = score_epoch(r, tn_loader_epoch(r->loader) + 1, true);
     r->stopped_early = is_stopped_early(r);
-    return status == TN_OK ? save_weights(r, "model.safetensors") : status;
+    return status == TN_OK ? save_weights(r, "model") : status;
 }
 
 tn_status epochs_run(run *r)

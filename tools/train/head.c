@@ -180,6 +180,52 @@ static tn_status replace_model(run *r, const char *option)
     return TN_OK;
 }
 
+/* Appends " 3," for each size of a kernel. */
+static void kernel_text(tn_ints shape, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int64_t i = 2; i < shape.count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%lld,", (long long)shape.at[i]);
+}
+
+/* Makes the layer whose tensors the head of a program gets: like it, with a result for each class.
+ * The program's own module stays, so that its file has it. */
+static tn_module *make_for_program(const run *r, tn_module *old)
+{
+    tn_tensor *weight = tn_module_get(old, "weight");
+    bool bias = tn_module_slot_kind(old, "bias") != 0 && tn_module_get(old, "bias") != TN_NONE;
+    tn_ints shape = weight != NULL && weight != TN_NONE ? tn_tensor_shape(weight) : tn_no_ints();
+    const char *dtype = shape.count > 1 ? tn_dtype_name(tn_tensor_dtype(weight)) : "";
+    char kernel[200];
+
+    kernel_text(shape, kernel, sizeof kernel);
+    if (shape.count == 2)
+        return tn_module_new("Linear(%lld, %lld, bias=%b, dtype=%s)", (long long)shape.at[1],
+                             (long long)r->classes, (int)bias, dtype);
+    if (shape.count > 2 && shape.count < 6)
+        return tn_module_new("Conv%lldd(%lld, %lld, (%s), bias=%b, dtype=%s)",
+                             (long long)shape.count - 2, (long long)shape.at[1],
+                             (long long)r->classes, kernel, (int)bias, dtype);
+    tn_fail(TN_ERR_VALUE,
+            "no tensor `weight` with 2 to 5 dimensions; expected a Linear or a convolution");
+    return NULL;
+}
+
+static tn_status replace_tensors(run *r, tn_module *old)
+{
+    static const char *const names[] = { "weight", "bias" };
+    tn_module *made = make_for_program(r, old);
+    tn_status status = made != NULL ? TN_OK : tn_error_last_code();
+
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        if (tn_module_slot_kind(made, names[i]) != 0 && tn_module_get(made, names[i]) != TN_NONE)
+            status = tn_module_set(old, names[i], tn_module_get(made, names[i]));
+    tn_module_drop(made);
+    return status == TN_OK ? TN_OK : tn_error_prefix("head %q: ", r->head);
+}
+
 static tn_status replace_child(run *r, tn_module *old)
 {
     tn_module *made = make_like(old, class_option(old), r->classes);
@@ -223,6 +269,8 @@ tn_status head_replace(run *r)
     head = open_head(r);
     if (head == NULL)
         return tn_error_last_code();
+    if (r->program != NULL)
+        return replace_tensors(r, head);
     option = class_option(r->model);
     /* The spec of a layer such as a whole network names its options, not its children, unless the
      * children differ from what the options make. */

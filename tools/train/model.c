@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "program.h"
 #include "sdk/conform/conform.h"
 
 enum { SPEC_MOST = 1 << 20, LIST_MOST = 6, LIST_SIZE = 400 };
@@ -137,7 +138,8 @@ static tn_status keep_values(model_notes *notes, const tn_state *state)
         const char *value, *key;
     } rows[] = { { "value.spec", MODEL_SPEC },
                  { "value.classes", MODEL_CLASSES },
-                 { "value.transform", MODEL_TRANSFORM } };
+                 { "value.transform", MODEL_TRANSFORM },
+                 { "value.program", MODEL_PROGRAM } };
     tn_status status = TN_OK;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++) {
@@ -254,6 +256,45 @@ static bool has_module(const char *path)
     return false;
 }
 
+/* Finds the file of a folder that stores a whole module, by the names that are preferred in a
+ * folder. Returns false if there is none. */
+static bool find_module(const char *folder, char *out, size_t size)
+{
+    static const char *const stems[] = { "best", "model" };
+
+    for (size_t k = 0; k < sizeof stems / sizeof *stems; k++)
+        for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format_def); i++) {
+            const tn_format_def *format = (const tn_format_def *)tn_registry_find(
+                TN_KIND_tn_format_def, tn_registry_name(TN_KIND_tn_format_def, i));
+            struct stat found;
+
+            if (format == NULL || format->load_module == NULL || format->load == NULL)
+                continue;
+            tn_snprint(out, size, "%s/%s%s", folder, stems[k], format->extensions);
+            if (stat(out, &found) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Makes the module of a state, without its values. A checkpoint has no program, but a copy beside
+ * it. */
+static tn_module *from_state(const char *path, model_notes *notes)
+{
+    const char *spec = model_note(notes, MODEL_SPEC), *program = model_note(notes, MODEL_PROGRAM);
+
+    if (spec != NULL)
+        return from_text(spec, path, notes);
+    if (program != NULL)
+        return program_open(path, program);
+    tn_fail(TN_ERR_FORMAT,
+            "%s: has tensors, but no metadata \"" MODEL_SPEC "\" with the spec of the model; "
+            "expected a spec in its place, and this file after --weights (train and finetune: "
+            "--init)",
+            path);
+    return NULL;
+}
+
 /* Makes the module of a file of tensors, or of a file that stores whole modules. */
 static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *notes)
 {
@@ -276,14 +317,8 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
         notes->loaded = true;
         return tn_module_from_file(path);
     }
-    if (state != NULL && spec == NULL)
-        tn_fail(TN_ERR_FORMAT,
-                "%s: has tensors, but no metadata \"" MODEL_SPEC "\" with the spec of the model; "
-                "expected a spec in its place, and this file after --weights (train and finetune: "
-                "--init)",
-                path);
-    if (spec != NULL)
-        module = from_text(spec, path, notes);
+    if (state != NULL)
+        module = from_state(path, notes);
     if (module != NULL && load(module, state, path, flags) != TN_OK) {
         tn_module_drop(module);
         module = NULL;
@@ -295,14 +330,15 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
 
 static tn_module *from_file(const char *path, bool folder, uint32_t flags, model_notes *notes)
 {
-    char *text = NULL;
+    char *text = NULL, found[4300];
     tn_status status = folder ? TN_OK : read_text(path, &text);
     tn_module *module = NULL;
 
     if (status == TN_OK && text != NULL)
         module = from_text(text, path, notes);
     else if (status == TN_OK)
-        module = from_tensors(path, flags, notes);
+        module = from_tensors(folder && find_module(path, found, sizeof found) ? found : path,
+                              flags, notes);
     tn_free(text);
     return module;
 }

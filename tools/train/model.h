@@ -12,6 +12,8 @@
 #define MODEL_SPEC "tenon.spec"
 #define MODEL_CLASSES "tenon.classes"
 #define MODEL_TRANSFORM "tenon.transform"
+/* In a checkpoint, the digest of the program that the model is (program.h). */
+#define MODEL_PROGRAM "tenon.program"
 /* Metadata of a script, which is a module by itself (docs/guides/scripts.md). Its texts are among
  * the metadata. */
 #define MODEL_SCRIPT "tenon.script"

@@ -38,7 +38,8 @@ tn_status resume_keep(run *r)
         tn_value value;
     } rows[] = {
         { "command", tn_value_string(r->set->tune ? "finetune" : "train") },
-        { "spec", tn_value_string(r->spec) },
+        { "spec", r->spec != NULL ? tn_value_string(r->spec) : tn_value_none() },
+        { "program", r->program != NULL ? tn_value_string(r->program) : tn_value_none() },
         { "head", r->head != NULL ? tn_value_string(r->head) : tn_value_none() },
         { "step", tn_value_int(r->step) },
         { "samples", tn_value_int(r->now.samples) },
@@ -224,18 +225,32 @@ static int64_t print_differences(const tn_state *theirs, const tn_state *ours)
     return different;
 }
 
+/* Returns whether a value of the checkpoint is this text; both may be absent. */
+static bool is_saved(const run *r, const char *name, const char *text)
+{
+    tn_value value = value_of(r->resumed, name);
+
+    return value.kind == TN_VALUE_STRING ? text != NULL && strcmp(value.as.s, text) == 0
+                                         : text == NULL;
+}
+
 tn_status resume_compare(run *r)
 {
     tn_value spec = value_of(r->resumed, "value.spec");
-    tn_state *theirs, *ours;
+    tn_state *theirs = tn_state_part(r->resumed, "model."), *ours = tn_module_state(r->model);
     int64_t different = 0;
+    bool same = is_saved(r, "value.spec", r->spec) && is_saved(r, "value.program", r->program);
 
-    if (spec.kind == TN_VALUE_STRING && strcmp(spec.as.s, r->spec) == 0)
+    /* A program has the tensors of its file, which can have other shapes than those of another file
+     * with the same program. */
+    if (same && (r->program == NULL || build_is_alike(r->model, theirs))) {
+        tn_state_drop(theirs);
+        tn_state_drop(ours);
         return TN_OK;
+    }
     fprintf(stderr, "tenon: the run in %s has another model:\n  %s\nhere:\n  %s\n", r->folder,
-            spec.kind == TN_VALUE_STRING ? spec.as.s : "unknown", r->spec);
-    theirs = tn_state_part(r->resumed, "model.");
-    ours = tn_module_state(r->model);
+            spec.kind == TN_VALUE_STRING ? spec.as.s : "a program of another framework",
+            r->spec != NULL ? r->spec : "a program of another framework");
     if (theirs != NULL && ours != NULL)
         different = print_differences(theirs, ours);
     tn_state_drop(theirs);

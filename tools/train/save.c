@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "program.h"
 
 enum { PATH_SIZE = 4200 };
-#define CHECKPOINTS "checkpoints"
 static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "best.checkpoint",
                   best_link[] = "best.new";
 
@@ -24,7 +24,7 @@ static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "be
 
 static void path_of(const run *r, const char *name, char *out, size_t size)
 {
-    snprintf(out, size, "%s/" CHECKPOINTS "/%s", r->folder, name);
+    snprintf(out, size, "%s/" SAVE_CHECKPOINTS "/%s", r->folder, name);
 }
 
 /* Returns the step in the name of a checkpoint, -1 for other files. */
@@ -179,6 +179,8 @@ tn_status save_checkpoint(run *r)
     tn_status status = r->report != NULL ? report_flush(r->report) : TN_OK;
 
     if (status == TN_OK)
+        status = program_keep(r);
+    if (status == TN_OK)
         status = resume_keep(r);
     step_path(r, r->step, path, sizeof path);
     if (status == TN_OK)
@@ -224,16 +226,19 @@ tn_status save_class_names(const run *r, report_text *text)
     return text->status;
 }
 
-tn_status save_weights(run *r, const char *name)
+const char *save_extension(const run *r)
 {
-    tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
-    tn_state *state = module != NULL ? tn_module_state(module) : NULL;
+    return r->program != NULL ? ".pt2" : ".safetensors";
+}
+
+/* Writes the weights of a module that has a spec. */
+static tn_status save_state(run *r, tn_module *module, const char *path)
+{
+    tn_state *state = tn_module_state(module);
     const char *transform = fit_text(r);
     report_text classes = { .status = TN_OK };
-    char path[PATH_SIZE];
     tn_status status = state != NULL ? TN_OK : tn_error_last_code();
 
-    snprintf(path, sizeof path, "%s/%s", r->folder, name);
     if (status == TN_OK)
         status = tn_state_set_meta(state, MODEL_SPEC, r->spec);
     if (status == TN_OK && r->classes > 0) {
@@ -248,4 +253,15 @@ tn_status save_weights(run *r, const char *name)
     tn_state_drop(state);
     report_text_drop(&classes);
     return status;
+}
+
+tn_status save_weights(run *r, const char *name)
+{
+    tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s/%s%s", r->folder, name, save_extension(r));
+    if (module == NULL)
+        return tn_error_last_code();
+    return r->program != NULL ? program_save(r, module, path) : save_state(r, module, path);
 }

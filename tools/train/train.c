@@ -28,6 +28,7 @@ static void run_free(run *r)
     tn_state_drop(r->resumed);
     tn_free(r->learning);
     tn_free(r->spec);
+    tn_free(r->program);
     tn_free(r->fitted);
     tn_free(r->head);
     progress_drop(r->progress);
@@ -103,11 +104,11 @@ static void say_beginning(const run *r)
                      (long long)tn_loader_epoch(r->loader) + 1);
 }
 
-/* Returns the name of the file with the weights that a user wants: the best ones on the validation
- * data, if there is any. */
+/* Returns the name, without extension, of the file with the weights that a user wants: the best
+ * ones on the validation data, if there is any. */
 static const char *best_file(const run *r)
 {
-    return r->has_best && r->val != NULL ? "best.safetensors" : "model.safetensors";
+    return r->has_best && r->val != NULL ? "best" : "model";
 }
 
 static void say_best(const run *r)
@@ -135,21 +136,19 @@ static void say_end(run *r)
                      tn_loader_epoch(r->loader) - r->best_epoch == 1 ? "" : "s");
     if (r->has_best && r->val != NULL) {
         say_best(r);
-        progress_say(r->progress,
-                     "weights: %s/best.safetensors; those of the end: "
-                     "%s/model.safetensors",
-                     r->folder, r->folder);
+        progress_say(r->progress, "weights: %s/best%s; those of the end: %s/model%s", r->folder,
+                     save_extension(r), r->folder, save_extension(r));
     } else {
-        progress_say(r->progress, "weights: %s/model.safetensors", r->folder);
+        progress_say(r->progress, "weights: %s/model%s", r->folder, save_extension(r));
     }
     progress_say(r->progress, "report: %s/report.html", r->folder);
 }
 
-static void json_path(const run *r, const char *key, const char *name)
+static void json_path(const run *r, const char *key, const char *name, const char *extension)
 {
     char path[4400];
 
-    tn_snprint(path, sizeof path, "%s/%s", r->folder, name);
+    tn_snprint(path, sizeof path, "%s/%s%s", r->folder, name, extension);
     json_text(key, path);
 }
 
@@ -172,11 +171,11 @@ static void answer_json(const run *r, const char *outcome, bool done)
         json_end('}');
     }
     if (done) {
-        json_path(r, "weights", best_file(r));
-        json_path(r, "last_weights", "model.safetensors");
+        json_path(r, "weights", best_file(r), save_extension(r));
+        json_path(r, "last_weights", "model", save_extension(r));
     }
-    json_path(r, "metrics", "metrics.csv");
-    json_path(r, "report", "report.html");
+    json_path(r, "metrics", "metrics", ".csv");
+    json_path(r, "report", "report", ".html");
     json_end('}');
 }
 
@@ -276,8 +275,9 @@ const command train_command = {
     .summary = "trains a network",
     .help =
         "Trains a network on a dataset. DIR gets model.safetensors (the weights at the end), "
-        "best.safetensors (those that were best on the validation data), checkpoints, "
-        "metrics.csv, files for TensorBoard and report.html. On a terminal one line shows rate, "
+        "best.safetensors (those that were best on the validation data; of a program of PyTorch "
+        "model.pt2 and best.pt2), checkpoints, metrics.csv, files for TensorBoard and report.html. "
+        "On a terminal one line shows rate, "
         "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT or "
         "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "
         "one ends the process at once. A run that is continued with --resume, also after a crash, "
@@ -293,10 +293,11 @@ const command finetune_command = {
     .arguments = "MODEL --data SPEC --out DIR [OPTION]...",
     .summary = "trains a new head of a trained network",
     .help =
-        "Takes a network with weights (a file with its spec, or a spec and --init FILE), replaces "
-        "its head, by default the last Linear, by a new one for the classes of the dataset, "
-        "freezes all other parameters except those of --unfreeze, and trains as `tenon train` "
-        "does, with the same files in DIR. Layers that are frozen are called in evaluation mode.",
+        "Takes a network with weights (a file with its spec, a program of PyTorch, or a spec and "
+        "--init FILE), replaces its head, by default the last Linear, by a new one for the classes "
+        "of the dataset, freezes all other parameters except those of --unfreeze, and trains as "
+        "`tenon train` does, with the same files in DIR. Layers that are frozen are called in "
+        "evaluation mode.",
     .run = run_finetune,
     .options = TOOL_OWN_OPTIONS,
 };

@@ -23,6 +23,9 @@ typedef struct score {
     double at[METRIC_COUNT];
 } score;
 
+/* The folder of the checkpoints, in that of the run. */
+#define SAVE_CHECKPOINTS "checkpoints"
+
 typedef struct run {
     settings *set;
     const char *folder; /* --out */
@@ -42,7 +45,9 @@ typedef struct run {
     tn_checkpoint *checkpoint;
     tn_state *resumed; /* the state of the checkpoint to continue from, until it is restored */
     bool same_model;   /* --model is that of the checkpoint, or was not given */
-    char *spec;        /* the text from which tn_module_parse makes the model */
+    char *spec;        /* the text from which tn_module_parse makes the model; NULL: a program */
+    char *program;     /* the digest of the program that the model is; NULL: none (program.h) */
+    bool program_kept; /* its copy is beside the checkpoints */
     char *fitted;      /* with --standardize: the transform with what was computed; NULL: without */
     char *head;        /* path of the head of tenon finetune; NULL: none */
     report *report;
@@ -157,7 +162,10 @@ tn_status save_checkpoint(run *r);
 void save_clean(const run *r);
 /* Makes the newest checkpoint the best one, too. */
 tn_status save_best(run *r);
-/* Writes the weights, of the average if there is one, to a file of the folder. */
+/* Returns the extension of the files of weights. */
+const char *save_extension(const run *r);
+/* Writes the weights, of the average if there is one, to a file of the folder: "best" or "model"
+ * with the extension. */
 tn_status save_weights(run *r, const char *name);
 /* Appends the names of the classes as a JSON list. A class without a name has its number. */
 tn_status save_class_names(const run *r, struct report_text *text);
