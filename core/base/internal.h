@@ -354,7 +354,7 @@ void *tn__memory_realloc_quiet(void *block, size_t size);
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
 /* Functions of folders above core/base that core/base needs, because values hold tensors and
- * modules, and each piece of a parallel loop has a scope. core/library/upward_calls.c fills the
+ * modules, and each piece of a parallel loop has a scope. lib/library/upward_calls.c fills the
  * table. */
 typedef struct tn__base_calls {
     tn_tensor *(*tensor_keep)(tn_tensor *tensor);

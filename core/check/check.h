@@ -57,7 +57,7 @@ void tn__check_threads_note(struct tn__check_thread *before);
 tn_status tn__check_thread_judge(const struct tn__check_thread *before, const char *plugin,
                                  const char *what, tn_status status);
 
-/* Returns the host's table of functions for an interface (core/library/host_tables.c, generated),
+/* Returns the host's table of functions for an interface (lib/library/host_tables.c, generated),
  * NULL if the host does not have it. */
 const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                uint32_t *size);

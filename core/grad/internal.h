@@ -55,6 +55,8 @@ bool tn__grad_has_hooks(const tn_tensor *leaf);
 /* Returns a tensor like `like`, filled with ones: the gradient that backward begins with. [owned]
  */
 tn_tensor *tn__grad_ones(const tn_tensor *like);
+/* Returns a dense copy of a gradient, owned by the caller. */
+tn_tensor *tn__grad_copy(tn_tensor *gradient);
 /* core/tensor calls this function when the last reference to a tensor is dropped. */
 void tn__grad_free(struct tn__autograd *autograd);
 

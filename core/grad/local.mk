@@ -7,7 +7,6 @@ libcore_la_SOURCES += \
 	%D%/engine.h \
 	%D%/anomaly.c \
 	%D%/backward.c \
-	%D%/check.c \
 	%D%/engine.c \
 	%D%/function.c \
 	%D%/history.c \

@@ -259,8 +259,6 @@ tn_status tn__view_gradient_run(tn__node *node, tn_tensor *gout, uint32_t need, 
                                 tn_tensor **gin);
 /* Brings *gradient to the shape and dtype of input i. */
 tn_status tn__grad_fit(const tn__node *node, int32_t i, tn_tensor **gradient);
-/* Returns a dense copy of a gradient, owned by the caller. */
-tn_tensor *tn__grad_copy(tn_tensor *gradient);
 tn_tensor *tn__grad_add(tn_tensor *a, tn_tensor *b, bool record); /* owned */
 
 #endif

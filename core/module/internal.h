@@ -50,10 +50,18 @@ typedef struct tn__compiled {
     void (*drop)(struct tn__compiled *self);
 } tn__compiled;
 
-/* Functions of core/graph. core/library/upward_calls.c fills the table. */
+/* Functions of lib/. lib/library/upward_calls.c fills the table. */
 typedef struct tn__module_calls {
     /* Reads plan(...), and makes what runs the calls of a module. */
     tn_status (*plan)(const tn__spec *spec, tn__compiled **out);
+    /* Returns whether a tensor of the module is parametrized; NULL: whether any is. */
+    bool (*is_parametrized)(tn_module *module, const char *name);
+    /* Returns whether `rename` may do something. */
+    bool (*renames)(const tn_module *module);
+    /* Gives entries of an older state the names that the module has for them now. */
+    tn_status (*rename)(tn_module *module, tn_loading *loading);
+    /* For a module that is made from a printed one, and has got a child of this name. */
+    tn_status (*printed)(tn_module *module, const char *child);
 } tn__module_calls;
 extern TN_HIDDEN const tn__module_calls tn__module_up;
 
@@ -223,9 +231,6 @@ tn_status tn__module_reset(tn_module *module);
  * setting. */
 bool tn__init_skip(bool skip);
 bool tn__init_skipped(void);
-
-/* parametrize_cache.c: whether this thread keeps the values of parametrized tensors. */
-bool tn__parametrize_cache_on(void);
 
 /* ---- lazy modules ---------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 #include "core/base/vector.h"
 #include "core/module/depth.h"
 #include "core/module/name_table.h"
-#include "core/module/parametrize.h"
+#include "core/module/loading.h"
+#include "core/module/value_cache.h"
 
 /* A change of the module that is postponed until the whole state was checked (TN_LOAD_WHOLE). */
 struct step {
@@ -460,7 +461,7 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
     if (tn__depth_check("modules", depth) != TN_OK)
         return tn_error_last_code();
     bool changes = (module->layer != NULL && module->layer->load_state != NULL) ||
-                   tn__has_hooks(module, TN__HOOK_LOAD_PRE) || tn__parametrize_renames(module);
+                   tn__has_hooks(module, TN__HOOK_LOAD_PRE) || tn__module_up.renames(module);
     tn_state *copy = changes ? copy_of(part) : NULL;
     if (changes && copy == NULL)
         return tn_error_last_code();
@@ -478,7 +479,7 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
     if (status == TN_OK)
         status = tn__state_hooks_run_load(module, TN__HOOK_LOAD_PRE, &loading, NULL);
     if (status == TN_OK)
-        status = tn__parametrize_rename(module, &loading);
+        status = tn__module_up.rename(module, &loading);
     if (status == TN_OK)
         status = load_own(module, &loading);
     if (status == TN_OK)
@@ -568,7 +569,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
     tn_status status = tn__lazy_load(module, state);
     if (status == TN_OK)
         status = load_all(&l, module);
-    tn__parametrize_cache_forget();
+    tn__value_cache_forget();
     tn__load_report_free_names(&own.missing);
     tn__load_report_free_names(&own.unexpected);
     tn__load_report_free_names(&own.errors);

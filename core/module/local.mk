@@ -31,21 +31,7 @@ libcore_la_SOURCES += \
 	%D%/module.c \
 	%D%/option.c \
 	%D%/own_forward.c \
-	%D%/parametrize.c \
-	%D%/parametrize.h \
-	%D%/parametrize_cache.c \
-	%D%/parametrize_inverse.c \
-	%D%/parametrize_list.c \
-	%D%/parametrize_remove.c \
-	%D%/parametrize_step.c \
-	%D%/parametrize_tree.c \
 	%D%/paths.c \
-	%D%/prune.c \
-	%D%/prune.h \
-	%D%/prune_mask.c \
-	%D%/prune_method.c \
-	%D%/prune_network.c \
-	%D%/prune_slots.c \
 	%D%/recompute.c \
 	%D%/load_report.c \
 	%D%/saving.c \
@@ -54,6 +40,8 @@ libcore_la_SOURCES += \
 	%D%/state.c \
 	%D%/state_hooks.c \
 	%D%/tree.c \
+	%D%/value_cache.c \
+	%D%/value_cache.h \
 	%D%/name_table.c \
 	%D%/name_table.h \
 	%D%/repr.c \

@@ -4,7 +4,6 @@
  * which may replace children that the layer has made. */
 #include "core/module/internal.h"
 #include "core/module/name_table.h"
-#include "core/module/parametrize.h"
 
 /* Returns the child that a value of a spec describes, as text or as a module. The caller owns
  * it. */
@@ -118,8 +117,8 @@ tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
             status = tn_error_last_code();
         else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" adds no child */
             status = add_child(module, names[i], &values[i], true, told);
-        if (status == TN_OK && strcmp(names[i], TN__PARAMETRIZE_CHILD) == 0)
-            status = tn__parametrize_printed(module);
+        if (status == TN_OK)
+            status = tn__module_up.printed(module, names[i]);
     }
     tn__name_table_free(&given);
     return status;

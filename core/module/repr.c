@@ -403,7 +403,7 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
     bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
     bool runs = module->layer != NULL && (module->layer->flags & TN_LAYER_COLLAPSE) != 0;
     bool renamed = module->layer != NULL && module->layer->printed != NULL;
-    tn__text_add(text, "%s%s(", tn_is_parametrized(module, NULL) ? "Parametrized" : "",
+    tn__text_add(text, "%s%s(", tn__module_up.is_parametrized(module, NULL) ? "Parametrized" : "",
                  renamed ? module->layer->printed : module->type);
     if (one_line)
         tn__text_add(text, "%s", words);

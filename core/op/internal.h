@@ -176,7 +176,7 @@ tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t byt
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
-/* Functions of core/grad, which records gradients, and of core/module. core/library/upward_calls.c
+/* Functions of core/grad, which records gradients, and of core/module. lib/library/upward_calls.c
  * fills the table. */
 typedef struct tn__op_calls {
     /* Whether a tensor whose `requires_grad` is not set requires gradients all the same, because

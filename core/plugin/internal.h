@@ -113,7 +113,7 @@ enum {
 struct tn__check_thread;
 
 /* Functions of folders above core/plugin that core/plugin needs: the registries of operators,
- * kernels and backends, and the checked boundary. core/library/upward_calls.c fills the table. */
+ * kernels and backends, and the checked boundary. lib/library/upward_calls.c fills the table. */
 typedef struct tn__plugin_calls {
     /* Returns the host's table of functions for an interface (generated), NULL if the host does not
      * have it. */

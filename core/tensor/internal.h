@@ -228,7 +228,7 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 
 struct tn_op;
 /* Functions of core/op and core/grad that this folder calls: copies and fills run operators, and a
- * tensor owns gradient data of core/grad. core/library/upward_calls.c fills the table. */
+ * tensor owns gradient data of core/grad. lib/library/upward_calls.c fills the table. */
 typedef struct tn__tensor_calls {
     /* Called when the last reference to the tensor is dropped. Frees long graphs without
      * recursion. */

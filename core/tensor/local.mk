@@ -29,7 +29,6 @@ libcore_la_SOURCES += \
 	%D%/mode.h \
 	%D%/pinned.c \
 	%D%/pinned.h \
-	%D%/print.c \
 	%D%/query.c \
 	%D%/random_state.c \
 	%D%/random_state.h \

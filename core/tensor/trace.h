@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tracing: while a thread traces a module (core/graph/trace.c), its operators get tensors without
+ * Tracing: while a thread traces a module (lib/graph/trace.c), its operators get tensors without
  * memory, and kernels do not run. This header has functions that the core calls then instead of its
  * usual ones. Without a trace they cost nothing, because they are behind checks that exist anyway:
  * whether there are observers, whether the thread is in a mode in which new tensors are marked,
@@ -48,7 +48,7 @@ typedef struct tn__tracer {
     void (*training)(struct tn__tracer *self);
     /* Like `training`, but gets the module. NULL: the tracer does not need it. */
     void (*asked)(struct tn__tracer *self, const struct tn_module *module);
-    /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
+    /* NULL for a trace. A plan (lib/plan/record.c), which is silent throughout, records with
      * it each kernel that would run. */
     tn_status (*kernel)(struct tn__tracer *self, const struct tn__kernel_step *step);
     /* For a plan of training: takes blocks of random numbers, which each run replaces by its own.

@@ -4,8 +4,8 @@
 # Generates these files from the public headers, so that each function is declared only once:
 #
 #   B/sdk/include/tenon/host.h     for plugins: the function tables, and inline calls through them
-#   B/core/library/host_tables.c   for the core: the tables, plain and checking (TENON_CHECK=1)
-#   B/core/libtenon.sym            the symbols that libtenon exports
+#   B/lib/library/host_tables.c   for the core: the tables, plain and checking (TENON_CHECK=1)
+#   B/lib/libtenon.sym            the symbols that libtenon exports
 #   B/docs/reference/api.md        every function with its comment and tags
 #   B/sdk/api.json                 functions, enums, structs, callbacks and constants, for bindings
 #
@@ -633,8 +633,8 @@ sub nullable {
 }
 
 write_file('sdk/include/tenon/host.h', host_h());
-write_file('core/library/host_tables.c', host_tables_c());
-write_file('core/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
+write_file('lib/library/host_tables.c', host_tables_c());
+write_file('lib/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
 write_file('docs/reference/api.md', api_md());
 write_file('sdk/api.json', Json::text(\@interfaces, declarations(),
                                       { since => \&since, nullable => \&nullable, through => \&through }));

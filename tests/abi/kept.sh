@@ -22,8 +22,8 @@ printf '%s\n' "$@" | sed "s/'/'\\\\''/g; s/.*/'&'/" >"$defs"
 # core FOLDER: libtenon.so and the program. Paths are relative, so that a compiler's cache knows the
 # files of the next run.
 core() {
-    cp -R "$abs_srcdir/core" "$work/$1" && chmod -R u+w "$work/$1" || exit 1
-    test ! -f "$work/added.c.$1" || cp "$work/added.c.$1" "$work/$1/core/library/added.c"
+    cp -R "$abs_srcdir/core" "$abs_srcdir/lib" "$work/$1" && chmod -R u+w "$work/$1" || exit 1
+    test ! -f "$work/added.c.$1" || cp "$work/added.c.$1" "$work/$1/lib/library/added.c"
     generated "$1"
     (
         cd "$work/$1" || exit 1
@@ -32,10 +32,10 @@ core() {
             printf '%s\n' -std=gnu11 -O0 -fPIC -w -fvisibility=hidden -I. -Isdk/include
             printf '%s\n' "'-DTN_PLUGIN_DIR=\"none\"'" -c
         } >flags
-        find core -name '*.c' -print0 | xargs -0 -P "$(nproc 2>/dev/null || echo 2)" -I FILE \
+        find core lib -name '*.c' -print0 | xargs -0 -P "$(nproc 2>/dev/null || echo 2)" -I FILE \
             sh -c "$cc @flags -o FILE.o FILE" || exit 1
         # shellcheck disable=SC2046
-        $cc -shared -Wl,-soname,libtenon.so.0 -o libtenon.so.0 $(find core -name '*.o') \
+        $cc -shared -Wl,-soname,libtenon.so.0 -o libtenon.so.0 $(find core lib -name '*.o') \
             $(variable LIBLTDL) $(variable LIBM) -lpthread -ldl || exit 1
         # shellcheck disable=SC2086
         $cc -std=gnu11 -w ${2-} -Isdk/include -o program "$abs_srcdir/tests/abi/kept_program.c" \

@@ -33,7 +33,7 @@ if ($view eq 'growing') {
     print "TN_ATTR(visibility(\"default\")) $_ *abi_$_;\n" for sort keys %struct;
     print "TN_ATTR(visibility(\"default\")) struct $_ *abi_$_;\n" for sort @tables;
 } else {
-    open my $in, '<', "$folder/core/libtenon.sym" or die "$folder/core/libtenon.sym: $!\n";
+    open my $in, '<', "$folder/lib/libtenon.sym" or die "$folder/lib/libtenon.sym: $!\n";
     print "#include <tenon/tenon.h>\n";
     while (my $name = <$in>) {
         chomp $name;

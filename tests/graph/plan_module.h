@@ -4,7 +4,7 @@
 #ifndef TN_TESTS_GRAPH_PLAN_MODULE_H
 #define TN_TESTS_GRAPH_PLAN_MODULE_H
 
-#include "core/graph/plan.h"
+#include "lib/plan/plan.h"
 #include "tests/graph/traced.h"
 
 /* A module in evaluation mode, its graph, and a plan of it. */

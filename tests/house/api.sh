@@ -11,7 +11,7 @@ find_file() {
 }
 api=$(find_file sdk/api.json) || exit 1
 operators=$(find_file sdk/operators.json) || exit 1
-exports=$(find_file core/libtenon.sym) || exit 1
+exports=$(find_file lib/libtenon.sym) || exit 1
 if test "$(getconf LONG_BIT)" != 64; then
     echo "SKIP: layout.golden is of a 64-bit machine"
     exit 77

@@ -10,7 +10,7 @@ scripts="$scripts sdk/operators/generate.pl"
 scripts="$scripts $(find bench bindings examples tests -name '*.sh' -type f)"
 scripts="$scripts $(find bench bindings plugins tests -name '*.py' -type f)"
 scripts="$scripts $(find plugins -name '*.cl' -type f -o -name '*.cu' -type f)"
-sources=$(find core plugins sdk tools tests bench examples -name '*.[ch]' -type f |
+sources=$(find core lib plugins sdk tools tests bench examples -name '*.[ch]' -type f |
     xargs grep -LE '^ \* (Made|Written|Numbers of .* written) by [a-z_-]+\.(py|pl)' |
     xargs grep -LE 'Generated .*by sdk/(operators|api)/generate\.pl')
 scripts="$scripts $sources"

@@ -6,7 +6,7 @@
 # examples/. A header without a guard must define nothing that a second #include would repeat, or is
 # meant to be included several times (templates, lists).
 cd "$abs_srcdir" || exit 99
-find bench core examples plugins sdk tests tools -name '*.h' -type f | LC_ALL=C sort |
+find bench core examples lib plugins sdk tests tools -name '*.h' -type f | LC_ALL=C sort |
     "${PERL:-perl}" -ne '
 chomp;
 my $path = $_;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Law 1: the core names no device, layer, operator or optimizer of a plugin, but for
+# Law 1: the core (core/ and lib/) names no device, layer, operator or optimizer of a plugin, but for
 # core/op/needed.c. Law 2: a plugin, a tool, an example sees the public headers only; plugins
 # include <tenon/plugin.h>, <tenon/native.h> where they publish or use native handles, and
 # <tenon/profile.h> and <tenon/foreign.h> where they provide what these call.
@@ -48,14 +48,14 @@ extensions=$(sed -n 's/^ *\.extensions = "\([^"]*\)".*/\1/p' plugins/formats/*.c
 for names in "$devices" "$classes" "$extensions"; do
     test -n "$names" || complain "law 1: no names found in the plugins" ""
 done
-found=$(code core | grep -wiE "cudnn|cublas|pocl|nvidia|jansson|$other_devices" |
+found=$(code core lib | grep -wiE "cudnn|cublas|pocl|nvidia|jansson|$other_devices" |
     grep -vE ':[0-9]+: *#include <')
 test -z "$found" || complain "law 1: the core names a library or a device of a plugin:" "$found"
 # One exception: the child `parametrizations` of a module prints the type ModuleDict, as in PyTorch.
-found=$(code core | grep -E "\\b($classes)\\b|\"($provided)\"|\"[^\"]*($extensions)\\b" |
-    grep -vE '^core/module/parametrize_list\.c:[0-9]+:.*\.name = "ModuleDict" \};$')
+found=$(code core lib | grep -E "\\b($classes)\\b|\"($provided)\"|\"[^\"]*($extensions)\\b" |
+    grep -vE '^lib/parametrize/list\.c:[0-9]+:.*\.name = "ModuleDict" \};$')
 test -z "$found" || complain "law 1: the core names what a plugin provides:" "$found"
-found=$(code core | grep -wE "\"($devices)(:[0-9]+)?\"")
+found=$(code core lib | grep -wE "\"($devices)(:[0-9]+)?\"")
 # Two exceptions: the type of the device whose memory is the process's own (DLPack's kDLCPU), and
 # the default of TENON_DEVICE.
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
@@ -64,7 +64,7 @@ needed=$(sed -n 's/^ *\[TN__NEED_[a-z_]*\] = { { "\([a-z_]*\)".*/\1/p' core/op/n
     paste -sd'|')
 ops=$(sed -n 's/^op //; t names; d; : names; s/ rev .*//; s/ /\n/g; p' sdk/operators/*.ops |
     grep -vxE "$needed" | paste -sd'|')
-found=$(code core | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
+found=$(code core lib | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
     grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.c')
 test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.c:" \
     "$found"
@@ -74,7 +74,7 @@ found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' |
     grep -vE '<tenon/(plugin|native|profile|foreign)\.h>')
 test -z "$found" || complain \
     "law 2: a plugin includes more than plugin.h, native.h, profile.h and foreign.h:" "$found"
-found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?core/')
+found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?(core|lib)/')
 test -z "$found" || complain "law 2: a part looks into the core:" "$found"
 
 # ---- law 4 ----
@@ -82,12 +82,12 @@ calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror'
 calls="$calls|signal|sigaction|longjmp|setlocale|system"
 # longjmp is allowed in image_jpeg.c: libjpeg reports errors to a function that must not return.
 # probe.c ends and prepares its child process, in which drivers may do what they like.
-found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
+found=$(code core lib plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
     grep -vE '\.(cl|cu):|^plugins/data/image_jpeg\.c:[0-9]+: *longjmp\(' |
     grep -vE '^plugins/backend-opencl/probe\.c:[0-9]+: *(_exit\([0-2]\)|signal\(s, SIG_DFL\));')
 test -z "$found" || complain \
     "law 4: the core or a plugin ends the process, prints or changes its settings:" "$found"
-found=$(code core plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')
+found=$(code core lib plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')
 test -z "$found" || complain \
     "law 4: the core or a plugin writes to the program's streams or loads globally:" "$found"
 exit $status

@@ -11,7 +11,7 @@ use File::Basename;
 use File::Find;
 
 my %generated = map { $_ => 1 } qw(docs/reference/operators.md docs/reference/api.md);
-my @places = qw(README.md CONTRIBUTING.md NEWS.md docs bench core plugins sdk tools examples
+my @places = qw(README.md CONTRIBUTING.md NEWS.md docs bench core lib plugins sdk tools examples
                 tests/house tests/oracle tests/spec tests/mutate tests/conform);
 my $bad = 0;
 my $links = 0;

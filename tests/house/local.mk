@@ -9,7 +9,7 @@ TN_HOUSE_TESTS = \
 	tests/house/configure.sh \
 	tests/house/guards.sh \
 	tests/house/laws.sh \
-	tests/house/core_folders.sh \
+	tests/house/folders.sh \
 	tests/house/macros.sh \
 	tests/house/messages.sh \
 	tests/house/names.sh \
@@ -31,4 +31,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/core_folders.pl %D%/names.pl %D%/messages.pl %D%/macros.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/operator_names.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/folders.pl %D%/names.pl %D%/messages.pl %D%/macros.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/operator_names.txt %D%/descriptors.c

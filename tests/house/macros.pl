@@ -11,7 +11,7 @@ use warnings;
 my ($srcdir) = @ARGV;
 my ($count, $bad) = (0, 0);
 my @files = map { glob "$srcdir/$_" } map { ("$_/*.c", "$_/*.h", "$_/*.cl", "$_/*.cu", "$_/*.cuh") }
-    qw(core/* plugins/* plugins/*/* plugins/*/*/* sdk/* sdk/*/* tools tools/* tests tests/* bench
+    qw(core/* lib/* plugins/* plugins/*/* plugins/*/*/* sdk/* sdk/*/* tools tools/* tests tests/* bench
     examples examples/*);
 for my $path (@files) {
     open my $in, '<', $path or die "$path: $!\n";

@@ -50,7 +50,7 @@ sub problem {
 }
 
 for my $path (sort map { glob "$srcdir/$_" } map { ("$_/*.c", "$_/*.h") }
-    qw(core/* plugins/* plugins/*/* sdk/conform sdk/include/tenon tools tools/* examples/*)) {
+    qw(core/* lib/* plugins/* plugins/*/* sdk/conform sdk/include/tenon tools tools/* examples/*)) {
     open my $in, '<', $path or die "$path: $!\n";
     my $text = do { local $/; <$in> };
     next if $text =~ m{Generated .*by sdk/(?:operators|api)/generate\.pl}; # in a distribution

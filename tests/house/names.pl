@@ -20,7 +20,7 @@ sub beginnings {
 }
 
 my @files = map { glob "$srcdir/$_" }
-    qw(core/*/*.c plugins/*/*.c plugins/*/*/*.c sdk/conform/*.c);
+    qw(core/*/*.c lib/*/*.c plugins/*/*.c plugins/*/*/*.c sdk/conform/*.c);
 for my $path (sort @files) {
     my ($folders, $file) = $path =~ m{^\Q$srcdir\E/(.*)/([^/]+)\.c$};
     open my $in, '<', $path or die "$path: $!\n";

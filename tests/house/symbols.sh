@@ -36,7 +36,7 @@ done
 
 lib=.libs/libtenon.so
 test -f $lib || { echo "$lib is missing"; exit 1; }
-list=core/exports.sym
+list=lib/exports.sym
 defined $lib | grep -vE '^(__asan_|__odr_asan|__ubsan|__tsan)' >"$work/out"
 sort -u $list >"$work/list"
 extra=$(comm -23 "$work/out" "$work/list")

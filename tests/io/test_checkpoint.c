@@ -2,7 +2,7 @@
  *
  * Checkpoints: storages that are shared, strides, and files that are cut or changed in every place.
  */
-#include "core/io/private.h"
+#include "lib/io/private.h"
 #include "tests/io/states.h"
 #include "tests/io/checkpoint_sum.h"
 

@@ -3,7 +3,7 @@
  * Every writer of files while things go wrong: calls that fail, a full disk, a limit on the size of
  * files, closed standard streams, a kill at every step. The old file must stay until the new file
  * is complete, other files must not change, and no temporary file may remain. */
-#include "core/io/private.h"
+#include "lib/io/private.h"
 
 #include "tests/io/failing_calls.h"
 #include "tests/io/registered_formats.h"

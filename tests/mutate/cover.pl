@@ -92,7 +92,7 @@ sub tests_of {
 # The C sources of the product, without generated ones and without kernels for other devices than the host.
 sub product_files {
     my ($tree) = @_;
-    return sort map { s{^\Q$tree\E/}{}r } map { glob "$tree/$_" } 'core/*/*.[ch]', 'plugins/*/*.[ch]';
+    return sort map { s{^\Q$tree\E/}{}r } map { glob "$tree/$_" } 'core/*/*.[ch]', 'lib/*/*.[ch]', 'plugins/*/*.[ch]';
 }
 
 sub digest {
@@ -139,7 +139,7 @@ sub map_of {
     die "mutate: the lines that a test executes are not known\n" if $failed;
     my %map;
     # The lines for which gcov has a count, 0 included.
-    read_counts($map{counted} = {}, "$scratch/cover", 0, sort split /\n/, `cd $scratch/cover && find core plugins -name '*.gcno'`);
+    read_counts($map{counted} = {}, "$scratch/cover", 0, sort split /\n/, `cd $scratch/cover && find core lib plugins -name '*.gcno'`);
     for my $name (sort keys %$tests) {
         my ($key, $seconds, @rows) = split /\n/, slurp($file{$name});
         $map{seconds}{$name} = $seconds;
@@ -167,7 +167,7 @@ sub read_counts {
                     $path = $2;
                 }
                 my $of = defined $2 && $1 eq '' ? $2 : $path // next;
-                if ($of =~ m{(?:^|/)((?:core|plugins)/[\w-]+/[\w.-]+\.[ch])$}) { $lines->{$1}{$_} = 1 for @seen }
+                if ($of =~ m{(?:^|/)((?:core|lib|plugins)/[\w-]+/[\w.-]+\.[ch])$}) { $lines->{$1}{$_} = 1 for @seen }
                 @seen = ();
             }
         }

@@ -74,12 +74,12 @@ run || { cat "$work/said"; bad=1; }
 for words in '!tn__check_main("tn_x"' '!tn__check_given(y != NULL, "tn_x", "y"' \
     '!tn__check_given(part != NULL' \
     '!tn__check_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
-    grep -Fq -e "$words" "$work/out/core/library/host_tables.c" || {
+    grep -Fq -e "$words" "$work/out/lib/library/host_tables.c" || {
         echo "host_tables.c lacks: $words"; bad=1; }
 done
-if grep -q 'user != NULL' "$work/out/core/library/host_tables.c"; then
+if grep -q 'user != NULL' "$work/out/lib/library/host_tables.c"; then
     echo "a [null-ok] argument is checked"; bad=1; fi
-grep -q '^tn_x$' "$work/out/core/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
+grep -q '^tn_x$' "$work/out/lib/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
 
 expect 'x\.h:6: tn_y is in ABI minor 2 and follows one of 3' <<'END'
 /* Does x. [since: 3] */

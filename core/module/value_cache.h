@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Values that modules have computed, which a thread keeps for a while. */
+#ifndef TN_CORE_MODULE_VALUE_CACHE_H
+#define TN_CORE_MODULE_VALUE_CACHE_H
+
+#include "core/module/internal.h"
+
+/* Between the two, which may be nested, this thread keeps values. */
+void tn__value_cache_begin(void);
+void tn__value_cache_end(void);
+bool tn__value_cache_on(void);
+/* Returns the value of a module, NULL if there is none. */
+tn_tensor *tn__value_cache_get(const tn_module *module);
+/* Keeps the value of a module if the thread keeps values. */
+tn_status tn__value_cache_put(tn_module *module, tn_tensor *value);
+/* Drops all values that the thread keeps. */
+void tn__value_cache_forget(void);
+/* For a module in which a tensor, a child or an option has changed: drops all values if the thread
+ * keeps one of a module that has this module. */
+void tn__value_cache_changed(const tn_module *module);
+
+#endif

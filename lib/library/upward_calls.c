@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls from lower to higher folders of core/ and lib/. A folder may include headers of lower
+ * folders only (tests/house/folders.sh). So each lower folder declares a table of the functions
+ * that it needs from higher folders, and this file, which includes all folders, fills these tables.
+ */
+#include "core/check/check.h"
+#include "core/grad/internal.h"
+#include "core/module/internal.h"
+#include "core/op/needed.h"
+#include "lib/parametrize/parametrize.h"
+#include "lib/plan/internal.h"
+#include "lib/prune/prune.h"
+
+const tn__base_calls tn__base_up = {
+    .tensor_keep = tn_tensor_keep,
+    .tensor_drop = tn_tensor_drop,
+    .module_keep = tn_module_keep,
+    .module_drop = tn_module_drop,
+    .scope_begin = tn_scope_begin,
+    .scope_end = tn_scope_end,
+};
+
+/* ---- core/plugin ----------------------------------------------------------------------------- */
+
+static const tn_head *op_find(const char *name, tn__plugin **plugin)
+{
+    const tn_op *op = tn_op_find(name, 0);
+
+    *plugin = op != NULL ? op->plugin : NULL;
+    return op != NULL ? &op->def.head : NULL;
+}
+
+static int64_t device_type_count(void)
+{
+    return tn__device_type_count();
+}
+
+static const char *device_type_name(int64_t index)
+{
+    const tn__device_type *type = tn__device_type_at((int32_t)index);
+
+    return type != NULL ? type->backend.type : NULL;
+}
+
+static const tn_head *device_type_find(const char *name, tn__plugin **plugin)
+{
+    const tn__device_type *type = tn__device_type_find(name);
+
+    *plugin = type != NULL ? type->plugin : NULL;
+    return type != NULL ? &type->backend.head : NULL;
+}
+
+const tn__plugin_calls tn__plugin_up = {
+    .host_interface = tn__host_interface,
+    .backend_add = tn__device_add_backend,
+    .op_add = tn__op_add,
+    .kernel_add = tn__op_kernel_add,
+    .kernels_idle = tn__op_kernels_unused,
+    .observers_changed = tn__observers_changed,
+    .op_count = tn_op_count,
+    .op_name = tn_op_name_at,
+    .op_find = op_find,
+    .device_type_count = device_type_count,
+    .device_type_name = device_type_name,
+    .device_type_find = device_type_find,
+    .check_backend = tn__check_backend,
+    .check_kernel_size = tn__check_kernel_size,
+    .check_kernel = tn__check_kernel,
+    .check_thread_note = tn__check_thread_note,
+    .check_threads_note = tn__check_threads_note,
+    .check_thread_judge = tn__check_thread_judge,
+};
+
+/* ---- core/tensor ----------------------------------------------------------------------------- */
+
+static const tn_op *copy_op(void)
+{
+    return tn__op_needed(TN__NEED_copy);
+}
+
+static const tn_op *fill_op(void)
+{
+    return tn__op_needed(TN__NEED_fill);
+}
+
+const tn__tensor_calls tn__tensor_up = {
+    .autograd_free = tn__grad_free,
+    .requires_grad = tn_tensor_requires_grad,
+    .copy_op = copy_op,
+    .fill_op = fill_op,
+    .op_takes = tn__op_takes,
+    .op_run_kernel = tn__op_run_kernel,
+    .copy_observed = tn__range_copy,
+};
+
+/* ---- core/op --------------------------------------------------------------------------------- */
+
+const tn__op_calls tn__op_up = {
+    .grad_stale = tn__grad_stale,
+    .is_leaf = tn_tensor_is_leaf,
+    .grad_record = tn__grad_record,
+    .grad_before_inplace = tn__grad_before_inplace,
+    .grad_after_inplace = tn__grad_after_inplace,
+    .grad_alone = tn__grad_alone,
+    .grad_view = tn__grad_view,
+    .module_now = tn__call_now,
+    .grad_sequence = tn__grad_sequence,
+};
+
+/* ---- core/module ----------------------------------------------------------------------------- */
+
+const tn__module_calls tn__module_up = {
+    .plan = tn__plan_module_new,
+    .is_parametrized = tn_is_parametrized,
+    .renames = tn__parametrize_renames,
+    .rename = tn__parametrize_rename,
+    .printed = tn__parametrize_printed,
+};
+
+/* ---- lib/parametrize ------------------------------------------------------------------------- */
+
+const tn__parametrize_calls tn__parametrize_up = {
+    .is_pruned = tn__prune_is,
+    .prune_owns = tn__prune_owns,
+};

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+
+libcore_la_SOURCES += \
+	%D%/inverse.c \
+	%D%/list.c \
+	%D%/parametrize.c \
+	%D%/parametrize.h \
+	%D%/remove.c \
+	%D%/step.c \
+	%D%/tree.c

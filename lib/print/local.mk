@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+
+libcore_la_SOURCES += \
+	%D%/tensor.c

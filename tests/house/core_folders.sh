@@ -1,9 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-#
-# Law 7: the folders of core/ use each other one way, without circles. The order is in
-# core_folders.pl.
-here=$(cd "$(dirname "$0")" && pwd)
-abs_srcdir=${abs_srcdir-$(cd "$here/../.." && pwd)}
-abs_builddir=${abs_builddir-$abs_srcdir/build}
-exec "${PERL:-perl}" "$here/core_folders.pl" "$abs_srcdir" "$abs_builddir"
