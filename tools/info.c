@@ -62,15 +62,15 @@ static const char *traced_as(const tn_layer_def *layer)
                                              : NULL;
 }
 
-static void shown(const kind_name *kind, const char *name, const tn_head *head, bool json)
+static void shown(uint32_t kind, const char *name, const tn_head *head, bool json)
 {
-    const char *plugin = tn_registry_plugin(kind->kind, name);
+    const char *plugin = tn_registry_plugin(kind, name);
     if (json) {
         json_begin(NULL, '{');
-        json_text("kind", kind->one);
+        json_text("kind", tn_kind_name(kind));
         json_text("name", name);
         json_text("plugin", plugin);
-        json_text("help", help_of(head));
+        json_text("help", tn_contribution_help(head));
         if (head->kind == TN_KIND_tn_op_def)
             json_text("math", ((const tn_op_def *)head)->math);
         if (head->kind == TN_KIND_tn_format_def)
@@ -81,13 +81,13 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
             json_text("device", ((const tn_compiler_def *)head)->device);
         if (head->kind == TN_KIND_tn_layer_def)
             json_text("traced_as", traced_as((const tn_layer_def *)head));
-        options_json(options_of(head));
+        options_json(tn_contribution_options(head));
         json_end('}');
         return;
     }
-    printf("%s %s, from %s\n", kind->one, name, plugin ? plugin : "?");
-    if (*help_of(head))
-        print_wrapped("", 0, help_of(head));
+    printf("%s %s, from %s\n", tn_kind_name(kind), name, plugin ? plugin : "?");
+    if (*tn_contribution_help(head))
+        print_wrapped("", 0, tn_contribution_help(head));
     if (head->kind == TN_KIND_tn_op_def)
         op_print((const tn_op_def *)head);
     if (head->kind == TN_KIND_tn_layer_def && traced_as((const tn_layer_def *)head))
@@ -98,9 +98,9 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
         print_wrapped("after", 15, ((const tn_pass_def *)head)->after);
     if (head->kind == TN_KIND_tn_compiler_def)
         print_wrapped("device", 15, ((const tn_compiler_def *)head)->device);
-    if (options_of(head) && options_of(head)->kind) {
+    if (tn_contribution_options(head) && tn_contribution_options(head)->kind) {
         putchar('\n');
-        options_print(options_of(head));
+        options_print(tn_contribution_options(head));
     }
     putchar('\n');
 }
@@ -189,18 +189,18 @@ static int list_all(bool json)
 {
     if (json)
         json_begin(NULL, '{');
-    for (const kind_name *k = kind_names; k->kind; k++) {
-        int64_t count = tn_registry_count(k->kind);
+    for (uint32_t kind = 0; (kind = kind_after(kind));) {
+        int64_t count = tn_registry_count(kind);
         if (json) {
-            json_begin(k->many, '[');
+            json_begin(kind_many(kind), '[');
             for (int64_t i = 0; i < count; i++)
-                json_text(NULL, tn_registry_name(k->kind, i));
+                json_text(NULL, tn_registry_name(kind, i));
             json_end(']');
-        } else if (k->kind == TN_KIND_tn_op_def) {
-            printf("%-17s%lld; `tenon ops` lists them\n", k->many, (long long)count);
+        } else if (kind == TN_KIND_tn_op_def) {
+            printf("%-17s%lld; `tenon ops` lists them\n", kind_many(kind), (long long)count);
         } else {
-            char *names = names_of(k->kind, count);
-            print_wrapped(k->many, 17, names && *names ? names : "none");
+            char *names = names_of(kind, count);
+            print_wrapped(kind_many(kind), 17, names && *names ? names : "none");
             free(names);
         }
     }
@@ -242,13 +242,13 @@ static int run(int count, char **arguments, bool json)
         json_begin(NULL, '{');
         json_begin("found", '[');
     }
-    for (const kind_name *k = kind_names; k->kind; k++) {
+    for (uint32_t kind = 0; (kind = kind_after(kind));) {
         uint64_t mark = tn_error_mark();
-        const tn_head *head = tn_registry_find(k->kind, name);
+        const tn_head *head = tn_registry_find(kind, name);
         tn_error_restore(mark);
         if (!head)
             continue;
-        shown(k, name, head, json);
+        shown(kind, name, head, json);
         found++;
     }
     for (int64_t i = 0; i < lines; i++)
@@ -266,13 +266,13 @@ static int run(int count, char **arguments, bool json)
             "tenon: unknown name \"%s\" (expected the name of a contribution, an operator or a "
             "plugin; `tenon info` lists them)\n",
             name);
-    for (const kind_name *k = kind_names; k->kind; k++) {
+    for (uint32_t kind = 0; (kind = kind_after(kind));) {
         tn_error_clear();
-        tn_registry_find(k->kind, name);
+        tn_registry_find(kind, name);
         const char *nearest = strstr(tn_error_text(), "did you mean ");
         if (nearest)
-            fprintf(stderr, "tenon: among %s: %.*s\n", k->many, (int)strcspn(nearest, "?;.") + 1,
-                    nearest);
+            fprintf(stderr, "tenon: among %s: %.*s\n", kind_many(kind),
+                    (int)strcspn(nearest, "?;.") + 1, nearest);
     }
     note_missing_plugins();
     tn_error_clear();

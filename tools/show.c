@@ -5,67 +5,27 @@
 
 #include <string.h>
 
-const kind_name kind_names[] = {
-    { TN_KIND_tn_backend_def, "device", "devices" },
-    { TN_KIND_tn_op_def, "operator", "operators" },
-    { TN_KIND_tn_layer_def, "layer", "layers" },
-    { TN_KIND_tn_optimizer_def, "optimizer", "optimizers" },
-    { TN_KIND_tn_scheduler_def, "scheduler", "schedulers" },
-    { TN_KIND_tn_init_def, "init", "inits" },
-    { TN_KIND_tn_format_def, "format", "formats" },
-    { TN_KIND_tn_observer_def, "observer", "observers" },
-    { TN_KIND_tn_pass_def, "pass", "passes" },
-    { TN_KIND_tn_compiler_def, "compiler", "compilers" },
-    { TN_KIND_tn_comm_def, "communicator", "communicators" },
-    { TN_KIND_tn_dataset_def, "dataset", "datasets" },
-    { TN_KIND_tn_transform_def, "transform", "transforms" },
-    { TN_KIND_tn_prune_def, "pruning method", "pruning methods" },
-    { 0, NULL, NULL },
-};
+uint32_t kind_after(uint32_t kind)
+{
+    kind = kind ? kind + 1 : TN_KIND_tn_backend_def;
+    if (kind == TN_KIND_tn_kernel_def) /* kernels are found by their operators */
+        kind++;
+    return tn_kind_name(kind) ? kind : 0;
+}
+
+const char *kind_many(uint32_t kind)
+{
+    static char many[64];
+    const char *one = tn_kind_name(kind);
+    size_t length = strlen(one);
+    snprintf(many, sizeof many, "%s%s", one, length && one[length - 1] == 's' ? "es" : "s");
+    return many;
+}
 
 const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-const tn_option *options_of(const tn_head *head)
-{
-    switch (head->kind) {
-    case TN_KIND_tn_op_def: return ((const tn_op_def *)head)->options;
-    case TN_KIND_tn_layer_def: return ((const tn_layer_def *)head)->options;
-    case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)head)->options;
-    case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)head)->options;
-    case TN_KIND_tn_init_def: return ((const tn_init_def *)head)->options;
-    case TN_KIND_tn_pass_def: return ((const tn_pass_def *)head)->options;
-    case TN_KIND_tn_comm_def: return ((const tn_comm_def *)head)->options;
-    case TN_KIND_tn_dataset_def: return ((const tn_dataset_def *)head)->options;
-    case TN_KIND_tn_transform_def: return ((const tn_transform_def *)head)->options;
-    case TN_KIND_tn_prune_def: return ((const tn_prune_def *)head)->options;
-    default: return NULL;
-    }
-}
-
-const char *help_of(const tn_head *head)
-{
-    const char *help = NULL;
-    switch (head->kind) {
-    case TN_KIND_tn_backend_def: help = ((const tn_backend_def *)head)->help; break;
-    case TN_KIND_tn_op_def: help = ((const tn_op_def *)head)->help; break;
-    case TN_KIND_tn_layer_def: help = ((const tn_layer_def *)head)->help; break;
-    case TN_KIND_tn_optimizer_def: help = ((const tn_optimizer_def *)head)->help; break;
-    case TN_KIND_tn_scheduler_def: help = ((const tn_scheduler_def *)head)->help; break;
-    case TN_KIND_tn_init_def: help = ((const tn_init_def *)head)->help; break;
-    case TN_KIND_tn_format_def: help = ((const tn_format_def *)head)->help; break;
-    case TN_KIND_tn_pass_def: help = ((const tn_pass_def *)head)->help; break;
-    case TN_KIND_tn_compiler_def: help = ((const tn_compiler_def *)head)->help; break;
-    case TN_KIND_tn_comm_def: help = ((const tn_comm_def *)head)->help; break;
-    case TN_KIND_tn_dataset_def: help = ((const tn_dataset_def *)head)->help; break;
-    case TN_KIND_tn_transform_def: help = ((const tn_transform_def *)head)->help; break;
-    case TN_KIND_tn_prune_def: help = ((const tn_prune_def *)head)->help; break;
-    default: break;
-    }
-    return help ? help : "";
 }
 
 static const char *type_of(const tn_option *option)
@@ -146,11 +106,11 @@ static void each_json(const char *name, int64_t before)
 void gives_json(const char *plugin)
 {
     json_begin("gives", '{');
-    for (const kind_name *k = kind_names; k->kind; k++) {
-        if (!given(k->kind, plugin, NULL))
+    for (uint32_t kind = 0; (kind = kind_after(kind));) {
+        if (!given(kind, plugin, NULL))
             continue;
-        json_begin(k->many, '[');
-        given(k->kind, plugin, each_json);
+        json_begin(kind_many(kind), '[');
+        given(kind, plugin, each_json);
         json_end(']');
     }
     json_end('}');
@@ -165,9 +125,9 @@ static void each_text(const char *name, int64_t before)
 
 void gives_print(const char *plugin)
 {
-    for (const kind_name *k = kind_names; k->kind; k++) {
+    for (uint32_t kind = 0; (kind = kind_after(kind));) {
         names[0] = 0;
-        if (given(k->kind, plugin, each_text))
-            print_wrapped(k->many, 17, names);
+        if (given(kind, plugin, each_text))
+            print_wrapped(kind_many(kind), 17, names);
     }
 }

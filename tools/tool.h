@@ -149,19 +149,12 @@ bool json_is_open(void);
 
 /* ---- output that several subcommands share ---- */
 
-/* The kinds of contributions that have a registry, with their names in singular and plural. Kind 0
- * ends the list. */
-typedef struct kind_name {
-    uint32_t kind;
-    const char *one;
-    const char *many;
-} kind_name;
-extern const kind_name kind_names[];
+/* The kinds of contributions that have names: returns the one after `kind`, the first for 0, and 0
+ * after the last. */
+uint32_t kind_after(uint32_t kind);
+/* Returns the plural of the name of a kind, until the next call. */
+const char *kind_many(uint32_t kind);
 
-/* Return the option table of a descriptor, NULL if it has none, and its help text, "" if it has
- * none. */
-const tn_option *options_of(const tn_head *head);
-const char *help_of(const tn_head *head);
 void options_print(const tn_option *options);
 void options_json(const tn_option *options);
 /* Prints as text, for an operator: the formula, operands, gradient, what selects the kernel, and

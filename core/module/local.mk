@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kinds.c \
 	%D%/internal.h \
 	%D%/backward.c \
 	%D%/build_limit.c \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kinds.c \
 	%D%/internal.h \
 	%D%/needed.c \
 	%D%/needed.h \

@@ -30,13 +30,17 @@ static inline const char *tn__plugin_file(const tn__plugin *plugin)
 
 /* Finds and queries all plugins on the plugin path when it is first called; later calls return at
  * once. Every look-up by name calls this function before it takes a lock, because this function
- * registers contributions (it calls tn__op_add() and similar functions). Returns TN_ERR_MEMORY if
+ * registers contributions. Returns TN_ERR_MEMORY if
  * memory runs out; the next call continues. */
 tn_status tn__plugins_discover(void);
 
 /* Activates the plugin, after the plugins that it requires, unless it is active already; that case
  * is fast. */
 tn_status tn__plugin_use(tn__plugin *plugin);
+
+/* Allocates zeroed memory that lives as long as the process. Returns NULL and sets the error if
+ * memory runs out. */
+void *tn__plugin_keep(tn__plugin *plugin, size_t size);
 
 /* Records in the load report (stage "probe") the result of looking for the devices of a backend of
  * this plugin. If `status` is a failure, the message is the thread's last error. */
@@ -71,6 +75,9 @@ typedef struct tn__entry {
 /* Returns the entry with that name after activating its plugin. Returns NULL and sets the error on
  * failure; TN_ERR_KEY, with the known names and the nearest, if there is no such entry. */
 const tn__entry *tn__registry_use(uint32_t kind, const char *name);
+/* Fails with TN_ERR_KEY: no plugin provides the name, the nearest name or all known names, and what
+ * the load report says about plugins with such a name. */
+void tn__registry_unknown(uint32_t kind, const char *name);
 /* Sets *entries to all entries of a kind, sorted by name, and returns their number. The array stays
  * valid until tn_shutdown. */
 int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries);
@@ -112,27 +119,14 @@ enum {
 
 struct tn__check_thread;
 
-/* Functions of folders above core/plugin that core/plugin needs: the registries of operators,
- * kernels and backends, and the checked boundary. lib/library/upward_calls.c fills the table. */
+/* Functions of folders above core/plugin that core/plugin needs: the checked boundary, and what
+ * kernels have no operator. lib/library/upward_calls.c fills the table. */
 typedef struct tn__plugin_calls {
     /* Returns the host's table of functions for an interface (generated), NULL if the host does not
      * have it. */
     const void *(*host_interface)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                   uint32_t *size);
-    tn_status (*backend_add)(const tn_backend_def *backend, tn__plugin *plugin);
-    tn_status (*op_add)(const tn_op_def *def, tn__plugin *plugin);
-    tn_status (*kernel_add)(const tn_kernel_def *kernel, tn__plugin *plugin);
     void (*kernels_idle)(void (*tell)(tn__plugin *plugin, const char *words));
-    void (*observers_changed)(void);
-    int64_t (*op_count)(void);
-    const char *(*op_name)(int64_t index);
-    /* Returns the descriptor of an operator and sets *plugin. Returns NULL and sets the error if
-     * there is none with that name. */
-    const tn_head *(*op_find)(const char *name, tn__plugin **plugin);
-    int64_t (*device_type_count)(void);
-    const char *(*device_type_name)(int64_t index); /* NULL if there is none */
-    /* Like op_find for a device type, but does not set an error. */
-    const tn_head *(*device_type_find)(const char *name, tn__plugin **plugin);
     /* These put checking functions into the host's copies of descriptors (core/check/check.h). */
     tn_status (*check_backend)(tn_backend_def *backend, const tn__plugin *plugin);
     size_t (*check_kernel_size)(void);

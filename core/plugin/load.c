@@ -195,6 +195,11 @@ static bool reserved_null(tn__plugin *plugin, const tn_plugin_info *info, const 
     return status == TN_OK || refused_by(plugin, mark);
 }
 
+static const tn__kind_member plugin_members[] = {
+    TN__KIND_MEMBER(tn_plugin, flags, TN_PLUGIN_OWN_THREADS),
+    { 0 },
+};
+
 static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
 {
     tn_plugin *own = &plugin->private->descriptor;
@@ -209,7 +214,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
         return false;
     if (tn__load_copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
                              "tn_plugin") != TN_OK ||
-        tn__reserved_check(&own->head, "tn_plugin") != TN_OK)
+        tn__reserved_check(&own->head, plugin_members, "tn_plugin") != TN_OK)
         return refused_by(plugin, mark);
     if (!id_acceptable(own->id)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kind.c \
+	%D%/kind.h \
 	%D%/activate.c \
 	%D%/check_thread.h \
 	%D%/contribute.c \

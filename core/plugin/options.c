@@ -203,15 +203,14 @@ static void warn_of_fallback(void)
     enum { NEAREST_AMONG = 64 };
     const char *names[NEAREST_AMONG];
     char name[64];
+    const tn__kind *devices = tn__kind_of(TN_KIND_tn_backend_def);
     int64_t count = 0;
-    tn__plugin *plugin;
     if (!device || !strcmp(device, "error"))
         return;
     tn_snprint(name, sizeof name, "%.*s", (int)strcspn(device, ":"), device);
-    if (tn__plugin_up.device_type_find(name, &plugin))
-        return;
-    while (count < NEAREST_AMONG && (names[count] = tn__plugin_up.device_type_name(count)))
-        count++;
+    for (; count < NEAREST_AMONG && (names[count] = devices->name_at(count)); count++)
+        if (!strcmp(names[count], name))
+            return;
     const char *near = tn__name_nearest(name, names, count);
     tn_log(TN_LOG_WARNING,
            "TENON_FALLBACK=%q is neither error nor a device that a plugin provides%s%s%s", device,

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "core/plugin/internal.h"
+#include "core/plugin/kind.h"
 
 /* The head of a block that lives as long as the process, such as the text of a reason or the copy
  * of a descriptor: reports point to it. */
@@ -66,9 +66,6 @@ tn__plugin *tn__plugin_add(const char *file);
 tn__plugin *tn__plugin_by_id(const char *id); /* only if `negotiated` */
 tn__plugin *tn__plugin_by_file(const char *file);
 tn__plugin *tn__plugin_by_inode(const struct stat *at);
-/* Allocates zeroed memory that lives as long as the process. Returns NULL and sets the error if
- * memory runs out. */
-void *tn__plugin_keep(tn__plugin *plugin, size_t size);
 
 /* Sets outcome, stage and reason of a plugin. If there is no memory for the reason, a fixed text is
  * used. */
@@ -142,7 +139,6 @@ void tn__file_check_runtimes(void);
 
 /* ---- contributions ---- */
 
-enum { TN__PASS_OPS, TN__PASS_BACKENDS, TN__PASS_NAMED, TN__PASS_KERNELS, TN__PASS_COUNT };
 /* Registers the contributions that belong to the pass and are not registered yet. Refusals go to
  * the plugin's line. Fails only with TN_ERR_MEMORY. */
 tn_status tn__contribute(tn__plugin *plugin, int pass);
@@ -156,7 +152,7 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
 
 /* Refuses flags and reserved members of a copied struct that mean nothing to this host. `what`
  * begins the message. */
-tn_status tn__reserved_check(const tn_head *copy, const char *what);
+tn_status tn__reserved_check(const tn_head *copy, const tn__kind_member *members, const char *what);
 
 /* Checks the interfaces that a plugin provides to other plugins. The caller holds the lock. */
 tn_status tn__interfaces_check(const tn__plugin *plugin);

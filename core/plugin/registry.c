@@ -11,44 +11,22 @@ struct snapshot {
     const tn__entry *at[];
 };
 
-enum { KINDS = TN_KIND_END - TN_KIND_tn_backend_def };
+enum { KINDS = 32 }; /* room for the rows of tn__kinds */
 
-static _Atomic(struct snapshot *) current[KINDS];
-
-static const struct {
-    uint32_t kind;
-    const char *what;
-} words[] = {
-    { TN_KIND_tn_backend_def, "device type" },
-    { TN_KIND_tn_op_def, "operator" },
-    { TN_KIND_tn_kernel_def, "kernel" },
-    { TN_KIND_tn_layer_def, "layer" },
-    { TN_KIND_tn_optimizer_def, "optimizer" },
-    { TN_KIND_tn_scheduler_def, "scheduler" },
-    { TN_KIND_tn_init_def, "init" },
-    { TN_KIND_tn_format_def, "file format" },
-    { TN_KIND_tn_observer_def, "observer" },
-    { TN_KIND_tn_pass_def, "pass" },
-    { TN_KIND_tn_compiler_def, "compiler" },
-    { TN_KIND_tn_comm_def, "communicator" },
-    { TN_KIND_tn_dataset_def, "dataset" },
-    { TN_KIND_tn_transform_def, "transform" },
-    { TN_KIND_tn_prune_def, "pruning method" },
-};
+static _Atomic(struct snapshot *) current[KINDS]; /* in their order */
 
 static const char *what_is(uint32_t kind)
 {
-    for (int64_t i = 0; i < tn__countof(words); i++)
-        if (words[i].kind == kind)
-            return words[i].what;
-    return "contribution";
+    const tn__kind *row = tn__kind_of(kind);
+    return !row ? "contribution" : row->what ? row->what : row->word;
 }
 
 static _Atomic(struct snapshot *) *slot_of(uint32_t kind)
 {
-    return kind >= TN_KIND_tn_backend_def && kind < TN_KIND_END
-               ? &current[kind - TN_KIND_tn_backend_def]
-               : NULL;
+    for (int64_t i = 0; i < KINDS && tn__kinds[i]; i++)
+        if (tn__kinds[i]->kind == kind)
+            return &current[i];
+    return NULL;
 }
 
 static const struct snapshot *snapshot_of(uint32_t kind)
@@ -153,9 +131,7 @@ int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries)
     return all ? all->count : 0;
 }
 
-/* Fails with TN_ERR_KEY: no plugin provides the name, the nearest name or all known names, and what
- * the load report says about plugins with such a name. */
-static void unknown(uint32_t kind, const char *name)
+void tn__registry_unknown(uint32_t kind, const char *name)
 {
     enum { SHOWN = 12, NEAREST_AMONG = 512 };
     const char *names[NEAREST_AMONG];
@@ -204,7 +180,7 @@ const tn__entry *tn__registry_use(uint32_t kind, const char *name)
         return NULL;
     const tn__entry *entry = find(kind, name);
     if (!entry) {
-        unknown(kind, name);
+        tn__registry_unknown(kind, name);
         return NULL;
     }
     return tn__plugin_use(entry->plugin) == TN_OK ? entry : NULL;
@@ -225,17 +201,15 @@ void tn__registry_shutdown(void)
     }
 }
 
-/* ---- public: operators and backends have registries in core/op and core/tensor --------------- */
+/* ---- public: some kinds have registries of their own ------------------------------------------
+ */
 
 int64_t tn_registry_count(uint32_t kind)
 {
     if (tn__plugins_discover() != TN_OK)
         return -1;
-    if (kind == TN_KIND_tn_op_def)
-        return tn__plugin_up.op_count();
-    if (kind == TN_KIND_tn_backend_def)
-        return tn__plugin_up.device_type_count();
-    return tn__registry_all(kind, NULL);
+    const tn__kind *row = tn__kind_of(kind);
+    return row && row->count ? row->count() : tn__registry_all(kind, NULL);
 }
 
 const char *tn_registry_name(uint32_t kind, int64_t index)
@@ -246,10 +220,9 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
         tn__error_index(index, count, "%s: index: ", what_is(kind));
         return NULL;
     }
-    if (kind == TN_KIND_tn_op_def)
-        return tn__plugin_up.op_name(index);
-    if (kind == TN_KIND_tn_backend_def)
-        return tn__plugin_up.device_type_name(index);
+    const tn__kind *row = tn__kind_of(kind);
+    if (row && row->name_at)
+        return row->name_at(index);
     tn__registry_all(kind, &entries);
     return entries[index]->name;
 }
@@ -260,17 +233,12 @@ static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plug
 {
     if (tn__plugins_discover() != TN_OK)
         return NULL;
-    if (kind == TN_KIND_tn_op_def)
-        return tn__plugin_up.op_find(name, plugin);
-    if (kind == TN_KIND_tn_backend_def) {
-        const tn_head *backend = tn__plugin_up.device_type_find(name, plugin);
-        if (!backend)
-            unknown(kind, name);
-        return backend;
-    }
+    const tn__kind *row = tn__kind_of(kind);
+    if (row && row->find)
+        return row->find(name, plugin);
     const tn__entry *entry = find(kind, name);
     if (!entry)
-        unknown(kind, name);
+        tn__registry_unknown(kind, name);
     *plugin = entry ? entry->plugin : NULL;
     return entry ? entry->contribution : NULL;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kinds.c \
 	%D%/private.h \
 	%D%/file_load_save.c \
 	%D%/temporary.c \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kinds.c \
 	%D%/upward_calls.c \
 	%D%/host_tables.c \
 	%D%/shutdown.c

@@ -23,47 +23,9 @@ const tn__base_calls tn__base_up = {
 
 /* ---- core/plugin ----------------------------------------------------------------------------- */
 
-static const tn_head *op_find(const char *name, tn__plugin **plugin)
-{
-    const tn_op *op = tn_op_find(name, 0);
-
-    *plugin = op != NULL ? op->plugin : NULL;
-    return op != NULL ? &op->def.head : NULL;
-}
-
-static int64_t device_type_count(void)
-{
-    return tn__device_type_count();
-}
-
-static const char *device_type_name(int64_t index)
-{
-    const tn__device_type *type = tn__device_type_at((int32_t)index);
-
-    return type != NULL ? type->backend.type : NULL;
-}
-
-static const tn_head *device_type_find(const char *name, tn__plugin **plugin)
-{
-    const tn__device_type *type = tn__device_type_find(name);
-
-    *plugin = type != NULL ? type->plugin : NULL;
-    return type != NULL ? &type->backend.head : NULL;
-}
-
 const tn__plugin_calls tn__plugin_up = {
     .host_interface = tn__host_interface,
-    .backend_add = tn__device_add_backend,
-    .op_add = tn__op_add,
-    .kernel_add = tn__op_kernel_add,
     .kernels_idle = tn__op_kernels_unused,
-    .observers_changed = tn__observers_changed,
-    .op_count = tn_op_count,
-    .op_name = tn_op_name_at,
-    .op_find = op_find,
-    .device_type_count = device_type_count,
-    .device_type_name = device_type_name,
-    .device_type_find = device_type_find,
     .check_backend = tn__check_backend,
     .check_kernel_size = tn__check_kernel_size,
     .check_kernel = tn__check_kernel,

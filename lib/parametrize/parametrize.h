@@ -5,8 +5,8 @@
  * A module with a parametrized tensor has a child `parametrizations`, a dictionary, which has under
  * the name of each such tensor a list: the parametrizing modules as children "0", "1", ..., and
  * the originals as parameters or buffers. The name itself is a computed slot of the module. */
-#ifndef TN_LIB_PARAMETRIZE_H
-#define TN_LIB_PARAMETRIZE_H
+#ifndef TN_LIB_PARAMETRIZE_PARAMETRIZE_H
+#define TN_LIB_PARAMETRIZE_PARAMETRIZE_H
 
 #include "core/module/loading.h"
 #include "core/module/value_cache.h"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/kinds.c \
 	%D%/mask.c \
 	%D%/method.c \
 	%D%/network.c \

@@ -3,8 +3,8 @@
  * Pruning: what its files share. method.c reads and calls methods, mask.c combines
  * their masks, slots.c keeps the slots of pruned parameters, prune.c and network.c have
  * the public functions. */
-#ifndef TN_LIB_PRUNE_H
-#define TN_LIB_PRUNE_H
+#ifndef TN_LIB_PRUNE_PRUNE_H
+#define TN_LIB_PRUNE_PRUNE_H
 
 #include "core/module/internal.h"
 

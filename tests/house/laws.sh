@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Law 1: the core (core/ and lib/) names no device, layer, operator or optimizer of a plugin, but for
-# core/op/needed.c. Law 2: a plugin, a tool, an example sees the public headers only; plugins
+# Law 1: the core (core/ and lib/) names no device, layer, operator or optimizer of a plugin, but
+# for core/op/needed.c. Law 2: a plugin, a tool, an example sees the public headers only; plugins
 # include <tenon/plugin.h>, <tenon/native.h> where they publish or use native handles, and
 # <tenon/profile.h> and <tenon/foreign.h> where they provide what these call.
 # Law 4: core and plugins neither end the process nor print.
@@ -64,7 +64,8 @@ needed=$(sed -n 's/^ *\[TN__NEED_[a-z_]*\] = { { "\([a-z_]*\)".*/\1/p' core/op/n
     paste -sd'|')
 ops=$(sed -n 's/^op //; t names; d; : names; s/ rev .*//; s/ /\n/g; p' sdk/operators/*.ops |
     grep -vxE "$needed" | paste -sd'|')
-found=$(code core lib | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
+found=$(code core lib |
+    grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
     grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.c')
 test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.c:" \
     "$found"
@@ -87,7 +88,8 @@ found=$(code core lib plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
     grep -vE '^plugins/backend-opencl/probe\.c:[0-9]+: *(_exit\([0-2]\)|signal\(s, SIG_DFL\));')
 test -z "$found" || complain \
     "law 4: the core or a plugin ends the process, prints or changes its settings:" "$found"
-found=$(code core lib plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')
+found=$(code core lib plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' |
+    grep -vE '^core/base/log\.c:')
 test -z "$found" || complain \
     "law 4: the core or a plugin writes to the program's streams or loads globally:" "$found"
 exit $status

@@ -38,6 +38,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_descriptors \
 	%D%/test_environment \
 	%D%/test_interfaces \
+	%D%/test_kinds \
 	%D%/test_loader \
 	%D%/test_memory \
 	%D%/test_names \
@@ -65,6 +66,8 @@ EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_interfaces_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_interfaces_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_interfaces_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_kinds_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_kinds_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_unregister_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_unregister_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_owners_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -121,6 +121,7 @@ my %sample = (
     'tn_dlpack_versioned *'    => 'tn_tensor_to_dlpack_versioned(given_tensor(), NULL)',
     'const tn_allocator *'     => '(const tn_allocator *)given_bytes',
     'tn_register_contribution.contribution' => '&given_layer',
+    'const tn_head *'          => '&given_layer.head',
     'path'                     => '"/nowhere/x.safetensors"',
 );
 # The others by value.

@@ -60,7 +60,7 @@ void predict_inputs_free(predict_inputs *inputs)
 static bool has_paths(const char *name)
 {
     const tn_head *head = tn_registry_find(TN_KIND_tn_dataset_def, name);
-    const tn_option *option = head != NULL ? options_of(head) : NULL;
+    const tn_option *option = head != NULL ? tn_contribution_options(head) : NULL;
     for (; option != NULL && option->kind != TN_OPTION_KIND_END; option++)
         if (strcmp(option->name, "paths") == 0)
             return true;

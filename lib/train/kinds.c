@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kinds of contributions that lib/train uses: optimizers and schedulers. */
+#include "core/plugin/kind.h"
+#include "lib/train/internal.h"
+
+static tn_status optimizer_complete(const tn_head *copy, const char **missing)
+{
+    *missing = ((const tn_optimizer_def *)copy)->step != NULL ? NULL : "step";
+    return TN_OK;
+}
+
+static const tn__kind_member optimizer_members[] = {
+    TN__KIND_MEMBER(tn_optimizer_def, flags,
+                    TN_OPTIMIZER_ELEMENTWISE | TN_OPTIMIZER_CLOSURE | TN_OPTIMIZER_MATRICES),
+    { 0 },
+};
+
+const tn__kind tn__kind_optimizer = {
+    TN__KIND(tn_optimizer_def, name, step),
+    .word = "optimizer",
+    .pass = TN__PASS_NAMED,
+    .help = offsetof(tn_optimizer_def, help),
+    .options = offsetof(tn_optimizer_def, options),
+    .data_size = offsetof(tn_optimizer_def, data_size),
+    .members = optimizer_members,
+    .complete = optimizer_complete,
+};
+
+/* A scheduler has a second table, of its state. */
+static tn_status scheduler_complete(const tn_head *copy, const char **missing)
+{
+    const tn_scheduler_def *def = (const tn_scheduler_def *)copy;
+    char what[128];
+
+    if (def->step == NULL) {
+        *missing = "step";
+        return TN_OK;
+    }
+    tn_snprint(what, sizeof what, "tn_scheduler_def %s: state", def->name);
+    return tn__options_check(def->state, 0, def->state_size, what);
+}
+
+static const tn__kind_member scheduler_members[] = {
+    TN__KIND_MEMBER(tn_scheduler_def, flags, TN_SCHEDULER_METRIC),
+    { 0 },
+};
+
+const tn__kind tn__kind_scheduler = {
+    TN__KIND(tn_scheduler_def, name, step),
+    .word = "scheduler",
+    .pass = TN__PASS_NAMED,
+    .help = offsetof(tn_scheduler_def, help),
+    .options = offsetof(tn_scheduler_def, options),
+    .data_size = offsetof(tn_scheduler_def, data_size),
+    .members = scheduler_members,
+    .complete = scheduler_complete,
+};
