@@ -8,14 +8,11 @@
 
 static void set_mode(struct part *part, const struct node *node);
 
-static void set_modes_below(struct part *part, const struct arg *args, int64_t count)
+static tn_status set_modes_below(void *part, struct graph *graph)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (args[i].kind == ARG_LIST)
-            set_modes_below(part, args[i].as.list, args[i].count);
-        else if (args[i].kind == ARG_GRAPH)
-            for (int64_t k = 0; k < args[i].as.graph->n_nodes; k++)
-                set_mode(part, &args[i].as.graph->nodes[k]);
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        set_mode(part, &graph->nodes[i]);
+    return TN_OK;
 }
 
 /* The mode of a module is that of its calls when the program was exported: training, if one was. */
@@ -25,7 +22,7 @@ static void set_mode(struct part *part, const struct node *node)
     bool training;
 
     if (node->rule == NULL) {
-        set_modes_below(part, node->args, node->n_args);
+        program_graphs(node->args, node->n_args, set_modes_below, part);
         return;
     }
     arg = node->rule->mode >= 0 ? &node->args[node->rule->mode] : NULL;

@@ -42,8 +42,7 @@ static tn_status fill_input(const struct run *run, const struct segment *call, b
             continue;
         status = value.kind == TN_VALUE_TENSOR
                      ? tn_pack_add(pack, NULL, value)
-                     : tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                               "uses a result of another function that has no rule");
+                     : tn_fail(TN_ERR_NOT_IMPLEMENTED, "uses a result that no rule gives");
     }
     if (status == TN_OK && own && call->n_takes > call->n_tensors)
         status = add_numbers(run, call, pack);

@@ -6,6 +6,9 @@
 #ifdef TN_WITH_JANSSON
 #include "program.h"
 #endif
+#include "zip.h"
+
+#define SETTING "TENON_FOREIGN_UNPACKED_MAX"
 
 static struct {
     int64_t unpacked_max;
@@ -26,26 +29,14 @@ static tn_status activate(const tn_plugin *self)
         "programs of PyTorch (.pt2) need jansson, which Tenon was built without; build it "
         "with --with-jansson (Debian: libjansson-dev)");
 #else
-    return settings.unpacked_max >= 0
-               ? TN_OK
-               : tn_fail(TN_ERR_VALUE,
-                         "TENON_FOREIGN_UNPACKED_MAX: negative, got %lld; expected a number of "
-                         "bytes",
-                         (long long)settings.unpacked_max);
+    return zip_unpacked_check(settings.unpacked_max, SETTING);
 #endif
 }
 
 #ifdef TN_WITH_JANSSON
 tn_status foreign_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
-    if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
-        return tn_fail(TN_ERR_REFUSED,
-                       "%s: unpacked data: too large for a file of %llu bytes; expected at most "
-                       "%lld bytes more than the file; if you trust it, raise "
-                       "TENON_FOREIGN_UNPACKED_MAX",
-                       source->path, (unsigned long long)source->size,
-                       (long long)settings.unpacked_max);
-    return TN_OK;
+    return zip_unpacked(source, sum, more, settings.unpacked_max, SETTING);
 }
 #else
 /* So that a file says what is missing. */

@@ -45,6 +45,8 @@ void program_drop(struct program *program)
 
 /* ---- what no rule takes ---------------------------------------------------------------------- */
 
+enum { MISSING = 100 }; /* functions and arguments that are counted, at most */
+
 /* Functions without a rule, and arguments that no rule takes, each with the number of its calls. */
 struct missing {
     struct names names;
@@ -52,7 +54,7 @@ struct missing {
     struct {
         const char *text;
         int64_t calls;
-    } rows[100];
+    } rows[MISSING];
     int64_t count;
 };
 
@@ -83,7 +85,7 @@ static tn_status add_missing(struct missing *missing, const char *function, cons
         missing->rows[at].calls++;
         return TN_OK;
     }
-    if (missing->count == (int64_t)(sizeof missing->rows / sizeof *missing->rows))
+    if (missing->count == MISSING)
         return TN_OK;
     copy = arena_text(&missing->arena, text, strlen(text));
     if (copy == NULL)
@@ -186,6 +188,10 @@ static tn_status order_args(struct binding *b, struct node *node)
     for (int64_t i = 0; i < node->n_args && status == TN_OK; i++) {
         int64_t place = place_of(bound, node, i);
 
+        if (place >= 0 && given[place])
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: node %.100s (%s): argument %s: given twice; expected once",
+                           program->path, node->name, node->function, bound->names[place]);
         if (place >= 0) {
             args[place] = node->args[i];
             given[place] = true;
@@ -198,7 +204,8 @@ static tn_status order_args(struct binding *b, struct node *node)
         if (given[i])
             continue;
         if (bound->arguments[i].required)
-            return tn_fail(TN_ERR_FORMAT, "%s: node %.100s (%s): argument %s: missing",
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: node %.100s (%s): argument %s: missing; expected a value",
                            program->path, node->name, node->function, bound->names[i]);
         args[i].as.constant = bound->arguments[i].value;
     }
@@ -208,20 +215,19 @@ static tn_status order_args(struct binding *b, struct node *node)
     return status;
 }
 
-static tn_status bind_graph(struct binding *b, struct graph *graph);
-
-/* Binds the graphs among the arguments of a call, at any depth. */
-static tn_status bind_args(struct binding *b, struct arg *args, int64_t count)
+tn_status program_graphs(const struct arg *args, int64_t count, program_graph_fn *each, void *user)
 {
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         if (args[i].kind == ARG_GRAPH)
-            status = bind_graph(b, args[i].as.graph);
+            status = each(user, args[i].as.graph);
         else if (args[i].kind == ARG_LIST)
-            status = bind_args(b, args[i].as.list, args[i].count);
+            status = program_graphs(args[i].as.list, args[i].count, each, user);
     return status;
 }
+
+static tn_status bind_graph(void *binding, struct graph *graph);
 
 static tn_status bind_node(struct binding *b, struct node *node)
 {
@@ -230,7 +236,9 @@ static tn_status bind_node(struct binding *b, struct node *node)
 
     node->control = control_find(node->function);
     if (node->control != NULL)
-        return bind_args(b, node->args, node->n_args);
+        return program_graphs(node->args, node->n_args, bind_graph, b);
+    if (b->missing.count == MISSING) /* the message has enough */
+        return TN_OK;
     status = find_rule(b, node->function, &found);
     if (status != TN_OK)
         return status;
@@ -241,8 +249,9 @@ static tn_status bind_node(struct binding *b, struct node *node)
     return node->rule != NULL ? order_args(b, node) : tn_error_last_code();
 }
 
-static tn_status bind_graph(struct binding *b, struct graph *graph)
+static tn_status bind_graph(void *binding, struct graph *graph)
 {
+    struct binding *b = binding;
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < graph->n_nodes && status == TN_OK; i++)

@@ -200,6 +200,11 @@ TN_HIDDEN struct program *program_new(const char *path);
 TN_HIDDEN void program_keep(struct program *program);
 TN_HIDDEN void program_drop(struct program *program);
 
+/* program.c: calls `each` with the graphs among arguments, at any depth of lists, until it fails.
+ */
+typedef tn_status program_graph_fn(void *user, struct graph *graph);
+TN_HIDDEN tn_status program_graphs(const struct arg *args, int64_t count, program_graph_fn *each,
+                                   void *user);
 /* program.c: gives all calls their rules, after the reader has read everything. Fails with one
  * message that names all functions without a rule and all arguments that no rule takes. */
 TN_HIDDEN tn_status program_bind(struct program *program);

@@ -4,6 +4,8 @@
 #include "foreign.h"
 #include "pt2.h"
 
+#include <string.h>
+
 static bool recognize(const tn_format_def *self, const tn_source *source)
 {
     (void)self;
@@ -25,6 +27,8 @@ static tn_status read_program(const tn_source *source, struct program *program)
         program->text_size = file.text_size;
         file.text = NULL;
     }
+    if (status != TN_OK && strncmp(tn_error_text(), source->path, strlen(source->path)) != 0)
+        status = tn_error_prefix("%s: pt2: ", source->path);
     pt2_archive_close(&file);
     return status;
 }

@@ -30,6 +30,7 @@ struct pt2_file {
     struct names slots;  /* of the program, by path */
     struct names parts;  /* by path */
     struct names inputs; /* of the program, by the name of their value */
+    bool *unnamed;       /* of the values of the main graph: inputs without a spec so far */
     struct program *program;
 };
 
@@ -40,6 +41,10 @@ TN_HIDDEN tn_status pt2_archive_open(const tn_source *source, struct pt2_file *f
 TN_HIDDEN void pt2_archive_close(struct pt2_file *file);
 /* Reads a member as JSON. */
 TN_HIDDEN json_t *pt2_archive_json(struct pt2_file *file, const struct zip_member *member);
+/* Parses JSON; its memory counts as unpacked data of the file. NULL: it is malformed, and *error
+ * says how, or it needs too much memory, which is a recorded failure, and error->text is empty. */
+TN_HIDDEN json_t *pt2_archive_parse(struct pt2_file *file, const char *text, size_t length,
+                                    json_error_t *error);
 /* Finds a member below the folder of the archive, by printf formatting; NULL, without an error, if
  * there is none. */
 TN_HIDDEN const struct zip_member *pt2_archive_find(struct pt2_file *file, const char *format, ...)
@@ -74,11 +79,11 @@ TN_HIDDEN tn_status pt2_stack_read(struct pt2_file *file, const char *text, stru
 /* pt2_spec.c: names of the inputs and outputs, from the description of the call. */
 TN_HIDDEN tn_status pt2_spec_read(struct pt2_file *file, const json_t *calls);
 
-/* Fails with "PATH: pt2: WHAT: missing or wrong; expected EXPECTED". */
-TN_HIDDEN tn_status pt2_wrong(const struct pt2_file *file, const char *what, const char *expected);
+/* Fails with "WHAT: missing or wrong; expected EXPECTED". The reader of the program puts the path
+ * in front of all messages without it. */
+TN_HIDDEN tn_status pt2_wrong(const char *what, const char *expected);
 /* A member of an object that must be there and have this type; NULL after a failure. */
-TN_HIDDEN const json_t *pt2_member(const struct pt2_file *file, const json_t *object,
-                                   const char *name, json_type type);
+TN_HIDDEN const json_t *pt2_member(const json_t *object, const char *name, json_type type);
 /* Copies a text to the memory of the program. */
 TN_HIDDEN const char *pt2_text(struct pt2_file *file, const char *text);
 /* The only member of an object that is not null, as unions are written; *name becomes its key.

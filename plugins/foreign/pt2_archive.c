@@ -10,6 +10,7 @@
 
 #define FLAT_PROGRAM "serialized_exported_program.json"
 #define JSON_MOST (UINT64_C(256) << 20)
+#define JSON_VALUE UINT64_C(128) /* bytes of memory for a value, at most */
 
 enum { SCHEMA_MAJOR = 8 };
 
@@ -89,10 +90,9 @@ bool pt2_archive_recognize(const tn_source *source)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-tn_status pt2_wrong(const struct pt2_file *file, const char *what, const char *expected)
+tn_status pt2_wrong(const char *what, const char *expected)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: pt2: %s: missing or wrong; expected %s", file->source->path,
-                   what, expected);
+    return tn_fail(TN_ERR_FORMAT, "%s: missing or wrong; expected %s", what, expected);
 }
 
 static tn_status read_bytes(struct pt2_file *file, const struct zip_member *member, char **bytes)
@@ -123,13 +123,31 @@ static tn_status read_bytes(struct pt2_file *file, const struct zip_member *memb
     return status;
 }
 
-static json_t *parse(const struct pt2_file *file, const struct zip_member *member,
-                     const char *bytes)
+/* The memory that the values of a text need, at most: each has a comma, a colon or a bracket. */
+static uint64_t memory_of(const char *text, size_t length)
+{
+    uint64_t count = 1;
+
+    for (size_t i = 0; i < length; i++)
+        count += text[i] == ',' || text[i] == ':' || text[i] == '[' || text[i] == '{';
+    return count * JSON_VALUE;
+}
+
+json_t *pt2_archive_parse(struct pt2_file *file, const char *text, size_t length,
+                          json_error_t *error)
+{
+    *error = (json_error_t){ .line = 0 };
+    if (foreign_unpacked(file->source, &file->zip.unpacked, memory_of(text, length)) != TN_OK)
+        return NULL;
+    return json_loadb(text, length, JSON_REJECT_DUPLICATES, error);
+}
+
+static json_t *parse(struct pt2_file *file, const struct zip_member *member, const char *bytes)
 {
     json_error_t error;
-    json_t *json = json_loadb(bytes, (size_t)member->size, 0, &error);
+    json_t *json = pt2_archive_parse(file, bytes, (size_t)member->size, &error);
 
-    if (json == NULL)
+    if (json == NULL && error.text[0] != '\0')
         tn_fail(TN_ERR_FORMAT, "%s: pt2: member %q: line %d: %s", file->source->path, member->name,
                 error.line, error.text);
     return json;
@@ -169,8 +187,7 @@ tn_status pt2_archive_extra(struct pt2_file *file, tn_state *files)
     return status;
 }
 
-const json_t *pt2_member(const struct pt2_file *file, const json_t *object, const char *name,
-                         json_type type)
+const json_t *pt2_member(const json_t *object, const char *name, json_type type)
 {
     const json_t *value = json_object_get(object, name);
     static const char *const names[] = { "an object",  "a list",        "a string",
@@ -178,7 +195,7 @@ const json_t *pt2_member(const struct pt2_file *file, const json_t *object, cons
 
     if (value != NULL && json_typeof(value) == type)
         return value;
-    pt2_wrong(file, name, type <= JSON_REAL ? names[type] : "a bool");
+    pt2_wrong(name, type <= JSON_REAL ? names[type] : "a bool");
     return NULL;
 }
 
@@ -252,7 +269,7 @@ static tn_status check_version(const struct pt2_file *file)
     const json_t *major = json_object_get(version, "major");
 
     if (!json_is_integer(major))
-        return pt2_wrong(file, "schema_version", "an object with the integer `major`");
+        return pt2_wrong("schema_version", "an object with the integer `major`");
     if (json_integer_value(major) == SCHEMA_MAJOR)
         return TN_OK;
     return tn_fail(TN_ERR_VERSION,
@@ -268,7 +285,7 @@ static tn_status check_order(struct pt2_file *file)
     tn_status status = member != NULL ? read_bytes(file, member, &bytes) : TN_OK;
 
     if (status == TN_OK && member != NULL && (member->size < 6 || memcmp(bytes, "little", 6) != 0))
-        status = pt2_wrong(file, "byteorder", "little");
+        status = pt2_wrong("byteorder", "little");
     tn_free(bytes);
     return status;
 }

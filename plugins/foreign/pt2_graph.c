@@ -29,7 +29,10 @@ static tn_status use(const struct names *names, const char *name, struct arg *ou
     out->as.value = names_find(names, name);
     return out->as.value >= 0
                ? TN_OK
-               : tn_fail(TN_ERR_FORMAT, "value %.100s: used before it is defined", name);
+               : tn_fail(TN_ERR_FORMAT,
+                         "value %.100s: used before it is defined; expected an input, or a result "
+                         "of a node before",
+                         name);
 }
 
 static tn_status constant(struct arg *out, tn_value value)
@@ -59,9 +62,14 @@ static tn_status read_float(const json_t *json, double *out)
     return tn_fail(TN_ERR_FORMAT, "float: wrong; expected a number, Infinity, -Infinity or NaN");
 }
 
-static tn_status wrong_kind(const char *kind)
+static tn_status wrong_kind(const char *kind, const json_t *json)
 {
-    return tn_fail(TN_ERR_FORMAT, "argument %.40s: wrong value", kind);
+    static const char *const names[] = { "an object", "a list", "a text", "an integer",
+                                         "a float",   "true",   "false",  "null" };
+
+    return tn_fail(TN_ERR_FORMAT,
+                   "argument %.40s: wrong value, got %s; expected what the kind says", kind,
+                   json != NULL ? names[json_typeof(json)] : "nothing");
 }
 
 /* A plain value: as_int, as_float, as_bool, as_string, or one of as_ints and so on. */
@@ -73,15 +81,15 @@ static tn_status read_plain(struct pt2_file *file, const char *kind, const json_
 
     if (strncmp(kind, "as_int", 6) == 0)
         return json_is_integer(json) ? constant(out, tn_value_int(json_integer_value(json)))
-                                     : wrong_kind(kind);
+                                     : wrong_kind(kind, json);
     if (strncmp(kind, "as_bool", 7) == 0)
         return json_is_boolean(json) ? constant(out, tn_value_bool(json_is_true(json)))
-                                     : wrong_kind(kind);
+                                     : wrong_kind(kind, json);
     if (strncmp(kind, "as_float", 8) == 0)
         return read_float(json, &number) == TN_OK ? constant(out, tn_value_float(number))
                                                   : tn_error_last_code();
     if (!json_is_string(json))
-        return wrong_kind(kind);
+        return wrong_kind(kind, json);
     text = pt2_text(file, json_string_value(json));
     return text != NULL ? constant(out, tn_value_string(text)) : TN_ERR_MEMORY;
 }
@@ -111,7 +119,7 @@ static tn_status read_enum(const char *kind, const json_t *json, struct arg *out
     const char *name;
 
     if (!json_is_integer(json))
-        return wrong_kind(kind);
+        return wrong_kind(kind, json);
     if (strcmp(kind, "as_scalar_type") != 0)
         return constant(out, tn_value_int(json_integer_value(json)));
     name = pt2_weights_dtype(json_integer_value(json));
@@ -154,7 +162,7 @@ static tn_status read_reference(struct pt2_file *file, const char *kind, const j
         return read_list(file, kind, json, names, level, out);
     inner = pt2_union(json, &key);
     if (inner == NULL)
-        return wrong_kind(kind);
+        return wrong_kind(kind, json);
     if (strcmp(key, "as_none") == 0)
         return constant(out, tn_value_none());
     return strcmp(key, "as_tensor") == 0 ? read_reference(file, key, inner, names, level + 1, out)
@@ -215,7 +223,7 @@ static tn_status read_list(struct pt2_file *file, const char *kind, const json_t
     tn_status status = TN_OK;
 
     if (level > PROGRAM_LEVELS)
-        return wrong_kind(kind);
+        return wrong_kind(kind, json);
     out->kind = ARG_LIST;
     out->as.list = arena_new(&file->program->arena, count, sizeof *out->as.list);
     if (out->as.list == NULL)
@@ -233,7 +241,7 @@ tn_status pt2_graph_arg(struct pt2_file *file, const json_t *json, const struct 
     const json_t *value = pt2_union(json, &kind);
 
     return value != NULL ? read_kind(file, kind, value, names, level, out)
-                         : pt2_wrong(file, "argument", "an object with one member");
+                         : pt2_wrong("argument", "an object with one member");
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -299,14 +307,14 @@ static const char *function_name(const char *target)
 
 static tn_status read_names(struct pt2_file *file, const json_t *json, struct node *node)
 {
-    const char *target = json_string_value(pt2_member(file, json, "target", JSON_STRING));
+    const char *target = json_string_value(pt2_member(json, "target", JSON_STRING));
     const char *name = json_string_value(json_object_get(json, "name"));
     char text[300];
 
     if (target == NULL)
         return tn_error_last_code();
     if (strlen(target) >= 256)
-        return pt2_wrong(file, "target", "a name of less than 256 bytes");
+        return pt2_wrong("target", "a name of less than 256 bytes");
     if (function_name(target) == NULL) {
         tn_snprint(text, sizeof text, "_%s", target);
         node->function = pt2_text(file, text);
@@ -320,7 +328,7 @@ static tn_status read_names(struct pt2_file *file, const json_t *json, struct no
 static tn_status read_node_args(struct pt2_file *file, const json_t *json,
                                 const struct names *names, int level, struct node *node)
 {
-    const json_t *inputs = pt2_member(file, json, "inputs", JSON_ARRAY);
+    const json_t *inputs = pt2_member(json, "inputs", JSON_ARRAY);
     size_t count = json_array_size(inputs);
     tn_status status = inputs != NULL ? TN_OK : tn_error_last_code();
 
@@ -346,7 +354,7 @@ static tn_status read_node_args(struct pt2_file *file, const json_t *json,
 static tn_status read_results(struct pt2_file *file, const json_t *json, struct graph *graph,
                               struct names *names, struct node *node)
 {
-    const json_t *outputs = pt2_member(file, json, "outputs", JSON_ARRAY);
+    const json_t *outputs = pt2_member(json, "outputs", JSON_ARRAY);
     size_t count = json_array_size(outputs);
     tn_status status = outputs != NULL ? TN_OK : tn_error_last_code();
 
@@ -367,7 +375,7 @@ static tn_status read_node(struct pt2_file *file, const json_t *json, struct gra
     const char *stack = json_string_value(json_object_get(metadata, "nn_module_stack"));
     tn_status status = ++file->program->n_nodes <= PROGRAM_NODES
                            ? read_names(file, json, node)
-                           : pt2_wrong(file, "nodes", "at most 1000000 in all graphs");
+                           : pt2_wrong("nodes", "at most 1000000 in all graphs");
 
     if (status == TN_OK)
         status = read_node_args(file, json, names, level, node);
@@ -413,9 +421,13 @@ static tn_status read_inputs(struct pt2_file *file, const json_t *inputs, struct
 
     graph->n_inputs = (int64_t)json_array_size(inputs);
     for (int64_t i = 0; i < graph->n_inputs && status == TN_OK; i++) {
-        struct result result;
+        struct result result = { .value = -1 };
 
         status = read_result(file, graph, names, json_array_get(inputs, (size_t)i), &result);
+        if (status == TN_OK && result.list != NULL)
+            status = tn_fail(TN_ERR_FORMAT,
+                             "input %lld of a graph: a list; expected a tensor or a number",
+                             (long long)i);
         graph->inputs[i] = result.value;
     }
     return status;
@@ -437,15 +449,15 @@ tn_status pt2_graph_read(struct pt2_file *file, const json_t *json, struct graph
                          struct names *names, int level)
 {
     struct arena *arena = &file->program->arena;
-    const json_t *inputs = pt2_member(file, json, "inputs", JSON_ARRAY);
-    const json_t *outputs = pt2_member(file, json, "outputs", JSON_ARRAY);
-    const json_t *nodes = pt2_member(file, json, "nodes", JSON_ARRAY);
+    const json_t *inputs = pt2_member(json, "inputs", JSON_ARRAY);
+    const json_t *outputs = pt2_member(json, "outputs", JSON_ARRAY);
+    const json_t *nodes = pt2_member(json, "nodes", JSON_ARRAY);
     tn_status status;
 
     if (inputs == NULL || outputs == NULL || nodes == NULL)
         return tn_error_last_code();
     if (level > PROGRAM_LEVELS)
-        return pt2_wrong(file, "graph", "at most 64 graphs in each other");
+        return pt2_wrong("graph", "at most 64 graphs in each other");
     graph->values = arena_new(arena, count_values(json), sizeof *graph->values);
     graph->inputs = arena_new(arena, json_array_size(inputs), sizeof *graph->inputs);
     graph->outputs = arena_new(arena, json_array_size(outputs), sizeof *graph->outputs);

@@ -32,7 +32,7 @@ static int64_t add_part(struct pt2_file *file, const char *path)
     struct part *part;
 
     if (program->n_parts >= PARTS) {
-        pt2_wrong(file, "modules", "at most 100000");
+        pt2_wrong("modules", "at most 100000");
         return -1;
     }
     if (reserve_parts(program) != TN_OK)
@@ -55,7 +55,7 @@ int64_t pt2_program_part(struct pt2_file *file, const char *path)
         return add_part(file, path);
     if (strlen(path) >= sizeof above || path[0] == '.' || path[strlen(path) - 1] == '.' ||
         strstr(path, "..") != NULL) {
-        pt2_wrong(file, "path of a module", "names separated by dots, less than 1000 bytes");
+        pt2_wrong("path of a module", "names separated by dots, less than 1000 bytes");
         return -1;
     }
     if (pt2_program_part(file, "") < 0)
@@ -64,7 +64,7 @@ int64_t pt2_program_part(struct pt2_file *file, const char *path)
         memcpy(above, path, (size_t)(at - path));
         above[at - path] = '\0';
         if (++levels > PROGRAM_LEVELS) {
-            pt2_wrong(file, "modules", "at most 64 in each other");
+            pt2_wrong("modules", "at most 64 in each other");
             return -1;
         }
         if (names_find(&file->parts, above) < 0 && add_part(file, above) < 0)
@@ -89,6 +89,8 @@ static tn_status read_modules(struct pt2_file *file, const json_t *calls)
 
 /* ---- signature: inputs ----------------------------------------------------------------------- */
 
+#define AN_INPUT "an input of the graph that no other spec names"
+
 static const char *text_of(const json_t *object, const char *name)
 {
     return json_string_value(json_object_get(object, name));
@@ -104,6 +106,18 @@ static const char *value_name(const json_t *arg)
     if (name == NULL)
         name = text_of(inner, "name");
     return name != NULL ? name : text_of(inner, "as_name");
+}
+
+/* Takes the input of the main graph that a spec names; -1: there is none, or another spec has it.
+ */
+static int64_t take_input(struct pt2_file *file, const struct names *names, const char *name)
+{
+    int64_t value = name != NULL ? names_find(names, name) : -1;
+
+    if (value < 0 || !file->unnamed[value])
+        return -1;
+    file->unnamed[value] = false;
+    return value;
 }
 
 /* Whether the main graph had a value with a gradient: in files whose tables do not say so. */
@@ -126,9 +140,9 @@ static tn_status read_slot(struct pt2_file *file, const char *kind, const json_t
 
     tn_snprint(member, sizeof member, "%s_name", kind);
     path = text_of(spec, member);
-    at = value != NULL ? names_find(names, value) : -1;
+    at = take_input(file, names, value);
     if (path == NULL || at < 0)
-        return pt2_wrong(file, kind, "the name of a tensor, and an input of the graph");
+        return pt2_wrong(kind, "the name of a tensor, and " AN_INPUT);
     index = names_find(&file->slots, path);
     if (index < 0)
         return tn_fail(TN_ERR_FORMAT, "%s: pt2: %s %.100s: the archive has no such tensor",
@@ -158,7 +172,7 @@ static tn_status read_constant_input(struct pt2_file *file, const json_t *spec,
     if (status != TN_OK)
         return status;
     if (arg.kind != ARG_CONSTANT)
-        return pt2_wrong(file, "constant_input", "a plain value");
+        return pt2_wrong("constant_input", "a plain value");
     input->constant = true;
     input->value = arg.as.constant;
     return TN_OK;
@@ -179,16 +193,16 @@ static tn_status read_user_input(struct pt2_file *file, const char *kind, const 
     if (strcmp(kind, "constant_input") == 0) {
         status = read_constant_input(file, spec, input);
     } else if (name != NULL) {
-        input->to = names_find(names, name);
+        input->to = take_input(file, names, name);
         if (input->to < 0)
-            return pt2_wrong(file, "user_input", "an input of the graph");
+            return pt2_wrong("user_input", AN_INPUT);
         name = program->main.values[input->to].name;
         if (names_find(&file->inputs, name) < 0)
             status = names_add(&file->inputs, name, program->n_inputs);
     } else { /* a plain value that the program was exported with */
         status = pt2_graph_arg(file, arg, &none, 0, &constant);
         if (status == TN_OK && constant.kind != ARG_CONSTANT)
-            status = pt2_wrong(file, "user_input", "a tensor, a number or a plain value");
+            status = pt2_wrong("user_input", "a tensor, a number or a plain value");
         input->constant = true;
         input->value = status == TN_OK ? constant.as.constant : tn_value_none();
     }
@@ -206,8 +220,10 @@ static tn_status read_input(struct pt2_file *file, const json_t *json, const str
         return read_slot(file, kind, spec, names);
     if (strcmp(kind, "user_input") == 0 || strcmp(kind, "constant_input") == 0)
         return read_user_input(file, kind, spec, names);
-    if (strcmp(kind, "token") == 0)
+    if (strcmp(kind, "token") == 0) {
+        take_input(file, names, value_name(json_object_get(spec, "arg")));
         return TN_OK;
+    }
     if (strcmp(kind, "custom_obj") == 0)
         return tn_fail(
             TN_ERR_REFUSED,
@@ -215,17 +231,29 @@ static tn_status read_input(struct pt2_file *file, const json_t *json, const str
             "can read; expected tensors and numbers",
             file->source->path,
             text_of(spec, "custom_obj_name") != NULL ? text_of(spec, "custom_obj_name") : "");
-    return pt2_wrong(file, "input_specs", "kinds that are known here");
+    return pt2_wrong("input_specs", "kinds that are known here");
 }
 
 /* ---- signature: outputs ---------------------------------------------------------------------- */
 
-static tn_status read_output(struct pt2_file *file, const json_t *json, struct program_output *out)
+/* Whether the signature names another value than the graph has as this output. */
+static bool is_other(const struct arg *output, const json_t *arg, const struct names *values)
+{
+    const char *name = value_name(arg);
+
+    return name != NULL &&
+           (output->kind != ARG_VALUE || names_find(values, name) != output->as.value);
+}
+
+static tn_status read_output(struct pt2_file *file, const json_t *json, const struct names *values,
+                             const struct arg *output, struct program_output *out)
 {
     const char *kind = "", *name = NULL;
     const json_t *spec = pt2_union(json, &kind);
     const struct names *names = &file->slots;
 
+    if (is_other(output, json_object_get(spec, "arg"), values))
+        return pt2_wrong("output_specs", "the names of the outputs of the graph, in their order");
     if (strcmp(kind, "user_output") == 0 || strcmp(kind, "loss_output") == 0) {
         out->kind = OUTPUT_USER;
         return TN_OK;
@@ -247,15 +275,41 @@ static tn_status read_output(struct pt2_file *file, const json_t *json, struct p
             file->source->path, kind);
     }
     out->index = name != NULL ? names_find(names, name) : -1;
-    return out->index >= 0 ? TN_OK : pt2_wrong(file, kind, "the name of a tensor or an input");
+    return out->index >= 0 ? TN_OK : pt2_wrong(kind, "the name of a tensor or an input");
+}
+
+/* Notes the inputs of the main graph. */
+static tn_status begin_inputs(struct pt2_file *file)
+{
+    const struct graph *main = &file->program->main;
+
+    file->unnamed = arena_new(&file->program->arena, (uint64_t)main->n_values + 1,
+                              sizeof *file->unnamed);
+    for (int64_t i = 0; i < main->n_inputs && file->unnamed != NULL; i++)
+        if (main->inputs[i] >= 0)
+            file->unnamed[main->inputs[i]] = true;
+    return file->unnamed != NULL ? TN_OK : TN_ERR_MEMORY;
+}
+
+static tn_status end_inputs(const struct pt2_file *file)
+{
+    const struct graph *main = &file->program->main;
+
+    for (int64_t i = 0; i < main->n_values; i++)
+        if (file->unnamed[i])
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: pt2: input_specs: none for the input %.100s of the graph; expected "
+                           "one for each",
+                           file->source->path, main->values[i].name);
+    return TN_OK;
 }
 
 static tn_status read_signature(struct pt2_file *file, const json_t *json,
                                 const struct names *names)
 {
     struct program *program = file->program;
-    const json_t *inputs = pt2_member(file, json, "input_specs", JSON_ARRAY);
-    const json_t *outputs = pt2_member(file, json, "output_specs", JSON_ARRAY);
+    const json_t *inputs = pt2_member(json, "input_specs", JSON_ARRAY);
+    const json_t *outputs = pt2_member(json, "output_specs", JSON_ARRAY);
     tn_status status = TN_OK;
 
     if (inputs == NULL || outputs == NULL)
@@ -266,13 +320,17 @@ static tn_status read_signature(struct pt2_file *file, const json_t *json,
                                  sizeof *program->outputs);
     if (program->inputs == NULL || program->outputs == NULL)
         return TN_ERR_MEMORY;
+    status = begin_inputs(file);
     for (size_t i = 0; i < json_array_size(inputs) && status == TN_OK; i++)
         status = read_input(file, json_array_get(inputs, i), names);
+    if (status == TN_OK)
+        status = end_inputs(file);
     program->n_outputs = (int64_t)json_array_size(outputs);
     if (status == TN_OK && program->n_outputs != program->main.n_outputs)
-        status = pt2_wrong(file, "output_specs", "one for each output of the graph");
+        status = pt2_wrong("output_specs", "one for each output of the graph");
     for (int64_t i = 0; i < program->n_outputs && status == TN_OK; i++)
-        status = read_output(file, json_array_get(outputs, (size_t)i), &program->outputs[i]);
+        status = read_output(file, json_array_get(outputs, (size_t)i), names,
+                             &program->main.outputs[i], &program->outputs[i]);
     return status;
 }
 
@@ -280,22 +338,17 @@ static tn_status read_signature(struct pt2_file *file, const json_t *json,
 
 tn_status pt2_program_read(struct pt2_file *file)
 {
-    const json_t *module = pt2_member(file, file->json, "graph_module", JSON_OBJECT);
+    const json_t *module = pt2_member(file->json, "graph_module", JSON_OBJECT);
     const json_t *calls = json_object_get(module, "module_call_graph");
-    const json_t *graph = module != NULL ? pt2_member(file, module, "graph", JSON_OBJECT) : NULL;
-    const json_t *signature = graph != NULL ? pt2_member(file, module, "signature", JSON_OBJECT)
-                                            : NULL;
+    const json_t *graph = module != NULL ? pt2_member(module, "graph", JSON_OBJECT) : NULL;
+    const json_t *signature = graph != NULL ? pt2_member(module, "signature", JSON_OBJECT) : NULL;
     struct names names = { 0 };
     tn_status status = signature != NULL ? read_modules(file, calls) : tn_error_last_code();
 
     if (status == TN_OK)
         status = pt2_weights_read(file);
-    if (status == TN_OK) {
+    if (status == TN_OK)
         status = pt2_graph_read(file, graph, &file->program->main, &names, 0);
-        if (status != TN_OK &&
-            strncmp(tn_error_text(), file->source->path, strlen(file->source->path)) != 0)
-            tn_error_prefix("%s: pt2: ", file->source->path);
-    }
     if (status == TN_OK)
         status = read_signature(file, signature, &names);
     if (status == TN_OK)

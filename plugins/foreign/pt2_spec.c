@@ -56,19 +56,24 @@ static void add_children(struct naming *naming, const json_t *spec, const json_t
                  1);
 }
 
-/* The tree in the string `text`, which is [1, TREE]. The caller drops *whole. */
-static const json_t *parse(const char *text, json_t **whole)
+/* Parses JSON in a string of the program; NULL if there is none, or nothing that can be read. The
+ * caller drops the result. */
+static json_t *parse(struct pt2_file *file, const json_t *string)
 {
-    *whole = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    return json_array_get(*whole, 1);
+    json_error_t error;
+    const char *text = json_string_value(string);
+    json_t *json = text != NULL ? pt2_archive_parse(file, text, strlen(text), &error) : NULL;
+
+    if (json == NULL)
+        tn_error_clear();
+    return json;
 }
 
 /* The keys of a dictionary or class: its context is a list of them, as JSON in a string. The caller
  * drops the result. */
-static json_t *keys_of(const json_t *spec)
+static json_t *keys_of(struct pt2_file *file, const json_t *spec)
 {
-    const char *context = json_string_value(json_object_get(spec, "context"));
-    json_t *keys = context != NULL ? json_loads(context, 0, NULL) : NULL;
+    json_t *keys = parse(file, json_object_get(spec, "context"));
 
     if (json_array_size(keys) == json_array_size(children_of(spec)))
         return keys;
@@ -88,8 +93,9 @@ static tn_status name_inputs(struct pt2_file *file, const json_t *signature)
 {
     struct program *program = file->program;
     struct naming naming;
-    json_t *whole, *keys;
-    const json_t *spec = parse(json_string_value(json_object_get(signature, "in_spec")), &whole);
+    /* [1, TREE] */
+    json_t *whole = parse(file, json_object_get(signature, "in_spec")), *keys;
+    const json_t *spec = json_array_get(whole, 1);
     const json_t *positional = json_array_get(children_of(spec), 0),
                  *named = json_array_get(children_of(spec), 1);
 
@@ -97,7 +103,7 @@ static tn_status name_inputs(struct pt2_file *file, const json_t *signature)
         json_decref(whole);
         return TN_ERR_MEMORY;
     }
-    keys = keys_of(named);
+    keys = keys_of(file, named);
     add_children(&naming, positional, json_object_get(signature, "forward_arg_names"));
     add_children(&naming, named, keys);
     json_decref(keys);
@@ -112,14 +118,14 @@ static tn_status name_outputs(struct pt2_file *file, const json_t *signature)
 {
     struct program *program = file->program;
     struct naming naming;
-    json_t *whole, *keys;
-    const json_t *spec = parse(json_string_value(json_object_get(signature, "out_spec")), &whole);
+    json_t *whole = parse(file, json_object_get(signature, "out_spec")), *keys;
+    const json_t *spec = json_array_get(whole, 1);
     int64_t first = 0;
     bool all;
 
     while (first < program->n_outputs && program->outputs[first].kind != OUTPUT_USER)
         first++;
-    keys = keys_of(spec);
+    keys = keys_of(file, spec);
     if (!start(&naming, file, program->n_outputs)) {
         json_decref(keys);
         json_decref(whole);

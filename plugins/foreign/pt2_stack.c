@@ -69,7 +69,7 @@ static tn_status read_level(struct pt2_file *file, struct piece entry, struct st
     char text[PROGRAM_PATH];
 
     if (path.length >= sizeof text)
-        return pt2_wrong(file, "nn_module_stack", "paths of less than 1000 bytes");
+        return pt2_wrong("nn_module_stack", "paths of less than 1000 bytes");
     memcpy(text, path.at, path.length);
     text[path.length] = '\0';
     level->part = pt2_program_part(file, text);
@@ -92,7 +92,7 @@ tn_status pt2_stack_read(struct pt2_file *file, const char *text, struct node *n
     for (const char *at = text; (at = strchr(at, ';')) != NULL; at++)
         count++;
     if (count > PROGRAM_LEVELS)
-        return pt2_wrong(file, "nn_module_stack", "at most 64 modules in each other");
+        return pt2_wrong("nn_module_stack", "at most 64 modules in each other");
     node->stack = arena_new(&file->program->arena, (uint64_t)count, sizeof *node->stack);
     if (node->stack == NULL)
         return TN_ERR_MEMORY;

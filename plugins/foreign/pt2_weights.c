@@ -114,18 +114,24 @@ struct reading {
     struct pt2_file *file;
     const char *kind; /* "weights" or "constants" */
     tn_state *storages, *tensors;
+    struct names bools; /* storages that have only bytes of 0 and 1 */
 };
 
-static tn_status check_bools(tn_tensor *bytes)
+/* Checks the storage of a tensor of bools, once for all tensors in it. */
+static tn_status check_bools(struct reading *r, const char *storage, tn_tensor *bytes)
 {
     const unsigned char *at = tn_device_is_host(tn_tensor_device(bytes)) ? tn_tensor_data(bytes)
                                                                          : NULL;
     int64_t count = tn_tensor_numel(bytes);
+    const char *name;
 
+    if (names_find(&r->bools, storage) >= 0)
+        return TN_OK;
     for (int64_t i = 0; i < count && at != NULL; i++)
         if (at[i] > 1)
             return wrong("bools", "bytes of 0 and 1");
-    return TN_OK;
+    name = pt2_text(r->file, storage);
+    return name != NULL ? names_add(&r->bools, name, 0) : TN_ERR_MEMORY;
 }
 
 /* Returns the bytes of a storage. */
@@ -171,7 +177,7 @@ static tn_tensor *tensor_of(struct reading *r, const struct description *d)
     if (tn_state_find(r->tensors, key) >= 0)
         return tn_state_get(r->tensors, key);
     bytes = storage_of(r, d->storage);
-    if (bytes == NULL || (d->dtype == TN_BOOL && check_bools(bytes) != TN_OK))
+    if (bytes == NULL || (d->dtype == TN_BOOL && check_bools(r, d->storage, bytes) != TN_OK))
         return NULL;
     tensor = tn_tensor_over(bytes, d->dtype, (tn_ints){ d->sizes, d->ndim }, d->strides, d->offset);
     return tensor != NULL && tn_state_set(r->tensors, key, tensor) == TN_OK ? tensor : NULL;
@@ -190,8 +196,8 @@ static tn_status add_slot(struct pt2_file *file, const char *path, tn_tensor *te
 
     if (strlen(path) >= PROGRAM_PATH || names_find(&file->slots, path) >= 0)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: pt2: tensor %.100s: given twice, or its name is too long",
-                       file->source->path, path);
+                       "given twice, or a name of %zu bytes; expected once, and less than %d",
+                       strlen(path), PROGRAM_PATH);
     slot->path = pt2_text(file, path);
     above = arena_text(&program->arena, path, dot != NULL ? (size_t)(dot - path) : 0);
     if (slot->path == NULL || above == NULL)
@@ -223,7 +229,7 @@ static tn_status read_tensor(struct reading *r, const char *path, const json_t *
                                 : tn_error_last_code();
     }
     if (status != TN_OK)
-        status = tn_error_prefix("%s: pt2: tensor %.100s: ", r->file->source->path, path);
+        status = tn_error_prefix("tensor %.100s: ", path);
     tn_scope_end(scope);
     return status;
 }
@@ -249,7 +255,7 @@ static tn_status read_table(struct reading *r, const struct zip_member *member)
     json_t *table = json_object_get(json, "config"), *entry;
     const char *path;
     tn_status status = json == NULL             ? tn_error_last_code()
-                       : !json_is_object(table) ? pt2_wrong(r->file, "config", "an object")
+                       : !json_is_object(table) ? pt2_wrong("config", "an object")
                                                 : reserve(r->file, json_object_size(table));
 
     json_object_foreach(table, path, entry)
@@ -271,13 +277,11 @@ static tn_status add_state(struct pt2_file *file, const tn_state *state)
         tn_value value = tn_state_value(state, i);
 
         if (value.kind != TN_VALUE_TENSOR)
-            return tn_fail(
-                TN_ERR_REFUSED, "%s: pt2: constant %.100s: wrong kind, got %s; expected a tensor",
-                file->source->path, tn_state_name(state, i), tn_value_kind_name(value.kind));
+            return tn_fail(TN_ERR_REFUSED, "constant %.100s: wrong kind, got %s; expected a tensor",
+                           tn_state_name(state, i), tn_value_kind_name(value.kind));
         status = add_slot(file, tn_state_name(state, i), value.as.tensor, false, false);
         if (status != TN_OK)
-            tn_error_prefix("%s: pt2: tensor %.100s: ", file->source->path,
-                            tn_state_name(state, i));
+            tn_error_prefix("tensor %.100s: ", tn_state_name(state, i));
     }
     return status;
 }
@@ -307,7 +311,7 @@ static tn_status read_saved(struct pt2_file *file, const struct zip_member *memb
 
 static tn_status read_kind(struct pt2_file *file, const char *kind, const char *flat)
 {
-    struct reading r = { file, kind, NULL, NULL };
+    struct reading r = { .file = file, .kind = kind };
     const struct zip_member *table, *saved;
     tn_status status;
 
@@ -326,6 +330,7 @@ static tn_status read_kind(struct pt2_file *file, const char *kind, const char *
     status = r.storages != NULL && r.tensors != NULL ? read_table(&r, table) : TN_ERR_MEMORY;
     tn_state_drop(r.storages);
     tn_state_drop(r.tensors);
+    names_free(&r.bools);
     return status;
 }
 

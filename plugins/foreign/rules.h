@@ -112,6 +112,8 @@ TN_HIDDEN tn_floats rule_floats(struct rule_call *call, const char *name);
 /* A dimension of a tensor: an integer from -ndim to ndim - 1, returned as 0 to ndim - 1 (ndim is
  * taken as 1 if it is 0). */
 TN_HIDDEN int64_t rule_dim(struct rule_call *call, const char *name, const tn_tensor *tensor);
+/* The same of a tensor that must have a dimension. */
+TN_HIDDEN int64_t rule_axis(struct rule_call *call, const char *name, const tn_tensor *tensor);
 /* Whether to compute as in training: the mode of the module, for rules with `mode`. */
 static inline bool rule_training(const struct rule_call *call)
 {

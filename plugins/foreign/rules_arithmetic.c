@@ -234,13 +234,14 @@ static tn_status round_decimals(struct rule_call *call)
 /* scale * x above 0, else scale * alpha * (e^(input_scale x) - 1). */
 static tn_tensor *scaled_elu(tn_tensor *x, double alpha, double scale, double input_scale)
 {
-    /* Only numbers up to 0 reach the exponential: the gradient of a large one would be infinite. */
-    tn_tensor *below = tn_clamp(x, tn_scalar_none(), tn_scalar_float(0));
+    tn_tensor *zero = number(x, 0, TN_DTYPE_AUTO), *above = tn_gt(x, zero);
+    /* Only numbers up to 0 reach the exponential: the gradient of a large one would be infinite. At
+     * 0 the gradient is that of the exponential. */
+    tn_tensor *below = tn_where(above, zero, x);
 
     below = tn_mul_scalar(tn_expm1(tn_mul_scalar(below, tn_scalar_float(input_scale))),
                           tn_scalar_float(scale * alpha));
-    return tn_where(tn_gt(x, number(x, 0, TN_DTYPE_AUTO)), tn_mul_scalar(x, tn_scalar_float(scale)),
-                    below);
+    return tn_where(above, tn_mul_scalar(x, tn_scalar_float(scale)), below);
 }
 
 static tn_status elu(struct rule_call *call)

@@ -329,6 +329,17 @@ int64_t rule_dim(struct rule_call *call, const char *name, const tn_tensor *tens
     return 0;
 }
 
+int64_t rule_axis(struct rule_call *call, const char *name, const tn_tensor *tensor)
+{
+    int64_t dim = rule_dim(call, name, tensor);
+
+    if (call->status == TN_OK && tensor != NULL && tn_tensor_ndim(tensor) == 0)
+        rule_fail(call, TN_ERR_INDEX,
+                  "%s: out of range, got %lld; expected a tensor with at least one dimension", name,
+                  (long long)dim);
+    return dim;
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 tn_status rule_give_value(struct rule_call *call, tn_value value)

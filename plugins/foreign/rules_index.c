@@ -4,6 +4,8 @@
  * scatters of a number, embeddings. */
 #include "rules.h"
 
+#include <string.h>
+
 /* The indices of a call: at[d] is the index of dimension d as offsets into the merged indexed
  * dimensions, NULL for a whole dimension. */
 struct indices {
@@ -24,16 +26,36 @@ static tn_status too_many(struct rule_call *call, int64_t ndim)
                      (long long)ndim);
 }
 
+/* Checks whether a mask has the sizes of the dimensions of `self` from `first` on. */
+static tn_status check_mask(struct rule_call *call, const tn_tensor *self, int64_t first,
+                            const tn_tensor *mask)
+{
+    tn_ints old = tn_tensor_shape(self), own = tn_tensor_shape(mask);
+
+    if (first + own.count > old.count)
+        return too_many(call, old.count);
+    for (int64_t d = 0; d < own.count; d++)
+        if (own.at[d] != old.at[first + d])
+            return rule_fail(call, TN_ERR_INDEX,
+                             "indices: a mask of another size than dimension %lld of self, got "
+                             "%lld; expected %lld",
+                             (long long)(first + d), (long long)own.at[d],
+                             (long long)old.at[first + d]);
+    return TN_OK;
+}
+
 /* A mask becomes one tensor of integers for each of its dimensions. */
-static tn_status add_mask(struct rule_call *call, struct indices *s, int64_t *d, tn_tensor *mask)
+static tn_status add_mask(struct rule_call *call, const tn_tensor *self, struct indices *s,
+                          int64_t *d, tn_tensor *mask)
 {
     int64_t ndim = tn_tensor_ndim(mask);
-    tn_tensor *rows = tn_nonzero(mask);
+    tn_tensor *rows;
 
+    if (check_mask(call, self, *d, mask) != TN_OK)
+        return call->status;
+    rows = tn_nonzero(mask);
     if (rows == NULL)
         return rule_give(call, NULL);
-    if (*d + ndim > s->ndim)
-        return too_many(call, s->ndim);
     for (int64_t i = 0; i < ndim; i++) {
         s->at[*d] = tn_select(rows, 1, i);
         if (s->at[(*d)++] == NULL)
@@ -80,7 +102,7 @@ static tn_status read_indices(struct rule_call *call, tn_tensor *self, struct in
         if (d >= s->ndim)
             return too_many(call, s->ndim);
         if (dtype == TN_BOOL || dtype == TN_U8)
-            add_mask(call, s, &d, given[i]);
+            add_mask(call, self, s, &d, given[i]);
         else
             s->at[d++] = given[i] != TN_NONE ? rule_cast(given[i], TN_I64) : TN_NONE;
     }
@@ -110,15 +132,21 @@ static tn_tensor *offsets(tn_tensor *index, int64_t size, int64_t step)
 }
 
 /* The positions of the selected elements in the merged indexed dimensions of a shape. */
-static tn_tensor *positions(const struct indices *s, tn_ints shape, int64_t *merged)
+static tn_tensor *positions(struct rule_call *call, const struct indices *s, tn_ints shape,
+                            int64_t *merged)
 {
     tn_tensor *sum = NULL;
 
     *merged = 1;
     for (int64_t i = s->count - 1; i >= 0; i--) {
-        int64_t size = shape.at[s->dims[i]];
-        tn_tensor *more = offsets(s->at[s->dims[i]], size, *merged > 0 ? *merged : 1);
+        int64_t size = shape.at[s->dims[i]], step = *merged > 0 ? *merged : 1, all;
+        tn_tensor *more;
 
+        if (__builtin_mul_overflow(step, size, &all)) {
+            rule_fail(call, TN_ERR_VALUE, "self: too large to be indexed");
+            return NULL;
+        }
+        more = offsets(s->at[s->dims[i]], size, step);
         sum = i == s->count - 1 ? more : tn_add(sum, more);
         *merged *= size;
     }
@@ -136,7 +164,7 @@ static tn_status index_tensor(struct rule_call *call)
         return call->status;
     if (s.count == 0)
         return rule_give(call, self);
-    at = positions(&s, tn_tensor_shape(self), &merged);
+    at = positions(call, &s, tn_tensor_shape(self), &merged);
     /* Indexed dimensions that are apart come first in the result. */
     if (!s.together)
         self = tn_permute(self, (tn_ints){ s.dims, s.ndim });
@@ -172,9 +200,9 @@ static tn_tensor *fill_mask(struct rule_call *call, tn_tensor *self, tn_tensor *
     if (call->status != TN_OK || n != 1 || given[0] == TN_NONE ||
         tn_tensor_dtype(given[0]) != TN_BOOL || tn_tensor_numel(value) != 1)
         return NULL;
-    ndim = tn_tensor_ndim(given[0]);
-    if (ndim > tn_tensor_ndim(self))
+    if (check_mask(call, self, 0, given[0]) != TN_OK)
         return NULL;
+    ndim = tn_tensor_ndim(given[0]);
     for (int64_t d = 0; d < tn_tensor_ndim(self); d++)
         shape[d] = d < ndim ? tn_tensor_size(given[0], d) : 1;
     mask = tn_reshape(given[0], (tn_ints){ shape, tn_tensor_ndim(self) });
@@ -220,7 +248,7 @@ static tn_status index_put(struct rule_call *call)
     y = accumulate ? NULL : fill_mask(call, self, values);
     if (y != NULL)
         return rule_give(call, y);
-    if (read_indices(call, self, &s) != TN_OK)
+    if (call->status != TN_OK || read_indices(call, self, &s) != TN_OK)
         return call->status;
     if (s.count == 0)
         return rule_fail(call, TN_ERR_NOT_IMPLEMENTED,
@@ -273,6 +301,9 @@ static tn_status scatter_with(struct rule_call *call, tn_tensor *self, tn_tensor
 
     if (call->status != TN_OK)
         return call->status;
+    if (strcmp(reduce, "add") != 0 && strcmp(reduce, "multiply") != 0)
+        return rule_fail(call, TN_ERR_VALUE, "reduce: unknown, got %q; expected add or multiply",
+                         reduce);
     return rule_give(call, reduce[0] == 'a'
                                ? tn_scatter_add(self, index, src, dim)
                                : tn_scatter_reduce(self, index, src, dim, "prod", true));

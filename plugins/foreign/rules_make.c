@@ -163,23 +163,32 @@ static tn_status blackman_window(struct rule_call *call)
     return window(call, 0.42, 0.5, 0.08);
 }
 
+#define MOST (INT64_C(1) << 40) /* elements of a triangle */
+
 /* The rows and columns of the elements of a triangle of a matrix: those up to the diagonal at
  * `offset`, or those from it on. */
 static tn_status triangle(struct rule_call *call, bool upper)
 {
     int64_t rows = rule_int(call, "row"), columns = rule_int(call, "col");
-    int64_t offset = rule_int(call, "offset"), n = 0, *at, shape[2] = { 2, 0 };
+    int64_t offset = rule_int(call, "offset"), first = 0, n = 0, *at, shape[2] = { 2, 0 };
 
     if (call->status == TN_OK && (rows < 0 || columns < 0 || rows > INT32_MAX ||
                                   columns > INT32_MAX || offset < -INT32_MAX || offset > INT32_MAX))
         return rule_fail(call, TN_ERR_VALUE,
                          "row: out of range, got a matrix of %lld x %lld; expected 0 to %lld",
                          (long long)rows, (long long)columns, (long long)INT32_MAX);
+    /* The rows that have elements. */
+    if (!upper && offset < 0)
+        first = -offset;
+    if (upper && rows > columns - offset)
+        rows = columns - offset;
+    if (columns == 0)
+        rows = 0;
     for (int pass = 0; pass < 2 && call->status == TN_OK; pass++) {
         at = pass > 0 ? rule_memory(call, 2 * n, sizeof *at) : NULL;
         shape[1] = n;
         n = 0;
-        for (int64_t i = 0; i < rows && call->status == TN_OK; i++) {
+        for (int64_t i = first; i < rows && call->status == TN_OK; i++) {
             int64_t edge = i + offset, from = upper && edge > 0 ? edge : 0;
             int64_t end = !upper && edge + 1 < columns ? edge + 1 : columns;
 
@@ -188,6 +197,9 @@ static tn_status triangle(struct rule_call *call, bool upper)
                 at[shape[1] + n + j - from] = j;
             }
             n += end > from ? end - from : 0;
+            if (n > MOST)
+                rule_fail(call, TN_ERR_VALUE, "row: more than %lld elements; expected fewer",
+                          (long long)MOST);
         }
         if (at != NULL)
             return rule_give(call, rule_cast(tn_tensor_from(at, TN_I64, (tn_ints){ shape, 2 }),

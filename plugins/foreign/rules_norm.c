@@ -259,36 +259,29 @@ static tn_status attention_cpu(struct rule_call *call)
     return without(call, 1);
 }
 
+#define NORM "input, weight, bias, running_mean, running_var, "
+
 const struct rule rules_norm[] = {
-    { "aten.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, "
-      "cudnn_enabled=*)",
-      .call = batch_norm, .mode = "training" },
-    { "aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, "
-      "eps)",
-      .call = native_batch_norm, .mode = "training" },
-    { "aten._native_batch_norm_legit.default(input, weight, bias, running_mean, running_var, "
-      "training, momentum, eps)",
+    { "aten.batch_norm(" NORM "training, momentum, eps, cudnn_enabled=*)", .call = batch_norm,
+      .mode = "training" },
+    { "aten.native_batch_norm(" NORM "training, momentum, eps)", .call = native_batch_norm,
+      .mode = "training" },
+    { "aten._native_batch_norm_legit.default(" NORM "training, momentum, eps)",
       .call = native_batch_norm, .mode = "training" },
     { "aten._native_batch_norm_legit.no_stats(input, weight, bias, training=*, momentum, eps)",
       .call = batch_norm_no_stats },
     /* The name says that it is evaluation: `training` is never in the file. */
-    { "aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, "
-      "momentum, eps, training=False)",
+    { "aten._native_batch_norm_legit_no_training(" NORM "momentum, eps, training=False)",
       .call = native_batch_norm, .mode = "training" },
-    { "aten._native_batch_norm_legit_functional(input, weight, bias, running_mean, running_var, "
-      "training, momentum, eps)",
+    { "aten._native_batch_norm_legit_functional(" NORM "training, momentum, eps)",
       .call = batch_norm_functional, .mode = "training" },
-    { "aten._batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps, "
-      "training=True)",
+    { "aten._batch_norm_with_update(" NORM "momentum, eps, training=True)",
       .call = batch_norm_no_update, .mode = "training" },
-    { "aten._batch_norm_with_update_functional(input, weight, bias, running_mean, running_var, "
-      "momentum, eps, training=True)",
+    { "aten._batch_norm_with_update_functional(" NORM "momentum, eps, training=True)",
       .call = batch_norm_update_functional, .mode = "training" },
-    { "aten._batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps, "
-      "training=False)",
+    { "aten._batch_norm_no_update(" NORM "momentum, eps, training=False)",
       .call = batch_norm_no_update, .mode = "training" },
-    { "aten.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, "
-      "momentum, eps, cudnn_enabled=*)",
+    { "aten.instance_norm(" NORM "use_input_stats, momentum, eps, cudnn_enabled=*)",
       .call = instance_norm },
     { "aten.native_layer_norm(input, normalized_shape, weight, bias, eps)",
       .text = "layer_norm(input, weight, bias, normalized_shape=normalized_shape, eps=eps), -, -" },

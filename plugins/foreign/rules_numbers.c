@@ -95,19 +95,37 @@ static tn_status integers(struct rule_call *call, const char *name, int64_t a, i
     return over ? too_large(call) : give_int(call, result);
 }
 
+/* The remainder has the sign of b, and is exact. */
+static double remainder_of(double a, double b)
+{
+    double rest = fmod(a, b);
+
+    return rest == 0 ? copysign(0.0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* The whole number (a - remainder) / b: 1 // 0.1 is 9, because 0.1 is a little more than a tenth.
+ */
+static double floor_of(double a, double b)
+{
+    double rest = fmod(a, b), quotient = (a - rest) / b, whole;
+
+    quotient -= rest != 0 && (rest < 0) != (b < 0);
+    whole = floor(quotient);
+    return quotient == 0 ? copysign(0.0, a / b) : quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 static tn_status floats(struct rule_call *call, const char *name, double a, double b)
 {
     if (b == 0 &&
         (strcmp(name, "truediv") == 0 || strcmp(name, "floordiv") == 0 || strcmp(name, "mod") == 0))
         return divided_by_zero(call);
-    if (strcmp(name, "mod") == 0)
-        return give_float(call, a - b * floor(a / b));
-    return give_float(call, strcmp(name, "floordiv") == 0  ? floor(a / b)
-                            : strcmp(name, "truediv") == 0 ? a / b
-                            : strcmp(name, "pow") == 0     ? pow(a, b)
-                            : strcmp(name, "add") == 0     ? a + b
-                            : strcmp(name, "sub") == 0     ? a - b
-                                                           : a * b);
+    return give_float(call, strcmp(name, "mod") == 0        ? remainder_of(a, b)
+                            : strcmp(name, "floordiv") == 0 ? floor_of(a, b)
+                            : strcmp(name, "truediv") == 0  ? a / b
+                            : strcmp(name, "pow") == 0      ? pow(a, b)
+                            : strcmp(name, "add") == 0      ? a + b
+                            : strcmp(name, "sub") == 0      ? a - b
+                                                            : a * b);
 }
 
 static tn_status arithmetic(struct rule_call *call)
@@ -239,7 +257,7 @@ static tn_status root(struct rule_call *call)
 static tn_status size(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
-    int64_t dim = rule_dim(call, "dim", self);
+    int64_t dim = rule_axis(call, "dim", self);
 
     return call->status == TN_OK ? give_int(call, tn_tensor_size(self, dim)) : call->status;
 }
@@ -247,7 +265,7 @@ static tn_status size(struct rule_call *call)
 static tn_status stride(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
-    int64_t dim = rule_dim(call, "dim", self);
+    int64_t dim = rule_axis(call, "dim", self);
 
     return call->status == TN_OK ? give_int(call, tn_tensor_strides(self).at[dim]) : call->status;
 }

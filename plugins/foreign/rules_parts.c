@@ -3,14 +3,27 @@
  * Rules that cut a tensor into several, or put several together. */
 #include "rules.h"
 
+#include <string.h>
+
+enum { PARTS = 1000000 }; /* at most, of one call */
+
 /* ---- one tensor into a list ------------------------------------------------------------------ */
+
+/* Space for n parts. */
+static tn_tensor **space_for(struct rule_call *call, int64_t n)
+{
+    if (n > PARTS)
+        rule_fail(call, TN_ERR_VALUE, "self: too many parts, got %lld; expected at most %d",
+                  (long long)n, (int)PARTS);
+    return rule_memory(call, n, sizeof(tn_tensor *));
+}
 
 static tn_status unbind(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
-    int64_t dim = rule_dim(call, "dim", self);
+    int64_t dim = rule_axis(call, "dim", self);
     int64_t n = call->status == TN_OK ? tn_tensor_size(self, dim) : 0;
-    tn_tensor **parts = rule_memory(call, n, sizeof(tn_tensor *));
+    tn_tensor **parts = space_for(call, n);
 
     for (int64_t i = 0; i < n && parts != NULL; i++)
         parts[i] = tn_select(self, dim, i);
@@ -22,7 +35,7 @@ static tn_status unbind(struct rule_call *call)
 static tn_status cut(struct rule_call *call, tn_tensor *self, int64_t dim, int64_t n, int64_t size,
                      int64_t longer)
 {
-    tn_tensor **parts = rule_memory(call, n, sizeof(tn_tensor *));
+    tn_tensor **parts = space_for(call, n);
     int64_t start = 0, end;
 
     if (call->status != TN_OK)
@@ -64,7 +77,7 @@ static tn_status cut_by_sizes(struct rule_call *call, tn_tensor *self, int64_t d
 static tn_status chunk(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
-    int64_t dim = rule_dim(call, "dim", self), n = rule_int(call, "chunks"), all, size;
+    int64_t dim = rule_axis(call, "dim", self), n = rule_int(call, "chunks"), all, size;
 
     if (call->status != TN_OK)
         return call->status;
@@ -80,7 +93,7 @@ static tn_status chunk(struct rule_call *call)
 static tn_status split(struct rule_call *call, const char *name)
 {
     tn_tensor *self = rule_tensor(call, "self");
-    int64_t dim = rule_dim(call, "dim", self), all, size;
+    int64_t dim = rule_axis(call, "dim", self), all, size;
 
     if (call->status != TN_OK)
         return call->status;
@@ -113,6 +126,11 @@ static tn_status split_at(struct rule_call *call, tn_tensor *self, int64_t dim, 
 
     if (call->status != TN_OK)
         return call->status;
+    if (tn_tensor_ndim(self) <= dim)
+        return rule_fail(call, TN_ERR_INDEX,
+                         "self: wrong number of dimensions, got %d; expected "
+                         "at least %lld",
+                         (int)tn_tensor_ndim(self), (long long)dim + 1);
     if (sections) {
         n = rule_int(call, "sections");
         size = tn_tensor_size(self, dim);
@@ -134,14 +152,14 @@ static tn_status tensor_split_sections(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
-    return split_at(call, self, rule_dim(call, "dim", self), true);
+    return split_at(call, self, rule_axis(call, "dim", self), true);
 }
 
 static tn_status tensor_split_indices(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
-    return split_at(call, self, rule_dim(call, "dim", self), false);
+    return split_at(call, self, rule_axis(call, "dim", self), false);
 }
 
 /* hsplit cuts dimension 1, or the only one. */
@@ -254,6 +272,9 @@ static tn_status meshgrid_indexing(struct rule_call *call)
 
     if (call->status != TN_OK)
         return call->status;
+    if (strcmp(indexing, "ij") != 0 && strcmp(indexing, "xy") != 0)
+        return rule_fail(call, TN_ERR_VALUE, "indexing: unknown, got %q; expected ij or xy",
+                         indexing);
     return grid(call, indexing[0] == 'x');
 }
 

@@ -4,6 +4,7 @@
  * transforms. */
 #include "rules.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool is_complex(const tn_tensor *x)
@@ -226,7 +227,7 @@ static tn_status resample(struct rule_call *call, tn_tensor *x, tn_floats scales
         expected = tn_tensor_shape(x);
         for (int64_t d = 0; d < size.count; d++)
             if (scales.count != size.count || expected.count != size.count + 2 ||
-                size.at[d] != (int64_t)((double)expected.at[d + 2] * scales.at[d]))
+                (double)size.at[d] != trunc((double)expected.at[d + 2] * scales.at[d]))
                 return rule_fail(call, TN_ERR_NOT_IMPLEMENTED,
                                  "output_size: other than the scales times the size of the input");
     }

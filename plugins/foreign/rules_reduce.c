@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rules for reductions that need code: variances, norms, differences. */
-#include "rules.h"
+#include "rules_bound.h"
 
 #include <math.h>
 
@@ -65,9 +65,10 @@ static tn_status std_mean(struct rule_call *call)
 /* p is None or 'fro' for the root of the sum of squares. */
 static tn_status norm(struct rule_call *call)
 {
-    double p = rule_has(call, "p") && rule_value(call, "p")->kind != TN_VALUE_STRING
-                   ? rule_float(call, "p")
-                   : 2;
+    const tn_value *given = rule_value(call, "p"), root = tn_value_string("fro");
+    double p = given->kind == TN_VALUE_NONE || rules_literal_equal(given, &root)
+                   ? 2
+                   : rule_float(call, "p");
 
     return rule_give(call, tn_norm(rule_tensor(call, "self"), p, dims_of(call),
                                    rule_bool(call, "keepdim"), rule_dtype(call, "dtype")));
@@ -117,7 +118,7 @@ static tn_tensor *difference(tn_tensor *x, int64_t dim)
 static tn_status diff(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *all[3];
-    int64_t n = rule_int(call, "n"), dim = rule_dim(call, "dim", self), count = 0;
+    int64_t n = rule_int(call, "n"), dim = rule_axis(call, "dim", self), count = 0;
 
     if (rule_has(call, "prepend"))
         all[count++] = rule_tensor(call, "prepend");
@@ -138,7 +139,7 @@ static tn_status diff(struct rule_call *call)
 static tn_status trapezoid(struct rule_call *call)
 {
     tn_tensor *y = rule_tensor(call, "y");
-    int64_t dim = rule_dim(call, "dim", y), n = call->status == TN_OK ? tn_tensor_size(y, dim) : 0;
+    int64_t dim = rule_axis(call, "dim", y), n = call->status == TN_OK ? tn_tensor_size(y, dim) : 0;
 
     if (call->status != TN_OK)
         return call->status;

@@ -50,7 +50,9 @@ static tn_status read_network(struct rule_call *call, int kind, struct network *
         return wrong_count(call, n);
     steps = net->layers * net->directions;
     net->per_step = n / steps;
-    if (net->per_step < (net->biases ? 4 : 2) || net->per_step > (net->biases ? 5 : 3))
+    /* An odd one is the projection, which only an LSTM has. */
+    if (net->per_step < (net->biases ? 4 : 2) || net->per_step > (net->biases ? 5 : 3) ||
+        (net->per_step % 2 != 0 && kind != LSTM))
         return wrong_count(call, n);
     for (int i = 0; i < net->n_states; i++) {
         if (tn_tensor_ndim(net->states[i]) != 3 || tn_tensor_size(net->states[i], 0) != steps)

@@ -35,6 +35,7 @@ static tn_status unflatten(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_dim(call, "dim", self), shape[2 * TN_MAX_DIMS], known = 1, n = 0;
+    int64_t open = 0;
     tn_ints sizes = rule_ints(call, "sizes"), old;
 
     if (call->status != TN_OK)
@@ -43,9 +44,13 @@ static tn_status unflatten(struct rule_call *call)
         return rule_fail(call, TN_ERR_VALUE, "sizes: too many, got %lld; expected at most %d",
                          (long long)sizes.count, TN_MAX_DIMS);
     old = tn_tensor_shape(self);
-    for (int64_t i = 0; i < sizes.count; i++)
+    for (int64_t i = 0; i < sizes.count; i++) {
         if (sizes.at[i] > 0 && known <= INT64_MAX / sizes.at[i])
             known *= sizes.at[i];
+        open += sizes.at[i] == -1;
+    }
+    if (open > 1)
+        return rule_fail(call, TN_ERR_VALUE, "sizes: -1 several times; expected at most once");
     for (int64_t i = 0; i < old.count; i++) {
         if (i != dim) {
             shape[n++] = old.at[i];
@@ -161,8 +166,9 @@ static tn_status diag(struct rule_call *call)
 
     if (call->status != TN_OK)
         return call->status;
+    /* A copy: what is written to it does not change `self`. */
     return rule_give(call, tn_tensor_ndim(self) == 1 ? tn_diag_embed(self, offset)
-                                                     : tn_diagonal(self, offset));
+                                                     : tn_clone(tn_diagonal(self, offset)));
 }
 
 /* ---- copies of a tensor with another part ---------------------------------------------------- */
@@ -209,22 +215,19 @@ static bool same(tn_ints a, tn_ints b)
            (a.count == 0 || memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0);
 }
 
-/* Whether these are the strides of a row-major tensor of that shape; of dimensions of size 1 any
- * stride will do. */
-static bool row_major(tn_ints shape, tn_ints strides)
+/* The number of elements if these are the strides of a row-major tensor of that shape, else -1; of
+ * dimensions of size 1 any stride will do. */
+static int64_t row_major(tn_ints shape, tn_ints strides)
 {
-    int64_t step = 1;
+    int64_t count = 1;
 
     if (shape.count != strides.count)
-        return false;
-    for (int64_t i = shape.count - 1; i >= 0; i--) {
-        if (shape.at[i] != 1 && strides.at[i] != step)
-            return false;
-        if (shape.at[i] > 0 && step > INT64_MAX / shape.at[i])
-            return false;
-        step *= shape.at[i];
-    }
-    return true;
+        return -1;
+    for (int64_t i = shape.count - 1; i >= 0; i--)
+        if (shape.at[i] < 0 || (shape.at[i] != 1 && strides.at[i] != count) ||
+            __builtin_mul_overflow(count, shape.at[i], &count))
+            return -1;
+    return count;
 }
 
 /* Strides are a matter of PyTorch's memory, which is not known here: only what does not depend on
@@ -234,17 +237,14 @@ static tn_status as_strided(struct rule_call *call)
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints size = rule_ints(call, "size"), stride = rule_ints(call, "stride");
     int64_t offset = rule_has(call, "storage_offset") ? rule_int(call, "storage_offset") : 0;
-    int64_t count = 1;
+    int64_t count = row_major(size, stride);
 
     if (call->status != TN_OK)
         return call->status;
     if (offset == 0 && same(size, tn_tensor_shape(self)) &&
-        (row_major(size, stride) || same(stride, tn_tensor_strides(self))))
+        (count >= 0 || same(stride, tn_tensor_strides(self))))
         return rule_give(call, self);
-    for (int64_t i = 0; i < size.count && count <= tn_tensor_numel(self); i++)
-        count *= size.at[i];
-    if (offset == 0 && count == tn_tensor_numel(self) && row_major(size, stride) &&
-        tn_tensor_is_contiguous(self))
+    if (offset == 0 && count == tn_tensor_numel(self) && tn_tensor_is_contiguous(self))
         return rule_give(call, tn_reshape(self, size));
     return rule_fail(call, TN_ERR_NOT_IMPLEMENTED,
                      "stride: other than that of a row-major tensor with all elements of self; "

@@ -52,8 +52,7 @@ tn_status run_arg(const struct run *run, struct rule_call *call, const struct ar
         *out = run->values[arg->as.value];
         return out->kind != TN_VALUE_NONE
                    ? TN_OK
-                   : tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                             "uses a result of another function that has no rule");
+                   : tn_fail(TN_ERR_NOT_IMPLEMENTED, "uses a result that no rule gives");
     case ARG_GRAPH:
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "a graph as an argument; expected values");
     case ARG_LIST: break;
@@ -82,9 +81,16 @@ static tn_status store_list(struct run *run, const struct result *result, const 
         return tn_fail(TN_ERR_RUNTIME, "a result is %s of %lld; expected a list of %lld",
                        tn_value_kind_name(value->kind), (long long)value->count,
                        (long long)result->count);
-    for (int64_t i = 0; i < result->count; i++)
-        if (result->list[i] >= 0)
-            run_set(run, result->list[i], value->as.list[i]);
+    for (int64_t i = 0; i < result->count; i++) {
+        if (result->list[i] < 0)
+            continue;
+        /* The memory of a list belongs to the call: no value may be one. */
+        if (value->as.list[i].kind == TN_VALUE_LIST)
+            return tn_fail(TN_ERR_TYPE,
+                           "element %lld of a result is a list; expected a tensor or a number",
+                           (long long)i);
+        run_set(run, result->list[i], value->as.list[i]);
+    }
     return TN_OK;
 }
 

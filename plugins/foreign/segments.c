@@ -480,11 +480,10 @@ static tn_status note_step(struct dividing *d, int64_t *value, int64_t step)
     return TN_OK;
 }
 
-static tn_status finish_args(struct program *program, struct arg *args, int64_t count);
-
 /* A graph in an argument is one segment, whose values keep their numbers. */
-static tn_status finish_graph(struct program *program, struct graph *graph)
+static tn_status finish_graph(void *user, struct graph *graph)
 {
+    struct program *program = user;
     struct segment *whole = arena_new(&program->arena, 1, sizeof *whole);
     struct dividing d = { .program = program };
     tn_status status = TN_OK;
@@ -504,7 +503,7 @@ static tn_status finish_graph(struct program *program, struct graph *graph)
         if (status == TN_OK)
             status = visit_results(&d, node, note_step, i);
         if (status == TN_OK)
-            status = finish_args(program, node->args, node->n_args);
+            status = program_graphs(node->args, node->n_args, finish_graph, program);
         if (status == TN_OK)
             status = add_step(program, whole, (struct step){ node, NULL });
     }
@@ -513,24 +512,13 @@ static tn_status finish_graph(struct program *program, struct graph *graph)
     return status == TN_OK ? find_deaths(program, whole, d.last_step) : status;
 }
 
-static tn_status finish_args(struct program *program, struct arg *args, int64_t count)
-{
-    tn_status status = TN_OK;
-
-    for (int64_t i = 0; i < count && status == TN_OK; i++)
-        if (args[i].kind == ARG_GRAPH)
-            status = finish_graph(program, args[i].as.graph);
-        else if (args[i].kind == ARG_LIST)
-            status = finish_args(program, args[i].as.list, args[i].count);
-    return status;
-}
-
 static tn_status finish_graphs(struct program *program)
 {
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < program->main.n_nodes && status == TN_OK; i++)
-        status = finish_args(program, program->main.nodes[i].args, program->main.nodes[i].n_args);
+        status = program_graphs(program->main.nodes[i].args, program->main.nodes[i].n_args,
+                                finish_graph, program);
     return status;
 }
 

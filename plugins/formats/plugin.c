@@ -2,6 +2,9 @@
  *
  * The plugin for files of tensors: its list of formats and its setting. */
 #include "formats.h"
+#include "zip.h"
+
+#define SETTING "TENON_FORMATS_UNPACKED_MAX"
 
 static struct {
     int64_t unpacked_max;
@@ -15,24 +18,13 @@ static const tn_option options[] = {
 
 tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
-    if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
-        return tn_fail(
-            TN_ERR_REFUSED,
-            "%s: unpacked data: too large for a file of %llu bytes; expected at most %lld bytes "
-            "more than the file; if you trust it, raise TENON_FORMATS_UNPACKED_MAX",
-            source->path, (unsigned long long)source->size, (long long)settings.unpacked_max);
-    return TN_OK;
+    return zip_unpacked(source, sum, more, settings.unpacked_max, SETTING);
 }
 
 static tn_status activate(const tn_plugin *self)
 {
     (void)self;
-    return settings.unpacked_max >= 0
-               ? TN_OK
-               : tn_fail(TN_ERR_VALUE,
-                         "TENON_FORMATS_UNPACKED_MAX: negative, got %lld; expected a "
-                         "number of bytes",
-                         (long long)settings.unpacked_max);
+    return zip_unpacked_check(settings.unpacked_max, SETTING);
 }
 
 static const void *const contributions[] = {

@@ -6,4 +6,5 @@ TN_ZIP_SOURCES = \
 	%D%/zip.h \
 	%D%/zip_crc.c \
 	%D%/zip_inflate.c \
+	%D%/zip_limit.c \
 	%D%/zip_write.c

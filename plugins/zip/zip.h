@@ -40,6 +40,12 @@ struct zip_member {
  * of this file so far, and fails if that is too much. */
 typedef tn_status zip_limit(const tn_source *source, uint64_t *sum, uint64_t more);
 
+/* zip_limit.c: what such a function does in a plugin with the setting `most`, whose variable in the
+ * environment is `setting`, and the check of that setting. */
+TN_HIDDEN tn_status zip_unpacked(const tn_source *source, uint64_t *sum, uint64_t more,
+                                 int64_t most, const char *setting);
+TN_HIDDEN tn_status zip_unpacked_check(int64_t most, const char *setting);
+
 struct zip {
     const tn_source *source;
     zip_limit *limit;

@@ -13,6 +13,6 @@ TESTS += %D%/test_functions %D%/test_pt2
 %C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_functions_LDADD = $(TN_LINK_TEST)
 %C%_test_pt2_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_pt2_LDADD = $(TN_LINK_TEST)
+%C%_test_pt2_LDADD = $(TN_LINK_TEST_CORE)
 endif
 endif

@@ -243,16 +243,44 @@ def refuse(folder, members):
         specs = program['graph_module']['signature']['input_specs']
         specs[0] = {'custom_obj': {'arg': {'name': 'x'}, 'custom_obj_name': 'thing'}}
 
+    def twice(program):
+        node = program['graph_module']['graph']['nodes'][0]
+        node['inputs'].append(node['inputs'][0])
+
+    def result(program):
+        specs = program['graph_module']['signature']['input_specs']
+        name = program['graph_module']['graph']['nodes'][0]['outputs'][0]
+        specs[-1] = {'user_input': {'arg': name}}
+
+    def output(program):
+        specs = program['graph_module']['signature']['output_specs']
+        name = program['graph_module']['graph']['nodes'][0]['outputs'][0]
+        specs[0] = {'user_output': {'arg': name}}
+
+    def nested(program):
+        node = program['graph_module']['graph']['nodes'][0]
+        x = node['inputs'][0]['arg']['as_tensor']
+        node['target'] = 'torch.ops.aten.alias.default'
+        node['inputs'] = [{'name': 'self', 'arg': {'as_nested_tensors': [[x], [x]]}}]
+        y = node['outputs'][0]['as_tensor']
+        node['outputs'] = [{'as_tensors': [y, {'name': 'another'}]}]
+
     for word, change in (
         ('schema', schema),
         ('functions', functions),
         ('argument', argument),
         ('undefined', undefined),
         ('custom', custom),
+        ('twice', twice),
+        ('result', result),
+        ('output', output),
+        ('nested', nested),
     ):
         # tests/tools reads one of them in builds without zlib, too
         method = zipfile.ZIP_STORED if word == 'functions' else zipfile.ZIP_DEFLATED
         write('%s/refused_%s.pt2' % (folder, word), edited(members, change), method)
+    doubled = members[name].replace(b'"target":', b'"target": "x", "target":', 1)
+    write(folder + '/refused_doubled.pt2', {**members, name: doubled})
     write(folder + '/refused_several.pt2', {**members, root + '/models/b.json': members[name]})
     write(folder + '/refused_compiled.pt2', {root + '/data/aotinductor/model/a.so': b'code'})
     table = [n for n in members if n.endswith('weights_config.json')][0]

@@ -11,6 +11,8 @@
 #include <tenon/ops.h>
 #include <tenon/tenon.h>
 
+#include "core/base/internal.h"
+
 #define FILES TN_TEST_SRCDIR "/tests/foreign/files/"
 
 /* ---- files, numbers -------------------------------------------------------------------------- */
@@ -361,6 +363,16 @@ START_TEST(files_that_cannot_run_are_refused_with_words)
           "before it is defined",
           TN_ERR_FORMAT },
         { "custom", "input thing: a custom object", TN_ERR_REFUSED },
+        { "twice", "node linear (aten.linear.default): argument input: given twice",
+          TN_ERR_FORMAT },
+        { "result",
+          "user_input: missing or wrong; expected an input of the graph that no other "
+          "spec names",
+          TN_ERR_FORMAT },
+        { "output",
+          "output_specs: missing or wrong; expected the names of the outputs of the graph",
+          TN_ERR_FORMAT },
+        { "doubled", "duplicate object key near '\"target\"'", TN_ERR_FORMAT },
         { "several", "several programs in one archive, got 2; expected one", TN_ERR_REFUSED },
         { "compiled", "compiled code of AOTInductor", TN_ERR_REFUSED },
         { "beyond", "tensor fc.weight: view: beyond its storage", TN_ERR_VALUE },
@@ -377,6 +389,20 @@ START_TEST(files_that_cannot_run_are_refused_with_words)
         ck_assert_int_eq(tn_error_code(), rows[i].code);
         tn_error_clear();
     }
+}
+END_TEST
+
+START_TEST(a_list_in_a_list_of_results_is_refused_when_the_program_runs)
+{
+    TN_SCOPE;
+    tn_module *module = opened("refused_nested");
+    tn_state *state = numbers_of("module_old");
+
+    ck_assert_ptr_null(tn_module_call(module, numbers(state, "", "in.0")));
+    expect_text(tn_error_text(), "element 0 of a result is a list; expected a tensor or a number");
+    tn_error_clear();
+    tn_state_drop(state);
+    tn_module_drop(module);
 }
 END_TEST
 
@@ -421,6 +447,52 @@ START_TEST(arguments_are_taken_by_place_or_name_and_wrong_ones_are_refused)
 }
 END_TEST
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Opens a program and runs it, while allocation n fails. Returns whether there were as many. */
+static bool try_allocation(const tn_state *state, uint64_t n)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_clone(numbers(state, "", "in.0")), *y = NULL;
+    tn_module *module;
+    bool reached;
+
+    tn__memory_fail(n);
+    module = tn_module_from_file(FILES "module_flow.pt2");
+    if (module != NULL) {
+        tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+
+        if (in != NULL && out != NULL && tn_pack_add(in, NULL, tn_value_tensor(x)) == TN_OK &&
+            tn_module_call_pack(module, in, out) == TN_OK)
+            y = tn_tensor_to_scope(tn_tensor_keep(tn_pack_at(out, 0).as.tensor));
+        tn_pack_drop(in);
+        tn_pack_drop(out);
+    }
+    reached = tn__memory_fail(0) >= n;
+    ck_assert_msg(y != NULL || (tn_failed() && tn_error_code() == TN_ERR_MEMORY),
+                  "allocation %d: %s", (int)n, tn_error_text());
+    tn_error_clear();
+    if (y != NULL)
+        expect_close(y, numbers(state, "", "out.0"), "result");
+    tn_module_drop(module);
+    return reached;
+}
+
+START_TEST(memory_that_runs_out_is_an_error_and_the_next_try_succeeds)
+{
+    tn_state *state = numbers_of("module_flow");
+    tn_module *module = opened("module_flow");
+    uint64_t n = 1;
+
+    while (try_allocation(state, n))
+        n++;
+    ck_assert_int_gt((int64_t)n, 150);
+    replay(module, state, "");
+    tn_state_drop(state);
+    tn_module_drop(module);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pt2");
@@ -439,7 +511,9 @@ int main(void)
     tcase_add_test(tcase, submodules_are_called_so_that_hooks_frozen_weights_and_new_heads_work);
     tcase_add_test(tcase, scripts_have_the_bits_of_the_module_and_other_sizes);
     tcase_add_test(tcase, files_that_cannot_run_are_refused_with_words);
+    tcase_add_test(tcase, a_list_in_a_list_of_results_is_refused_when_the_program_runs);
     tcase_add_test(tcase, arguments_are_taken_by_place_or_name_and_wrong_ones_are_refused);
+    tcase_add_test(tcase, memory_that_runs_out_is_an_error_and_the_next_try_succeeds);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

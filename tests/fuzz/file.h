@@ -89,12 +89,22 @@ static void touch(const tn_state *state)
     }
 }
 
+/* The format, whose plugin is active then: it has the settings. */
+static inline const tn_format_def *find_format(const char *name)
+{
+    const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
+                                                                          name);
+    const char *plugin = tn_registry_plugin(TN_KIND_tn_format_def, name);
+    fuzz_require(format != NULL);
+    if (plugin != NULL && *plugin)
+        fuzz_require(tn_plugin_activate(plugin) == TN_OK);
+    return format;
+}
+
 static inline int fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     TN_SCOPE;
-    const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
-                                                                          name);
-    fuzz_require(format != NULL);
+    const tn_format_def *format = find_format(name);
     struct bytes input = { (uint8_t *)fuzz_text(data, size), size }, output = { NULL, 0 };
     tn_state *state = load(format, &input);
     if (state != NULL) {

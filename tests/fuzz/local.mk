@@ -16,7 +16,7 @@ TN_FUZZERS = \
 	%D%/fuzz_wav
 
 if HAVE_JANSSON
-TN_FUZZERS += %D%/fuzz_safetensors %D%/fuzz_script
+TN_FUZZERS += %D%/fuzz_pt2 %D%/fuzz_safetensors %D%/fuzz_script
 endif
 
 if FUZZERS
@@ -56,6 +56,11 @@ endif
 %C%_fuzz_number_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_number_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_number_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_pt2_SOURCES = %D%/fuzz_pt2.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_pt2_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_pt2_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_pt2_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_pytorch_SOURCES = %D%/fuzz_pytorch.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
