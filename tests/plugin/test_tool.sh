@@ -207,7 +207,7 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy differs"; bad=1; }
     check 1 "convert weights.safetensors made.npy" 'npy: wrong number of tensors, got 15'
     check 1 "convert weights.safetensors made.txt" \
-        'made\.txt: no format has this extension; formats: [a-z.(), ]*npy \(\.npy\)[a-z.(), ]*$'
+        'made\.txt: no format has this extension; formats: [a-z0-9.(), ]*npy \(\.npy\)[a-z0-9.(), ]*$'
     if grep -E 'pytorch|index' err; then
         echo "formats are offered that cannot be written"; bad=1; fi
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }
