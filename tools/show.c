@@ -8,9 +8,10 @@
 uint32_t kind_after(uint32_t kind)
 {
     kind = kind ? kind + 1 : TN_KIND_tn_backend_def;
-    if (kind == TN_KIND_tn_kernel_def) /* kernels are found by their operators */
-        kind++;
-    return tn_kind_name(kind) ? kind : 0;
+    for (; kind < TN_KIND_END; kind++)
+        if (kind != TN_KIND_tn_kernel_def && tn_kind_name(kind)) /* operators find kernels */
+            return kind;
+    return 0;
 }
 
 const char *kind_many(uint32_t kind)

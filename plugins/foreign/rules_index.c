@@ -143,7 +143,10 @@ static tn_tensor *positions(struct rule_call *call, const struct indices *s, tn_
         tn_tensor *more;
 
         if (__builtin_mul_overflow(step, size, &all)) {
-            rule_fail(call, TN_ERR_VALUE, "self: too large to be indexed");
+            rule_fail(call, TN_ERR_VALUE,
+                      "self: too large, got a size of %lld beside %lld; expected an int64 of "
+                      "elements",
+                      (long long)size, (long long)step);
             return NULL;
         }
         more = offsets(s->at[s->dims[i]], size, step);

@@ -133,5 +133,6 @@ of_day() {
 }
 
 # Two at a time: a check waits at its end for its last test.
-plan "${1-}" | longest_first | of_day "${2-}" | tr '\n' '\0' | xargs -0 -P 2 -I CHECK sh "$0" --one CHECK &&
+plan "${1-}" | longest_first | of_day "${2-}" | tr '\n' '\0' |
+    xargs -0 -P 2 -I CHECK sh "$0" --one CHECK &&
     echo "PASS: own_plugins.sh"

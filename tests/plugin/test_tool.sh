@@ -171,8 +171,9 @@ check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' \
 check 1 "info GoodLair" 'unknown name "GoodLair"' 'did you mean "GoodLayer"' \
     'plugin .*/needs_absent\.so, which may provide this name, did not load .*: REFUSED at version'
 check 0 "info" '^layers +FailsLater, GoodLayer, ' '^optimizers +none$' '^formats +none$' \
-    '^operators +0; `tenon ops` lists them$'
-check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \['
+    '^operators +0; `tenon ops` lists them$' '^passes +none$' '^communicators +none$' \
+    '^datasets +none$' '^transforms +none$' '^pruning methods +none$'
+check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \[' '"pruning methods": \['
 is_json
 
 # inspect, convert: files of tensors, where the plugin is there
@@ -207,7 +208,7 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy differs"; bad=1; }
     check 1 "convert weights.safetensors made.npy" 'npy: wrong number of tensors, got 15'
     check 1 "convert weights.safetensors made.txt" \
-        'made\.txt: no format has this extension; formats: [a-z0-9.(), ]*npy \(\.npy\)[a-z0-9.(), ]*$'
+        'made\.txt: no format has this extension; formats: [a-z0-9.(), ]*npy \(\.npy\)[^:;]*$'
     if grep -E 'pytorch|index' err; then
         echo "formats are offered that cannot be written"; bad=1; fi
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }

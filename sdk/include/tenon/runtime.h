@@ -142,10 +142,10 @@ TN_API tn_status tn_range_begin(const char *name);
 TN_API void tn_range_end(void);
 
 /* What all contributions have, for programs that list them. tn_kind_name returns the name of a kind
- * of contributions, such as "layer" for TN_KIND_tn_layer_def, and NULL for any other number; the
- * kinds have the numbers from TN_KIND_tn_backend_def on. tn_contribution_options returns the option
- * table of a descriptor, NULL if its kind has none, and tn_contribution_help its help text, "" if
- * there is none. [static] [null-ok: contribution] */
+ * of contributions, such as "layer" for TN_KIND_tn_layer_def, and NULL for any other number; kinds
+ * have numbers from TN_KIND_tn_backend_def to TN_KIND_END, with gaps. tn_contribution_options
+ * returns the option table of a descriptor, NULL if its kind has none, and tn_contribution_help its
+ * help text, "" if there is none. [static] [null-ok: contribution] */
 TN_API const char *tn_kind_name(uint32_t kind);
 TN_API const tn_option *tn_contribution_options(const tn_head *contribution);
 TN_API const char *tn_contribution_help(const tn_head *contribution);
