@@ -14,12 +14,16 @@
  * Defaults: None, True, False, numbers, 'texts', [lists of numbers]. An argument without a default
  * must be in the file. `name=*` is an argument that changes no values, whatever it is. An argument
  * of the file that the rule does not list is refused before anything runs, except for None and for
- * what does not change values here: device, layout, memory_format, pin_memory, non_blocking.
+ * what does not change values here: device, layout, memory_format, pin_memory, non_blocking. A
+ * rule lists memory_format where it decides whether the result is the argument itself.
  *
  * In-place functions (aten.add_.Tensor) need no rule: they use the rule of aten.add.Tensor, and its
  * result is written to `self`, the first argument. If the rule is a text and the operator has an
  * in-place form, that form runs. A C function may use call->into itself; it then gives that tensor.
  * A rule for the name with the underscore comes first.
+ *
+ * Because of them it matters which results share memory with an argument: those that do so in
+ * PyTorch, and no others.
  *
  * Texts
  *
@@ -61,6 +65,9 @@ struct rule {
      * ("training"), or a probability, which is 0 in evaluation ("dropout_p"). It sets the mode of
      * the module when the file is loaded; afterwards rule_training() has the mode. */
     const char *mode;
+    /* PyTorch's results have memory of their own, but the operator gives views: they are copied,
+     * because what a program writes to them must not change the arguments. */
+    bool copies;
 };
 
 /* A call of a function. All tensors belong to the scope of the call. */

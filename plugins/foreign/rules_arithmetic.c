@@ -103,16 +103,51 @@ static tn_status rsub(struct rule_call *call)
     return rule_give(call, tn_add_scalar(self, rule_scalar(call, "other")));
 }
 
-/* ---- functions with out= --------------------------------------------------------------------- */
+/* ---- quotients ------------------------------------------------------------------------------- */
+
+/* The divisor. Integers are divided as floats unless the quotient is rounded: a number need not fit
+ * into the dtype of `self`. */
+static tn_tensor *divisor(struct rule_call *call, tn_tensor *self, const char *mode)
+{
+    const tn_value *other = rule_value(call, "other");
+
+    if (self == NULL || call->status != TN_OK)
+        return NULL;
+    if (mode != NULL || other->kind != TN_VALUE_INT ||
+        (TN_BIT(tn_tensor_dtype(self)) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
+        return rule_operand(call, "other", self);
+    return number(self, (double)other->as.i, tn_default_dtype());
+}
+
+static tn_tensor *quotient(struct rule_call *call, tn_tensor *self, const char *mode)
+{
+    tn_tensor *other = divisor(call, self, mode);
+
+    if (other == NULL || call->status != TN_OK)
+        return NULL;
+    return call->into != NULL ? tn_div_(self, other, mode) : tn_div(self, other, mode);
+}
+
+static const char *rounding(struct rule_call *call)
+{
+    return rule_has(call, "rounding_mode") ? rule_text(call, "rounding_mode") : NULL;
+}
+
+static tn_status divide(struct rule_call *call)
+{
+    return rule_give(call, quotient(call, first_operand(call), rounding(call)));
+}
+
+static tn_status true_divide(struct rule_call *call)
+{
+    return rule_give(call, quotient(call, first_operand(call), NULL));
+}
 
 static tn_status div_out(struct rule_call *call)
 {
-    tn_tensor *self = rule_tensor(call, "self");
-    tn_tensor *y = tn_div(self, rule_operand(call, "other", self),
-                          rule_has(call, "rounding_mode") ? rule_text(call, "rounding_mode")
-                                                          : NULL);
+    tn_tensor *y = quotient(call, rule_tensor(call, "self"), rounding(call));
 
-    return rule_give(call, tn_copy_(rule_tensor(call, "out"), y));
+    return rule_give(call, y != NULL ? tn_copy_(rule_tensor(call, "out"), y) : NULL);
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
@@ -125,6 +160,29 @@ static tn_dtype dtype_of(tn_scalar value)
     case TN_SCALAR_COMPLEX: return tn_default_dtype() == TN_F64 ? TN_C128 : TN_C64;
     default: return TN_I64;
     }
+}
+
+/* A number for integers loses its fraction, as in PyTorch, and must fit. */
+static tn_status masked_fill(struct rule_call *call)
+{
+    tn_tensor *self = rule_tensor(call, "self"), *mask = rule_tensor(call, "mask");
+    tn_scalar value;
+
+    if (rule_is_tensor(call, "value")) {
+        tn_tensor *filling = rule_tensor(call, "value");
+
+        return rule_give(call, call->into != NULL ? tn_masked_fill_tensor_(self, mask, filling)
+                                                  : tn_masked_fill_tensor(self, mask, filling));
+    }
+    value = rule_scalar(call, "value");
+    if (call->status != TN_OK)
+        return call->status;
+    if (value.kind == TN_SCALAR_FLOAT && fabs(value.as.f) < 0x1p63 &&
+        (TN_BIT(tn_tensor_dtype(self)) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0 &&
+        tn_tensor_dtype(self) != TN_BOOL)
+        value = tn_scalar_int((int64_t)value.as.f);
+    return rule_give(call, call->into != NULL ? tn_masked_fill_(self, mask, value)
+                                              : tn_masked_fill(self, mask, value));
 }
 
 /* Both values are numbers. */
@@ -327,7 +385,11 @@ const struct rule rules_arithmetic[] = {
     { "aten.sub(self, other, alpha=1)", .call = sub },
     { "aten.subtract(self, other, alpha=1)", .call = sub },
     { "aten.rsub(self, other, alpha=1)", .call = rsub },
+    { "aten.div(self, other, rounding_mode=None)", .call = divide },
+    { "aten.divide(self, other, rounding_mode=None)", .call = divide },
+    { "aten.true_divide(self, other)", .call = true_divide },
     { "aten.div.out(self, other, out, rounding_mode=None)", .call = div_out },
+    { "aten.masked_fill(self, mask, value)", .call = masked_fill },
     { "aten.where.Scalar(condition, self, other)", .call = where_numbers },
     { "aten.where.default(condition)", .call = where_indices },
     { "aten.nonzero_numpy(self)", .call = nonzero_numpy },

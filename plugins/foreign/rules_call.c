@@ -440,6 +440,35 @@ tn_tensor *rule_op(struct rule_call *call, const char *name, tn_tensor *const *i
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
+static tn_status copy_result(struct rule_call *call, tn_value *value)
+{
+    bool list = value->kind == TN_VALUE_LIST;
+    tn_value *items = list ? rule_memory(call, value->count, sizeof *items) : NULL;
+    tn_tensor *copy;
+
+    for (uint32_t i = 0; items != NULL && i < value->count; i++) {
+        items[i] = value->as.list[i];
+        copy_result(call, &items[i]);
+    }
+    if (items != NULL)
+        *value = tn_value_list(items, value->count);
+    if (value->kind != TN_VALUE_TENSOR || call->status != TN_OK)
+        return call->status;
+    copy = tn_copy(value->as.tensor);
+    if (copy == NULL)
+        return failed(call);
+    *value = tn_value_tensor(copy);
+    return TN_OK;
+}
+
+/* For rules whose operators give views where PyTorch's results have memory of their own. */
+static tn_status copy_results(struct rule_call *call)
+{
+    for (int64_t i = 0; i < call->n_results && call->status == TN_OK; i++)
+        copy_result(call, &call->results[i]);
+    return call->status;
+}
+
 /* The first result of a function that works in place is written to its first argument. */
 static tn_status write_in_place(struct rule_call *call)
 {
@@ -463,5 +492,9 @@ tn_status rules_call_run(const struct rules_bound *bound, struct rule_call *call
         status = call->status;
     else if (call->status == TN_OK)
         call->status = status;
-    return status == TN_OK && call->into != NULL ? write_in_place(call) : status;
+    if (status != TN_OK)
+        return status;
+    if (call->into != NULL)
+        return write_in_place(call);
+    return bound->rule->copies ? copy_results(call) : TN_OK;
 }

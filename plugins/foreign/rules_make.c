@@ -74,11 +74,112 @@ static tn_status fill_tensor(struct rule_call *call)
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
+/* PyTorch's memory formats, by their numbers in files. */
+enum { ROW_MAJOR = 1, CHANNELS_LAST, CHANNELS_LAST_3D, PRESERVE };
+
+/* The tensor with its channels, dimension 1, behind the others; back: what that function gave as
+ * it was. */
+static tn_tensor *channels_moved(tn_tensor *x, bool back)
+{
+    int64_t dims[TN_MAX_DIMS], ndim = tn_tensor_ndim(x);
+
+    for (int64_t d = 1; d < ndim; d++)
+        dims[d] = back ? d - 1 : d + 1;
+    dims[0] = 0;
+    dims[back ? 1 : ndim - 1] = back ? ndim - 1 : 1;
+    return tn_permute(x, (tn_ints){ dims, ndim });
+}
+
+/* The tensor with the order of elements that the argument memory_format asks for: itself if it has
+ * it and no copy is asked for. */
+static tn_tensor *in_format(struct rule_call *call, tn_tensor *x, bool copy)
+{
+    int64_t format = rule_has(call, "memory_format") ? rule_int(call, "memory_format") : PRESERVE;
+    int64_t ndim = format == CHANNELS_LAST ? 4 : 5;
+    tn_tensor *moved;
+
+    if (x == NULL || call->status != TN_OK)
+        return NULL;
+    if (format == ROW_MAJOR)
+        return !copy && tn_tensor_is_contiguous(x) ? x : tn_copy(x);
+    if (format != CHANNELS_LAST && format != CHANNELS_LAST_3D)
+        return copy ? tn_clone(x) : x;
+    if (tn_tensor_ndim(x) != ndim) {
+        rule_fail(call, TN_ERR_VALUE,
+                  "self: wrong number of dimensions, got %d; expected %lld, because its channels "
+                  "come last",
+                  (int)tn_tensor_ndim(x), (long long)ndim);
+        return NULL;
+    }
+    moved = channels_moved(x, false);
+    if (moved == NULL || (!copy && tn_tensor_is_contiguous(moved)))
+        return moved != NULL ? x : NULL;
+    moved = tn_copy(moved);
+    return moved != NULL ? channels_moved(moved, true) : NULL;
+}
+
+static tn_status contiguous(struct rule_call *call)
+{
+    return rule_give(call, in_format(call, rule_tensor(call, "self"), false));
+}
+
+static tn_status clone(struct rule_call *call)
+{
+    return rule_give(call, in_format(call, rule_tensor(call, "self"), true));
+}
+
+static tn_status ravel(struct rule_call *call)
+{
+    tn_tensor *self = rule_tensor(call, "self");
+
+    if (call->status != TN_OK)
+        return call->status;
+    return rule_give(call, tn_flatten(tn_tensor_is_contiguous(self) ? self : tn_copy(self)));
+}
+
+/* Whether PyTorch takes the strides for those of a tensor with its channels last: they grow from
+ * the channels over the other dimensions, from the last one, to the first dimension. */
+static bool channels_last(const tn_tensor *x)
+{
+    tn_ints shape = tn_tensor_shape(x), strides = tn_tensor_strides(x);
+    int64_t least = 0, ndim = shape.count;
+
+    if ((ndim != 4 && ndim != 5) || strides.at[1] == 0)
+        return false;
+    for (int64_t i = 0; i < ndim; i++) {
+        int64_t d = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
+
+        if (shape.at[d] == 0 || strides.at[d] < least || (d == 0 && least == strides.at[1]))
+            return false;
+        least = shape.at[d] > 1 ? strides.at[d] * shape.at[d] : strides.at[d];
+    }
+    return true;
+}
+
+/* Whether `to` gives a tensor itself, as far as memory_format decides it. */
+static bool keeps_format(struct rule_call *call, const tn_tensor *x)
+{
+    int64_t format = rule_has(call, "memory_format") ? rule_int(call, "memory_format") : PRESERVE;
+
+    return format == PRESERVE || channels_last(x) == (format != ROW_MAJOR);
+}
+
 static tn_status converted(struct rule_call *call, tn_tensor *self, tn_dtype dtype, bool copy)
 {
     tn_tensor *y = call->status == TN_OK ? rule_cast(self, dtype) : NULL;
 
-    return rule_give(call, copy && y == self ? tn_clone(self) : y);
+    if (y != NULL && y == self && !copy && keeps_format(call, y))
+        return rule_give(call, y);
+    return rule_give(call, in_format(call, y, y == self));
+}
+
+static tn_status convert_element_type(struct rule_call *call)
+{
+    tn_tensor *a = rule_tensor(call, "a");
+    tn_dtype dtype = rule_dtype(call, "dtype");
+    tn_tensor *y = call->status == TN_OK ? rule_cast(a, dtype) : NULL;
+
+    return rule_give(call, y != NULL && y == a ? tn_clone(a) : y);
 }
 
 static tn_status to(struct rule_call *call)
@@ -92,23 +193,22 @@ static tn_status to_copy(struct rule_call *call)
     return converted(call, rule_tensor(call, "self"), rule_dtype(call, "dtype"), true);
 }
 
-static tn_status as_other(struct rule_call *call, bool copy)
+static tn_status to_other(struct rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
     if (call->status != TN_OK)
         return call->status;
-    return converted(call, self, tn_tensor_dtype(other), copy);
-}
-
-static tn_status to_other(struct rule_call *call)
-{
-    return as_other(call, rule_bool(call, "copy"));
+    return converted(call, self, tn_tensor_dtype(other), rule_bool(call, "copy"));
 }
 
 static tn_status type_as(struct rule_call *call)
 {
-    return as_other(call, false);
+    tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
+
+    if (call->status != TN_OK)
+        return call->status;
+    return rule_give(call, rule_cast(self, tn_tensor_dtype(other)));
 }
 
 /* ---- rows of numbers ------------------------------------------------------------------------- */
@@ -328,18 +428,21 @@ const struct rule rules_make[] = {
     { "aten.empty_like(self, dtype=None)", .call = zeros_like },
     { "aten.ones_like(self, dtype=None)", .call = ones_like },
     { "aten.full_like(self, fill_value, dtype=None)", .call = full_like },
-    { "aten.copy(self, src)", .call = copy },
-    { "aten.fill.Tensor(self, value)", .call = fill_tensor },
-    { "aten.to(self, dtype=None, copy=False)", .call = to },
-    { "aten.to.other(self, other, copy=False)", .call = to_other },
-    { "aten._to_copy(self, dtype=None)", .call = to_copy },
+    { "aten.copy(self, src)", .call = copy, .copies = true },
+    { "aten.fill.Tensor(self, value)", .call = fill_tensor, .copies = true },
+    { "aten.clone(self, memory_format=None)", .call = clone },
+    { "aten.contiguous(self, memory_format=1)", .call = contiguous },
+    { "aten.ravel(self)", .call = ravel },
+    { "aten.to(self, dtype=None, copy=False, memory_format=None)", .call = to },
+    { "aten.to.other(self, other, copy=False, memory_format=None)", .call = to_other },
+    { "aten._to_copy(self, dtype=None, memory_format=None)", .call = to_copy },
     { "aten.type_as(self, other)", .call = type_as },
     { "aten._cast_Float(self)", .text = "cast(self, dtype='float32')" },
     { "aten._cast_Double(self)", .text = "cast(self, dtype='float64')" },
     { "aten._cast_Half(self)", .text = "cast(self, dtype='float16')" },
     { "aten._cast_Long(self)", .text = "cast(self, dtype='int64')" },
     { "aten._cast_Int(self)", .text = "cast(self, dtype='int32')" },
-    { "prims.convert_element_type(a, dtype)", .text = "cast(a, dtype=dtype)" },
+    { "prims.convert_element_type(a, dtype)", .call = convert_element_type },
     { "aten.arange.default(end, dtype=None)", .text = "arange(start=0, end=end, dtype=dtype)" },
     { "aten.arange.start(start, end, dtype=None)",
       .text = "arange(start=start, end=end, dtype=dtype)" },

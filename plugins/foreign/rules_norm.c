@@ -216,7 +216,7 @@ static tn_status native_dropout(struct rule_call *call)
     if (call->status != TN_OK)
         return call->status;
     if (!training || p <= 0) {
-        rule_give(call, x);
+        rule_give(call, tn_clone(x));
         return rule_give(call, tn_full(x, tn_tensor_shape(x), true, TN_BOOL));
     }
     factors = tn_dropout(tn_full(x, tn_tensor_shape(x), 1), p, true);

@@ -382,14 +382,14 @@ static tn_status tile(struct rule_call *call)
 
 const struct rule rules_parts[] = {
     { "aten.unbind.int(self, dim=0)", .call = unbind },
-    { "aten.unbind_copy.int(self, dim=0)", .call = unbind },
+    { "aten.unbind_copy.int(self, dim=0)", .call = unbind, .copies = true },
     { "aten.chunk(self, chunks, dim=0)", .call = chunk },
     { "aten.unsafe_chunk(self, chunks, dim=0)", .call = chunk },
     { "aten.split(self, split_size, dim=0)", .call = split_size },
-    { "aten.split_copy(self, split_size, dim=0)", .call = split_size },
+    { "aten.split_copy(self, split_size, dim=0)", .call = split_size, .copies = true },
     { "aten.unsafe_split(self, split_size, dim=0)", .call = split_size },
     { "aten.split_with_sizes(self, split_sizes, dim=0)", .call = split_sizes },
-    { "aten.split_with_sizes_copy(self, split_sizes, dim=0)", .call = split_sizes },
+    { "aten.split_with_sizes_copy(self, split_sizes, dim=0)", .call = split_sizes, .copies = true },
     { "aten.unsafe_split_with_sizes(self, split_sizes, dim=0)", .call = split_sizes },
     { "aten.tensor_split.sections(self, sections, dim=0)", .call = tensor_split_sections },
     { "aten.tensor_split.indices(self, indices, dim=0)", .call = tensor_split_indices },

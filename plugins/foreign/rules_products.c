@@ -358,8 +358,8 @@ const struct rule rules_products[] = {
     { "aten.addr(self, vec1, vec2, beta=1, alpha=1)", .call = addr },
     { "aten.addbmm(self, batch1, batch2, beta=1, alpha=1)", .call = addbmm },
     { "aten.linalg_multi_dot(tensors)", .call = multi_dot },
-    { "aten.matrix_power(self, n)", .call = matrix_power },
-    { "aten.linalg_matrix_power(self, n)", .call = matrix_power },
+    { "aten.matrix_power(self, n)", .call = matrix_power, .copies = true },
+    { "aten.linalg_matrix_power(self, n)", .call = matrix_power, .copies = true },
     { "aten.convolution(input, weight, bias, stride, padding, dilation, transposed, "
       "output_padding, groups)",
       .call = convolution },

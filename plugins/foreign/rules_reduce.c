@@ -133,7 +133,7 @@ static tn_status diff(struct rule_call *call)
         n = tn_tensor_size(self, dim);
     for (int64_t i = 0; i < n; i++)
         self = difference(self, dim);
-    return rule_give(call, self);
+    return rule_give(call, n > 0 || self == NULL ? self : tn_clone(self));
 }
 
 static tn_status trapezoid(struct rule_call *call)

@@ -279,7 +279,7 @@ static tn_status repeat_interleave(struct rule_call *call)
 const struct rule rules_views[] = {
     { "aten.view(self, size)", .call = view },
     { "aten._unsafe_view(self, size)", .call = view },
-    { "aten.view_copy(self, size)", .call = view },
+    { "aten.view_copy(self, size)", .call = view, .copies = true },
     { "aten._reshape_alias(self, size, stride=*)", .call = view },
     { "aten.view_as(self, other)", .call = view_as },
     { "aten.reshape_as(self, other)", .call = view_as },
@@ -288,7 +288,7 @@ const struct rule rules_views[] = {
     { "aten.unflatten.int(self, dim, sizes)", .call = unflatten },
     { "aten.t(self)", .call = t },
     { "aten.t_(self)", .call = t },
-    { "aten.t_copy(self)", .call = t },
+    { "aten.t_copy(self)", .call = t, .copies = true },
     { "aten.mT(self)", .call = t },
     { "aten.mH(self)", .call = conjugate_transpose },
     { "aten.matrix_H(self)", .call = conjugate_transpose },
@@ -305,7 +305,7 @@ const struct rule rules_views[] = {
     { "aten.sum_to_size(self, size)", .call = sum_to_size },
     { "aten.detach(self)", .call = detach },
     { "aten.detach_(self)", .call = detach },
-    { "aten.detach_copy(self)", .call = detach },
+    { "aten.detach_copy(self)", .call = detach, .copies = true },
     { "aten.repeat_interleave.Tensor(repeats, output_size=None)", .call = repeat_interleave },
     { .function = NULL },
 };

@@ -113,6 +113,19 @@ def program(name, function, *inputs):
     return Case(name, function, list(inputs))
 
 
+def written(name, function, *shape):
+    """Writes to the result of a function of x. The results are x and what was written: they show
+    whether the two share memory."""
+
+    def run(given):
+        x = A.clone(given)
+        y = function(x)
+        A.add_.Scalar(y, 1)
+        return [x, y]
+
+    return Case(name, run, [real(*shape, grad=False)])
+
+
 def picked(numbers, function, *args, **options):
     """Like call, with only some results: the others are for the derivative in PyTorch."""
     case = call(function, *args, **options)

@@ -23,4 +23,5 @@ GROUPS = {
     'pooling': images.pooling(),
     'losses': images.losses(),
     'fourier': images.fourier(),
+    'aliases': shapes.aliases(),
 }

@@ -13,6 +13,8 @@ from function_case import (
     whole,
     call,
     first,
+    written,
+    F64,
 )
 
 
@@ -293,3 +295,133 @@ def index():
         call(A.count_nonzero.dim_IntList, ints(2, 3, low=0, high=2), [1]),
     ]
     return cases
+
+
+def aliases():
+    """Functions whose results share memory with an argument in PyTorch, or must not."""
+    last, last3 = torch.channels_last, torch.channels_last_3d
+    rows = torch.contiguous_format
+    prims = torch.ops.prims
+    image, volume = (2, 3, 2, 2), (1, 2, 2, 1, 2)
+
+    def ordered(function, *args, **options):
+        """A case of a function of the transposed matrix."""
+        name = str(function).removeprefix('aten.')
+        return written(name, lambda x: function(A.t(x), *args, **options), 3, 4)
+
+    def plain(function, *args, shape=(3, 4), pick=None, **options):
+        name = str(function).removeprefix('aten.')
+
+        def run(x):
+            y = function(x, *args, **options)
+            return y if pick is None else y[pick]
+
+        return written(name, run, *shape)
+
+    def again(name, first, second):
+        """A function of the result of another one."""
+        return written(name, lambda x: second(first(x)), *image)
+
+    return [
+        # itself if its elements are in order, else a copy
+        plain(A.contiguous.default),
+        ordered(A.contiguous.default),
+        plain(A.contiguous.default, shape=image, memory_format=last),
+        plain(A.contiguous.default, shape=volume, memory_format=last3),
+        again(
+            'contiguous.default',
+            lambda x: A.contiguous(x, memory_format=last),
+            lambda x: A.contiguous(x),
+        ),
+        written(
+            'contiguous.default',
+            lambda x: A.contiguous(A.permute(x, [0, 3, 1, 2]), memory_format=last),
+            *image,
+        ),
+        written(
+            'contiguous.default',
+            lambda x: A.contiguous(A.permute(x, [0, 4, 1, 2, 3]), memory_format=last3),
+            *volume,
+        ),
+        plain(A.reshape.default, [12]),
+        ordered(A.reshape.default, [12]),
+        plain(A.flatten.using_ints),
+        ordered(A.flatten.using_ints),
+        written('flatten.using_ints', lambda x: A.flatten(A.select.int(x, 1, 0)), 3, 4),
+        plain(A.ravel.default),
+        written('ravel.default', lambda x: A.ravel(A.select.int(x, 1, 0)), 3, 4),
+        # itself, or a copy
+        plain(A.to.dtype, F64),
+        plain(A.to.dtype, F64, False, True),
+        plain(A.to.dtype_layout, shape=image, memory_format=last),
+        plain(A.to.dtype_layout, shape=volume, memory_format=last3),
+        ordered(A.to.dtype_layout, memory_format=rows),
+        again(
+            'to.dtype_layout',
+            lambda x: A.contiguous(x, memory_format=last),
+            lambda x: A.to.dtype_layout(x, memory_format=last),
+        ),
+        again(
+            'to.dtype_layout',
+            lambda x: A.contiguous(x, memory_format=last),
+            lambda x: A.to.dtype_layout(x, memory_format=rows),
+        ),
+        written('to.other', lambda x: A.to.other(x, x), 3, 4),
+        written('type_as.default', lambda x: A.type_as(x, x), 3, 4),
+        plain(A._to_copy.default),
+        plain(prims.convert_element_type.default, F64),
+        plain(A._cast_Double.default),
+        # the order of a copy decides whether the next function gives a view
+        written('clone.default', lambda x: A.t(A.clone(A.t(x))), 3, 4),
+        written(
+            'clone.default', lambda x: A.reshape(A.clone(A.t(x), memory_format=rows), [-1]), 3, 4
+        ),
+        # views
+        plain(A.alias.default),
+        plain(A.detach.default),
+        plain(A.view.default, [12]),
+        plain(A.t.default),
+        plain(A.permute.default, [1, 0]),
+        plain(A.transpose.int, 0, 1),
+        plain(A.unsqueeze.default, 0),
+        plain(A.squeeze.dim, 0, shape=(1, 4)),
+        plain(A.select.int, 0, 1),
+        plain(A.slice.Tensor, 1, 1, 3),
+        plain(A.narrow.default, 1, 1, 2),
+        plain(A.diagonal.default),
+        plain(A.expand.default, [3, 4]),
+        plain(A.unbind.int, pick=1),
+        plain(A.split.Tensor, 2, pick=1),
+        plain(A.positive.default),
+        # their copies
+        plain(A.alias_copy.default),
+        plain(A.detach_copy.default),
+        plain(A.view_copy.default, [12]),
+        plain(A.t_copy.default),
+        plain(A.permute_copy.default, [1, 0]),
+        plain(A.transpose_copy.int, 0, 1),
+        plain(A.unsqueeze_copy.default, 0),
+        plain(A.squeeze_copy.dim, 0, shape=(1, 4)),
+        plain(A.select_copy.int, 0, 1),
+        plain(A.slice_copy.Tensor, 1, 1, 3),
+        plain(A.narrow_copy.default, 1, 1, 2),
+        plain(A.diagonal_copy.default),
+        plain(A.expand_copy.default, [2, 3, 4]),
+        plain(A.unbind_copy.int, pick=1),
+        plain(A.split_copy.Tensor, 2, pick=1),
+        plain(A.split_with_sizes_copy.default, [1, 2], pick=1),
+        plain(A.lift_fresh_copy.default),
+        written('copy.default', lambda x: A.copy(A.relu(x), x), 3, 4),
+        written('fill.Tensor', lambda x: A.fill.Tensor(x, A.sum(x)), 3, 4),
+        # copies where nothing is computed
+        plain(A.diff.default, 0),
+        plain(A.matrix_power.default, 1, shape=(2, 2)),
+        # of a view, because torch.export takes the result for the argument
+        written(
+            'native_dropout.default',
+            lambda x: A.native_dropout(A.view(x, [12]), 0.5, False)[0],
+            3,
+            4,
+        ),
+        plain(A.matrix_power.default, 0, shape=(2, 2, 2)),
+    ]

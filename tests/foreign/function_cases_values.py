@@ -482,6 +482,16 @@ def binary():
         call(A.masked_fill.Scalar, x(), bools(3), 1.5),
         call(A.masked_fill.Tensor, x(), bools(2, 3), real()),
         call(A.masked_fill.Tensor, x(), bools(2, 3), zero(1.5, F32)),
+        # a number for integers loses its fraction
+        call(A.masked_fill.Scalar, whole(5, 6, 7), whole(1, 0, 1).bool(), 2.7),
+        call(A.masked_fill.Scalar, whole(5, 6, 7, dtype=I8), whole(1, 0, 1).bool(), -2.7),
+        call(A.masked_fill_.Scalar, whole(5, 6, 7, dtype=I32), whole(1, 0, 1).bool(), 2.7),
+        call(A.masked_fill.Scalar, whole(1, 0, 0).bool(), whole(1, 1, 0).bool(), 0.5),
+        # a number that the dtype does not have
+        call(A.div.Tensor, whole(100, -7, 3, dtype=I8), 300),
+        call(A.div.Scalar, whole(100, -7, 3, dtype=I8), -300),
+        call(A.divide.Tensor, whole(100, -7, 3, dtype=I8), 300),
+        call(A.true_divide.Tensor, whole(1, 0).bool(), 300),
         call(A.isclose.default, x(), v()),
         call(A.isin.Tensor_Tensor, n(), whole(1, 2, 3)),
         call(A.isin.Tensor_Scalar, n(), 2),

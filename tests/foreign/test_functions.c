@@ -262,8 +262,8 @@ static int replay(const char *stem)
 }
 
 static const char *const groups[] = {
-    "pointwise", "inplace",   "binary",      "views",    "index",   "creation", "reductions",
-    "linear",    "recurrent", "convolution", "training", "pooling", "losses",   "fourier",
+    "pointwise", "inplace",     "binary",   "views",   "index",  "creation", "reductions", "linear",
+    "recurrent", "convolution", "training", "pooling", "losses", "fourier",  "aliases",
 };
 
 static char **stems; /* those of the arguments; NULL: those of the groups */
