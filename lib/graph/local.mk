@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/internal.h \
 	%D%/kinds.c \
 	%D%/blocks.c \
 	%D%/build.c \
