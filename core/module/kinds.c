@@ -53,11 +53,10 @@ const tn__kind tn__kind_layer = {
     .complete = layer_complete,
 };
 
-static tn_status init_complete(const tn_head *copy, const char **missing)
-{
-    *missing = ((const tn_init_def *)copy)->fill != NULL ? NULL : "fill";
-    return TN_OK;
-}
+static const tn__kind_need init_needs[] = {
+    TN__KIND_NEED(tn_init_def, fill),
+    { 0 },
+};
 
 const tn__kind tn__kind_init = {
     TN__KIND(tn_init_def, name, fill),
@@ -66,5 +65,5 @@ const tn__kind tn__kind_init = {
     .help = offsetof(tn_init_def, help),
     .options = offsetof(tn_init_def, options),
     .data_size = offsetof(tn_init_def, data_size),
-    .complete = init_complete,
+    .needs = init_needs,
 };

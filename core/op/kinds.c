@@ -56,14 +56,19 @@ static tn_status operands_known(const tn_head *copy, const tn_operand *rows, int
     return status;
 }
 
+static const tn__kind_need op_needs[] = {
+    TN__KIND_NEED(tn_op_def, infer),
+    { 0 },
+};
+
 static tn_status op_complete(const tn_head *copy, const char **missing)
 {
     const tn_op_def *def = (const tn_op_def *)copy;
     tn_status status = operands_known(copy, def->inputs, def->n_inputs, "input");
 
+    (void)missing;
     if (status == TN_OK)
         status = operands_known(copy, def->outputs, def->n_outputs, "output");
-    *missing = def->infer != NULL ? NULL : "infer";
     return status;
 }
 
@@ -107,6 +112,7 @@ const tn__kind tn__kind_op = {
     .stays = true,
     .members = op_members,
     .names = op_names,
+    .needs = op_needs,
     .complete = op_complete,
     .options_size = op_options_size,
     .add = op_add,

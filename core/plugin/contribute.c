@@ -5,11 +5,9 @@
  * refused, its plugin and the plugin's other contributions still load. */
 #include "core/plugin/private.h"
 
-static const char *name_in(const tn__kind *kind, const void *copy)
+static const char *name_in(const tn__kind *kind, const tn_head *copy)
 {
-    const char *name;
-    memcpy(&name, (const char *)copy + kind->name, sizeof name);
-    return name;
+    return tn__kind_pointer(copy, kind->name);
 }
 
 /* Checks the names in a descriptor: specs, files and lines of reports must be able to contain
@@ -32,6 +30,9 @@ static tn_status complete(const tn__kind *kind, const tn_head *copy)
     const char *missing = NULL;
     tn_status status = kind->complete ? kind->complete(copy, &missing) : TN_OK;
 
+    for (const tn__kind_need *need = kind->needs; need && need->name && !missing; need++)
+        if (!tn__kind_pointer(copy, need->offset))
+            missing = need->name;
     if (status != TN_OK || !missing)
         return status;
     return tn_fail(TN_ERR_VALUE, "%s %q: %s: it is missing", kind->type, name_in(kind, copy),
@@ -40,20 +41,18 @@ static tn_status complete(const tn__kind *kind, const tn_head *copy)
 
 static tn_status options_acceptable(const tn__kind *kind, const tn_head *copy)
 {
-    const tn_option *options;
     uint64_t size = 0;
     size_t begin = 0;
     char what[128];
 
     if (!kind->options)
         return TN_OK;
-    memcpy(&options, (const char *)copy + kind->options, sizeof options);
     if (kind->options_size)
         size = kind->options_size(copy, &begin);
     else
         memcpy(&size, (const char *)copy + kind->data_size, sizeof size);
     tn_snprint(what, sizeof what, "%s %s", kind->type, name_in(kind, copy));
-    return tn__options_check(options, begin, (size_t)size, what);
+    return tn__options_check(tn__kind_pointer(copy, kind->options), begin, (size_t)size, what);
 }
 
 static tn_status add(const tn__kind *kind, tn_head *copy, tn__plugin *plugin)

@@ -17,26 +17,22 @@ const char *tn_kind_name(uint32_t kind)
     return row ? row->word : NULL;
 }
 
-/* Returns the pointer in a descriptor at an offset of its row; NULL if the row has 0. */
-static const void *pointer_in(const tn_head *head, size_t offset_in_row)
+const void *tn__kind_pointer(const tn_head *copy, uint32_t offset)
 {
-    const tn__kind *row = head ? tn__kind_of(head->kind) : NULL;
-    const void *found = NULL;
-    uint32_t offset = 0;
-    if (row)
-        memcpy(&offset, (const char *)row + offset_in_row, sizeof offset);
-    if (offset)
-        memcpy(&found, (const char *)head + offset, sizeof found);
+    const void *found;
+    memcpy(&found, (const char *)copy + offset, sizeof found);
     return found;
 }
 
 const tn_option *tn_contribution_options(const tn_head *contribution)
 {
-    return pointer_in(contribution, offsetof(tn__kind, options));
+    const tn__kind *row = contribution ? tn__kind_of(contribution->kind) : NULL;
+    return row && row->options ? tn__kind_pointer(contribution, row->options) : NULL;
 }
 
 const char *tn_contribution_help(const tn_head *contribution)
 {
-    const char *help = pointer_in(contribution, offsetof(tn__kind, help));
+    const tn__kind *row = contribution ? tn__kind_of(contribution->kind) : NULL;
+    const char *help = row && row->help ? tn__kind_pointer(contribution, row->help) : NULL;
     return help ? help : "";
 }

@@ -20,6 +20,12 @@ typedef struct tn__kind_member {
     uint64_t known;
 } tn__kind_member;
 
+/* A member that must not be NULL. */
+typedef struct tn__kind_need {
+    const char *name;
+    uint32_t offset;
+} tn__kind_need;
+
 typedef struct tn__kind tn__kind;
 struct tn__kind {
     const char *type; /* "tn_layer_def" */
@@ -36,7 +42,9 @@ struct tn__kind {
     /* Characters that a name may have besides letters, digits and `_`. NULL: names are types, as
      * specs have them. */
     const char *signs;
-    const tn__kind_member *members; /* the last element has no name */
+    /* The last element of both has no name. May be NULL. */
+    const tn__kind_member *members;
+    const tn__kind_need *needs;
     /* Checks the names in a descriptor in place of `signs`. May be NULL. */
     tn_status (*names)(const tn_head *copy);
     /* Checks whatever else is particular to the kind. Sets *missing to a member that is required
@@ -65,6 +73,8 @@ extern TN_HIDDEN const tn__kind *const tn__kinds[];
 
 /* Returns the row of a kind (TN_KIND_*), NULL if there is none. */
 const tn__kind *tn__kind_of(uint32_t kind);
+/* Returns the pointer that a descriptor has at an offset, such as that of its name. */
+const void *tn__kind_pointer(const tn_head *copy, uint32_t offset);
 
 /* The members of a row that follow from the type of the descriptor; `last_` is the last member of
  * the smallest descriptor. */
@@ -72,7 +82,11 @@ const tn__kind *tn__kind_of(uint32_t kind);
     .type = #type_, .kind = TN_KIND_##type_, .size = sizeof(type_),                                \
     .least = offsetof(type_, last_) + sizeof(((type_ *)0)->last_), .name = offsetof(type_, name_)
 
-/* An element of `members`. */
+/* An element of `needs`, and of `members`. */
+#define TN__KIND_NEED(type_, member_)                                                              \
+    {                                                                                              \
+#member_, offsetof(type_, member_)                                                         \
+    }
 #define TN__KIND_MEMBER(type_, member_, known_)                                                    \
     {                                                                                              \
 #member_, offsetof(type_, member_), sizeof(((type_ *)0)->member_), false, known_           \

@@ -3,13 +3,11 @@
  * The kind of contributions that lib/comm uses: communicators. */
 #include "core/plugin/kind.h"
 
-static tn_status complete(const tn_head *copy, const char **missing)
-{
-    const tn_comm_def *comm = (const tn_comm_def *)copy;
-
-    *missing = comm->open == NULL ? "open" : comm->close == NULL ? "close" : NULL;
-    return TN_OK;
-}
+static const tn__kind_need needs[] = {
+    TN__KIND_NEED(tn_comm_def, open),
+    TN__KIND_NEED(tn_comm_def, close),
+    { 0 },
+};
 
 static const tn__kind_member members[] = {
     TN__KIND_MEMBER(tn_comm_def, flags, 0),
@@ -25,5 +23,5 @@ const tn__kind tn__kind_comm = {
     .options = offsetof(tn_comm_def, options),
     .data_size = offsetof(tn_comm_def, data_size),
     .members = members,
-    .complete = complete,
+    .needs = needs,
 };

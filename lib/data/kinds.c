@@ -3,13 +3,11 @@
  * The kinds of contributions that lib/data uses: datasets and transforms. */
 #include "core/plugin/kind.h"
 
-static tn_status dataset_complete(const tn_head *copy, const char **missing)
-{
-    const tn_dataset_def *dataset = (const tn_dataset_def *)copy;
-
-    *missing = dataset->open == NULL ? "open" : dataset->get == NULL ? "get" : NULL;
-    return TN_OK;
-}
+static const tn__kind_need dataset_needs[] = {
+    TN__KIND_NEED(tn_dataset_def, open),
+    TN__KIND_NEED(tn_dataset_def, get),
+    { 0 },
+};
 
 static const tn__kind_member dataset_members[] = {
     TN__KIND_MEMBER(tn_dataset_def, flags, 0),
@@ -24,14 +22,13 @@ const tn__kind tn__kind_dataset = {
     .options = offsetof(tn_dataset_def, options),
     .data_size = offsetof(tn_dataset_def, data_size),
     .members = dataset_members,
-    .complete = dataset_complete,
+    .needs = dataset_needs,
 };
 
-static tn_status transform_complete(const tn_head *copy, const char **missing)
-{
-    *missing = ((const tn_transform_def *)copy)->apply != NULL ? NULL : "apply";
-    return TN_OK;
-}
+static const tn__kind_need transform_needs[] = {
+    TN__KIND_NEED(tn_transform_def, apply),
+    { 0 },
+};
 
 static const tn__kind_member transform_members[] = {
     TN__KIND_MEMBER(tn_transform_def, flags, TN_TRANSFORM_BATCH | TN_TRANSFORM_ENCODED),
@@ -46,5 +43,5 @@ const tn__kind tn__kind_transform = {
     .options = offsetof(tn_transform_def, options),
     .data_size = offsetof(tn_transform_def, data_size),
     .members = transform_members,
-    .complete = transform_complete,
+    .needs = transform_needs,
 };

@@ -22,11 +22,10 @@ static tn_status pass_names(const tn_head *copy)
     return status;
 }
 
-static tn_status pass_complete(const tn_head *copy, const char **missing)
-{
-    *missing = ((const tn_pass_def *)copy)->run != NULL ? NULL : "run";
-    return TN_OK;
-}
+static const tn__kind_need pass_needs[] = {
+    TN__KIND_NEED(tn_pass_def, run),
+    { 0 },
+};
 
 static const tn__kind_member pass_members[] = {
     TN__KIND_MEMBER(tn_pass_def, flags,
@@ -43,7 +42,7 @@ const tn__kind tn__kind_pass = {
     .data_size = offsetof(tn_pass_def, data_size),
     .members = pass_members,
     .names = pass_names,
-    .complete = pass_complete,
+    .needs = pass_needs,
 };
 
 static tn_status compiler_names(const tn_head *copy)
@@ -56,15 +55,18 @@ static tn_status compiler_names(const tn_head *copy)
     return status;
 }
 
+static const tn__kind_need compiler_needs[] = {
+    TN__KIND_NEED(tn_compiler_def, claim),
+    TN__KIND_NEED(tn_compiler_def, compile),
+    TN__KIND_NEED(tn_compiler_def, run),
+    { 0 },
+};
+
 static tn_status compiler_complete(const tn_head *copy, const char **missing)
 {
-    const tn_compiler_def *c = (const tn_compiler_def *)copy;
+    const char *device = ((const tn_compiler_def *)copy)->device;
 
-    *missing = c->device == NULL || c->device[0] == '\0' ? "device"
-               : c->claim == NULL                        ? "claim"
-               : c->compile == NULL                      ? "compile"
-               : c->run == NULL                          ? "run"
-                                                         : NULL;
+    *missing = device == NULL || device[0] == '\0' ? "device" : NULL;
     return TN_OK;
 }
 
@@ -75,7 +77,12 @@ static const tn__kind_member compiler_members[] = {
 };
 
 const tn__kind tn__kind_compiler = {
-    TN__KIND(tn_compiler_def, name, run),    .word = "compiler",          .pass = TN__PASS_NAMED,
-    .help = offsetof(tn_compiler_def, help), .members = compiler_members, .names = compiler_names,
+    TN__KIND(tn_compiler_def, name, run),
+    .word = "compiler",
+    .pass = TN__PASS_NAMED,
+    .help = offsetof(tn_compiler_def, help),
+    .members = compiler_members,
+    .names = compiler_names,
+    .needs = compiler_needs,
     .complete = compiler_complete,
 };

@@ -4,11 +4,10 @@
 #include "core/plugin/kind.h"
 #include "lib/train/internal.h"
 
-static tn_status optimizer_complete(const tn_head *copy, const char **missing)
-{
-    *missing = ((const tn_optimizer_def *)copy)->step != NULL ? NULL : "step";
-    return TN_OK;
-}
+static const tn__kind_need optimizer_needs[] = {
+    TN__KIND_NEED(tn_optimizer_def, step),
+    { 0 },
+};
 
 static const tn__kind_member optimizer_members[] = {
     TN__KIND_MEMBER(tn_optimizer_def, flags,
@@ -24,7 +23,12 @@ const tn__kind tn__kind_optimizer = {
     .options = offsetof(tn_optimizer_def, options),
     .data_size = offsetof(tn_optimizer_def, data_size),
     .members = optimizer_members,
-    .complete = optimizer_complete,
+    .needs = optimizer_needs,
+};
+
+static const tn__kind_need scheduler_needs[] = {
+    TN__KIND_NEED(tn_scheduler_def, step),
+    { 0 },
 };
 
 /* A scheduler has a second table, of its state. */
@@ -33,10 +37,7 @@ static tn_status scheduler_complete(const tn_head *copy, const char **missing)
     const tn_scheduler_def *def = (const tn_scheduler_def *)copy;
     char what[128];
 
-    if (def->step == NULL) {
-        *missing = "step";
-        return TN_OK;
-    }
+    (void)missing;
     tn_snprint(what, sizeof what, "tn_scheduler_def %s: state", def->name);
     return tn__options_check(def->state, 0, def->state_size, what);
 }
@@ -54,5 +55,6 @@ const tn__kind tn__kind_scheduler = {
     .options = offsetof(tn_scheduler_def, options),
     .data_size = offsetof(tn_scheduler_def, data_size),
     .members = scheduler_members,
+    .needs = scheduler_needs,
     .complete = scheduler_complete,
 };

@@ -24,11 +24,10 @@ static void changed(void)
     changes++;
 }
 
-static tn_status complete(const tn_head *copy, const char **missing)
-{
-    *missing = ((const greeting_def *)copy)->greet != NULL ? NULL : "greet";
-    return TN_OK;
-}
+static const tn__kind_need needs[] = {
+    TN__KIND_NEED(greeting_def, greet),
+    { 0 },
+};
 
 static const tn__kind_member members[] = {
     TN__KIND_MEMBER(greeting_def, flags, KNOWN_FLAG),
@@ -47,7 +46,7 @@ static const tn__kind greeting = {
     .options = offsetof(greeting_def, options),
     .data_size = offsetof(greeting_def, data_size),
     .members = members,
-    .complete = complete,
+    .needs = needs,
     .changed = changed,
 };
 extern TN_HIDDEN const tn__kind tn__kind_backend, tn__kind_op, tn__kind_kernel, tn__kind_layer;
