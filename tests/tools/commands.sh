@@ -13,10 +13,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 bad=0
-for name in layer:Linear dataset:Digits format:safetensors; do
-    "$tenon" info "${name#*:}" >/dev/null 2>&1 || {
-        echo "SKIP: no plugin provides the ${name%%:*} ${name#*:}"; exit 77; }
-done
+# The plugins that always come with Tenon are not asked for: a test that finds them missing fails.
+"$tenon" info safetensors >/dev/null 2>&1 || { echo "SKIP: this build lacks safetensors"; exit 77; }
 
 complain() {
     echo "FAILED: $1"

@@ -18,8 +18,8 @@ test "${TN_SANITIZERS-no}" = no || {
     echo "SKIP: a library that is preloaded cannot have a sanitizer"; exit 77; }
 TENON_NUM_THREADS=1
 export TENON_NUM_THREADS
-"$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info CSV >/dev/null 2>&1 || {
-    echo "SKIP: this build lacks safetensors or the dataset CSV"; exit 77; }
+"$tenon" info safetensors >/dev/null 2>&1 || {
+    echo "SKIP: this build lacks safetensors"; exit 77; }
 bad=0
 awk 'BEGIN { for (i = 0; i < 12; i++) print i % 5 "," i % 4 "," i % 3 }' >train.csv
 awk 'BEGIN { for (i = 0; i < 6; i++) print i % 4 "," i % 5 "," i % 3 }' >val.csv

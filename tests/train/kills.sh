@@ -17,8 +17,8 @@ unset TENON_DEVICE TENON_NUM_THREADS
 # The driver of OpenCL takes longer to start than the command runs here.
 TENON_PLUGINS='!backend-opencl'
 export TENON_PLUGINS
-"$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info Digits >/dev/null 2>&1 || {
-    echo "SKIP: this build lacks safetensors or the dataset Digits"; exit 77; }
+"$tenon" info safetensors >/dev/null 2>&1 || {
+    echo "SKIP: this build lacks safetensors"; exit 77; }
 cat >run.toml <<'END'
 # the settings of all runs
 model = '''Sequential(Conv2d(1, 8, 3, padding=1), BatchNorm2d(8), ReLU(), MaxPool2d(2), Flatten(),

@@ -12,8 +12,8 @@ unset TENON_DEVICE
 # The driver of OpenCL takes longer to start than the command runs here.
 TENON_PLUGINS='!backend-opencl'
 export TENON_PLUGINS
-"$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info Digits >/dev/null 2>&1 || {
-    echo "SKIP: this build lacks safetensors or the dataset Digits"; exit 77; }
+"$tenon" info safetensors >/dev/null 2>&1 || {
+    echo "SKIP: this build lacks safetensors"; exit 77; }
 bad=0
 net='Sequential(Flatten(), Linear(64, 16), ReLU(), Linear(16, 10))'
 digits="Digits(split='test')"

@@ -9,8 +9,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset TENON_DEVICE
-"$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info gpt2_small >/dev/null 2>&1 || {
-    echo "SKIP: this build lacks safetensors or the models"; exit 77; }
+"$tenon" info safetensors >/dev/null 2>&1 || {
+    echo "SKIP: this build lacks safetensors"; exit 77; }
 bad=0
 net='gpt2_small(vocab_size=256, n_positions=16, n_embd=32, n_layer=1, n_head=2, dropout=0.0)'
 cp "$abs_srcdir/LICENSE" text
