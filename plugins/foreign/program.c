@@ -237,8 +237,6 @@ static tn_status bind_node(struct binding *b, struct node *node)
     node->control = control_find(node->function);
     if (node->control != NULL)
         return program_graphs(node->args, node->n_args, bind_graph, b);
-    if (b->missing.count == MISSING) /* the message has enough */
-        return TN_OK;
     status = find_rule(b, node->function, &found);
     if (status != TN_OK)
         return status;

@@ -95,17 +95,19 @@ tn_status pt2_wrong(const char *what, const char *expected)
     return tn_fail(TN_ERR_FORMAT, "%s: missing or wrong; expected %s", what, expected);
 }
 
-static tn_status read_bytes(struct pt2_file *file, const struct zip_member *member, char **bytes)
+/* Reads a member of at most `most` bytes, and ends it with a NUL. */
+static tn_status read_bytes(struct pt2_file *file, const struct zip_member *member, uint64_t most,
+                            char **bytes)
 {
     struct zip_reader reader;
     tn_status status;
 
     *bytes = NULL;
-    if (member->size > JSON_MOST)
+    if (member->size > most)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: pt2: member %q: too large, got %llu bytes; expected at most %llu",
                        file->source->path, member->name, (unsigned long long)member->size,
-                       (unsigned long long)JSON_MOST);
+                       (unsigned long long)most);
     status = zip_reader_open(&file->zip, member, &reader);
     if (status != TN_OK)
         return status;
@@ -156,7 +158,8 @@ static json_t *parse(struct pt2_file *file, const struct zip_member *member, con
 json_t *pt2_archive_json(struct pt2_file *file, const struct zip_member *member)
 {
     char *bytes;
-    json_t *json = read_bytes(file, member, &bytes) == TN_OK ? parse(file, member, bytes) : NULL;
+    json_t *json = read_bytes(file, member, JSON_MOST, &bytes) == TN_OK ? parse(file, member, bytes)
+                                                                        : NULL;
 
     tn_free(bytes);
     return json;
@@ -169,13 +172,18 @@ tn_status pt2_archive_extra(struct pt2_file *file, tn_state *files)
     int64_t length = tn_snprint(before, sizeof before, "%s%s", file->folder,
                                 file->layout == PT2_FLAT ? "extra_files/" : "extra/");
 
+    if (length < 0 || length >= (int64_t)sizeof before)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: pt2: the name of its folder is too long, got %zu bytes; expected fewer "
+                       "than %d",
+                       file->source->path, strlen(file->folder), PROGRAM_PATH);
     for (int64_t i = 0; i < file->zip.count && status == TN_OK; i++) {
         const struct zip_member *member = &file->zip.at[i];
         char *bytes;
 
         if (strncmp(member->name, before, (size_t)length) != 0 || member->name[length] == '\0')
             continue;
-        status = read_bytes(file, member, &bytes);
+        status = read_bytes(file, member, UINT32_MAX, &bytes);
         if (status != TN_OK)
             return status;
         status = tn_state_set_value(files, member->name + length,
@@ -282,7 +290,7 @@ static tn_status check_order(struct pt2_file *file)
 {
     const struct zip_member *member = pt2_archive_find(file, "%sbyteorder", file->folder);
     char *bytes = NULL;
-    tn_status status = member != NULL ? read_bytes(file, member, &bytes) : TN_OK;
+    tn_status status = member != NULL ? read_bytes(file, member, JSON_MOST, &bytes) : TN_OK;
 
     if (status == TN_OK && member != NULL && (member->size < 6 || memcmp(bytes, "little", 6) != 0))
         status = pt2_wrong("byteorder", "little");
@@ -305,7 +313,7 @@ tn_status pt2_archive_open(const tn_source *source, struct pt2_file *file)
         status = check_order(file);
     if (status != TN_OK)
         return status;
-    status = read_bytes(file, member, &file->text);
+    status = read_bytes(file, member, JSON_MOST, &file->text);
     if (status != TN_OK)
         return status;
     file->text_size = (size_t)member->size;

@@ -62,14 +62,13 @@ static tn_status read_float(const json_t *json, double *out)
     return tn_fail(TN_ERR_FORMAT, "float: wrong; expected a number, Infinity, -Infinity or NaN");
 }
 
-static tn_status wrong_kind(const char *kind, const json_t *json)
+static tn_status wrong_kind(const char *kind, const json_t *json, const char *expected)
 {
     static const char *const names[] = { "an object", "a list", "a text", "an integer",
                                          "a float",   "true",   "false",  "null" };
 
-    return tn_fail(TN_ERR_FORMAT,
-                   "argument %.40s: wrong value, got %s; expected what the kind says", kind,
-                   json != NULL ? names[json_typeof(json)] : "nothing");
+    return tn_fail(TN_ERR_FORMAT, "argument %.40s: wrong value, got %s; expected %s", kind,
+                   json != NULL ? names[json_typeof(json)] : "nothing", expected);
 }
 
 /* A plain value: as_int, as_float, as_bool, as_string, or one of as_ints and so on. */
@@ -81,15 +80,15 @@ static tn_status read_plain(struct pt2_file *file, const char *kind, const json_
 
     if (strncmp(kind, "as_int", 6) == 0)
         return json_is_integer(json) ? constant(out, tn_value_int(json_integer_value(json)))
-                                     : wrong_kind(kind, json);
+                                     : wrong_kind(kind, json, "an integer");
     if (strncmp(kind, "as_bool", 7) == 0)
         return json_is_boolean(json) ? constant(out, tn_value_bool(json_is_true(json)))
-                                     : wrong_kind(kind, json);
+                                     : wrong_kind(kind, json, "true or false");
     if (strncmp(kind, "as_float", 8) == 0)
         return read_float(json, &number) == TN_OK ? constant(out, tn_value_float(number))
                                                   : tn_error_last_code();
     if (!json_is_string(json))
-        return wrong_kind(kind, json);
+        return wrong_kind(kind, json, "a text");
     text = pt2_text(file, json_string_value(json));
     return text != NULL ? constant(out, tn_value_string(text)) : TN_ERR_MEMORY;
 }
@@ -119,7 +118,7 @@ static tn_status read_enum(const char *kind, const json_t *json, struct arg *out
     const char *name;
 
     if (!json_is_integer(json))
-        return wrong_kind(kind, json);
+        return wrong_kind(kind, json, "a number, as enumerations have");
     if (strcmp(kind, "as_scalar_type") != 0)
         return constant(out, tn_value_int(json_integer_value(json)));
     name = pt2_weights_dtype(json_integer_value(json));
@@ -162,7 +161,7 @@ static tn_status read_reference(struct pt2_file *file, const char *kind, const j
         return read_list(file, kind, json, names, level, out);
     inner = pt2_union(json, &key);
     if (inner == NULL)
-        return wrong_kind(kind, json);
+        return wrong_kind(kind, json, "an object with one kind of argument");
     if (strcmp(key, "as_none") == 0)
         return constant(out, tn_value_none());
     return strcmp(key, "as_tensor") == 0 ? read_reference(file, key, inner, names, level + 1, out)
@@ -223,7 +222,7 @@ static tn_status read_list(struct pt2_file *file, const char *kind, const json_t
     tn_status status = TN_OK;
 
     if (level > PROGRAM_LEVELS)
-        return wrong_kind(kind, json);
+        return wrong_kind(kind, json, "fewer lists in each other");
     out->kind = ARG_LIST;
     out->as.list = arena_new(&file->program->arena, count, sizeof *out->as.list);
     if (out->as.list == NULL)

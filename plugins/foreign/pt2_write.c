@@ -42,13 +42,8 @@ static tn_status add(struct writing *w, const char *name, const void *at, size_t
 {
     const struct bytes bytes = { at, size };
     char member[PROGRAM_PATH + 100];
-    int64_t length = tn_snprint(member, sizeof member, FOLDER "%s", name);
 
-    if (length >= (int64_t)sizeof member)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: pt2: file %.100s: the name is too long; expected at most %d "
-                       "bytes",
-                       w->zip.sink->path, name, PROGRAM_PATH);
+    tn_snprint(member, sizeof member, FOLDER "%s", name);
     return zip_writer_add(&w->zip, member, produce, &bytes);
 }
 
@@ -175,8 +170,6 @@ static tn_status write_storages(struct writing *w)
                    (long long)i);
         if (w->at[i].storage == i)
             status = write_storage(w, i, name);
-        if (status != TN_OK)
-            tn_error_prefix("tensor %.100s: ", w->at[i].slot->path);
         tn_scope_end(scope);
     }
     return status;
@@ -195,17 +188,23 @@ static int dtype_number(tn_dtype dtype)
     return 0;
 }
 
+/* Returns NULL if there is no memory. */
 static json_t *sizes_of(tn_ints sizes)
 {
     json_t *list = json_array();
 
     for (int64_t i = 0; i < sizes.count; i++)
-        json_array_append_new(list, json_pack("{s:I}", "as_int", (json_int_t)sizes.at[i]));
+        if (json_array_append_new(list, json_pack("{s:I}", "as_int", (json_int_t)sizes.at[i])) !=
+            0) {
+            json_decref(list);
+            return NULL;
+        }
     return list;
 }
 
-/* The row of a tensor; NULL if there is no memory or the format has no such dtype. */
-static json_t *entry_of(const struct saved *saved)
+/* The row of a tensor. Returns NULL if there is no memory, or, with an error, if the format has no
+ * such dtype. */
+static json_t *entry_of(const struct saved *saved, const char *path)
 {
     const tn_tensor *tensor = saved->tensor;
     int64_t size = (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
@@ -213,19 +212,26 @@ static json_t *entry_of(const struct saved *saved)
     char name[40];
 
     if (dtype == 0) {
-        tn_fail(TN_ERR_TYPE, "tensor %.100s: PyTorch's files have no dtype %s", saved->slot->path,
-                tn_dtype_name(tn_tensor_dtype(tensor)));
+        tn_fail(TN_ERR_TYPE,
+                "%s: pt2: tensor %.100s: PyTorch's files have no dtype %s; expected another: "
+                "convert the module first",
+                path, saved->slot->path, tn_dtype_name(tn_tensor_dtype(tensor)));
         return NULL;
     }
     tn_snprint(name, sizeof name, is_constant(saved->slot) ? "tensor_%lld" : "weight_%lld",
                (long long)saved->storage);
-    return json_pack("{s:s, s:b, s:b, s:{s:i, s:o, s:b, s:{s:s, s:n}, s:o, s:{s:I}, s:i}}",
-                     "path_name", name, "is_param", (int)saved->slot->parameter, "use_pickle", 0,
-                     "tensor_meta", "dtype", dtype, "sizes", sizes_of(tn_tensor_shape(tensor)),
-                     "requires_grad", (int)(saved->slot->parameter && saved->slot->grad), "device",
-                     "type", "cpu", "index", "strides", sizes_of(tn_tensor_strides(tensor)),
-                     "storage_offset", "as_int",
-                     (json_int_t)(tn_tensor_offset(tensor) - saved->begin / size), "layout", 7);
+    return json_pack(
+        "{s:s, s:b, s:b, s:{s:i, s:o, s:b, s:{s:s, s:n}, s:o, s:{s:I}, s:i}}", "path_name", name,
+        "is_param", (int)saved->slot->parameter, "use_pickle", 0, "tensor_meta", "dtype", dtype,
+        "sizes", sizes_of(tn_tensor_shape(tensor)), "requires_grad",
+        (int)(saved->slot->parameter && tn_tensor_requires_grad(tensor)), "device", "type", "cpu",
+        "index", "strides", sizes_of(tn_tensor_strides(tensor)), "storage_offset", "as_int",
+        (json_int_t)(tn_tensor_offset(tensor) - saved->begin / size), "layout", 7);
+}
+
+static tn_status no_memory(const struct writing *w)
+{
+    return tn_fail(TN_ERR_MEMORY, "%s: pt2: out of memory", w->zip.sink->path);
 }
 
 static tn_status write_table(struct writing *w, bool constants)
@@ -233,7 +239,7 @@ static tn_status write_table(struct writing *w, bool constants)
     const char *name = constants ? "data/constants/model_constants_config.json"
                                  : "data/weights/model_weights_config.json";
     json_t *rows = json_object(), *table = json_pack("{s:o}", "config", rows);
-    tn_status status = table != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_status status = table != NULL ? TN_OK : no_memory(w);
     char *text = NULL;
 
     for (int64_t i = 0; i < w->count && status == TN_OK; i++) {
@@ -242,17 +248,14 @@ static tn_status write_table(struct writing *w, bool constants)
 
         if (is_constant(w->at[i].slot) != constants)
             continue;
-        entry = entry_of(&w->at[i]);
+        entry = entry_of(&w->at[i], w->zip.sink->path);
         if (json_object_set_new(rows, w->at[i].slot->path, entry) != 0)
-            status = tn_error_mark() != mark
-                         ? tn_error_last_code()
-                         : tn_fail(TN_ERR_MEMORY, "%s: pt2: out of memory", w->zip.sink->path);
+            status = tn_error_mark() != mark ? tn_error_last_code() : no_memory(w);
     }
     if (status == TN_OK)
         text = json_dumps(table, JSON_COMPACT);
     if (status == TN_OK)
-        status = text != NULL ? add_text(w, name, text)
-                              : tn_fail(TN_ERR_MEMORY, "%s: pt2: out of memory", w->zip.sink->path);
+        status = text != NULL ? add_text(w, name, text) : no_memory(w);
     json_decref(table);
     free(text);
     return status;
@@ -267,10 +270,15 @@ static tn_status write_files(struct writing *w)
 
     for (int64_t i = 0; i < tn_state_count(files) && status == TN_OK; i++) {
         tn_value value = tn_state_value(files, i);
-        char name[PROGRAM_PATH + 20];
+        char name[PROGRAM_PATH];
 
-        tn_snprint(name, sizeof name, "extra/%s", tn_state_name(files, i));
-        if (value.kind == TN_VALUE_STRING)
+        if (tn_snprint(name, sizeof name, "extra/%s", tn_state_name(files, i)) >=
+            (int64_t)sizeof name)
+            status = tn_fail(TN_ERR_VALUE,
+                             "%s: pt2: file %.100s...: the name is too long; expected fewer than "
+                             "%d bytes",
+                             w->zip.sink->path, tn_state_name(files, i), PROGRAM_PATH - 6);
+        else if (value.kind == TN_VALUE_STRING)
             status = add_text(w, name, value.as.s);
         else if (value.kind == TN_VALUE_BYTES)
             status = add(w, name, value.as.s, value.count);

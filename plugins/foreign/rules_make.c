@@ -298,8 +298,10 @@ static tn_status triangle(struct rule_call *call, bool upper)
             }
             n += end > from ? end - from : 0;
             if (n > MOST)
-                rule_fail(call, TN_ERR_VALUE, "row: more than %lld elements; expected fewer",
-                          (long long)MOST);
+                rule_fail(call, TN_ERR_VALUE,
+                          "row, col: too large, got a matrix of %lld x %lld; expected at most %lld "
+                          "elements in the triangle",
+                          (long long)rows, (long long)columns, (long long)MOST);
         }
         if (at != NULL)
             return rule_give(call, rule_cast(tn_tensor_from(at, TN_I64, (tn_ints){ shape, 2 }),

@@ -25,6 +25,12 @@ static inline tn_tensor *index_vector(tn_tensor *x)
     return x != NULL && tn_tensor_ndim(x) == 0 ? tn_reshape(x, TN_SHAPE(1)) : x;
 }
 
+/* All elements as a vector. */
+static inline tn_tensor *index_flat(tn_tensor *x)
+{
+    return x != NULL ? tn_reshape(x, TN_SHAPE(tn_tensor_numel(x))) : NULL;
+}
+
 /* Adds `size` to negative indices, which count from the end. Others out of range stay as they are,
  * so that an error names the index of the caller. */
 static inline tn_tensor *index_from_end(tn_tensor *index, int64_t size)

@@ -61,16 +61,6 @@ static tn_status index_fill_decompose(const tn_decompose *call)
 
 /* ---- take, put ---- */
 
-static tn_tensor *flat(tn_tensor *x)
-{
-    int64_t all[1] = { -1 };
-
-    if (x == NULL)
-        return NULL;
-    all[0] = tn_tensor_numel(x);
-    return tn_reshape(x, (tn_ints){ all, 1 });
-}
-
 static tn_status not_from_nothing(const tn_view *x, const tn_view *index)
 {
     if (tn__common_count(tn__common_shape(x)) == 0 && tn__common_count(tn__common_shape(index)) > 0)
@@ -87,9 +77,9 @@ static tn_status take_infer(tn_infer *infer)
 
 static tn_status take_decompose(const tn_decompose *call)
 {
-    tn_tensor *index = index_from_end(flat(call->in[1]), tn_tensor_numel(call->in[0]));
+    tn_tensor *index = index_from_end(index_flat(call->in[1]), tn_tensor_numel(call->in[0]));
 
-    return tn__common_given(call->out, tn_reshape(tn_gather(flat(call->in[0]), index, 0),
+    return tn__common_given(call->out, tn_reshape(tn_gather(index_flat(call->in[0]), index, 0),
                                                   tn_tensor_shape(call->in[1])));
 }
 
@@ -111,8 +101,8 @@ static tn_status put_infer(tn_infer *infer)
 static tn_status put_decompose(const tn_decompose *call)
 {
     const tn_put_options *o = call->options;
-    tn_tensor *x = flat(call->in[0]), *src = flat(call->in[2]);
-    tn_tensor *index = index_from_end(flat(call->in[1]), tn_tensor_numel(call->in[0]));
+    tn_tensor *x = index_flat(call->in[0]), *src = index_flat(call->in[2]);
+    tn_tensor *index = index_from_end(index_flat(call->in[1]), tn_tensor_numel(call->in[0]));
 
     return tn__common_given(call->out, tn_reshape(o->accumulate ? tn_scatter_add(x, index, src, 0)
                                                                 : tn_scatter(x, index, src, 0),
@@ -149,14 +139,14 @@ static tn_status masked_scatter_decompose(const tn_decompose *call)
     if (tn__common_broadcast(&both) != TN_OK)
         return tn_error_last_code();
     shape = (tn_ints){ meta.shape, meta.ndim };
-    x = flat(tn_expand(call->in[0], shape));
-    mask = flat(tn_expand(call->in[1], shape));
+    x = index_flat(tn_expand(call->in[0], shape));
+    mask = index_flat(tn_expand(call->in[1], shape));
     numbers = tn_cumsum(mask, 0);
     if (x == NULL || numbers == NULL)
         return tn_error_last_code();
     numbers = tn_masked_fill(numbers, tn_logical_not(mask), 0);
     values[0] = tn__common_zeros(call->in[2], TN_SHAPE(1));
-    values[1] = flat(call->in[2]);
+    values[1] = index_flat(call->in[2]);
     x = tn_where(mask, tn_gather(tn_cat(values, 2, 0), numbers, 0), x);
     return tn__common_given(call->out, tn_reshape(x, shape));
 }

@@ -172,16 +172,11 @@ static tn_status find_selection(tn_tensor *of, tn_tensor *const *indices, int64_
 
 /* ---- one index for several ---- */
 
-static tn_tensor *vector_of(tn_tensor *index)
-{
-    return index != NULL ? tn_reshape(index, TN_SHAPE(tn_tensor_numel(index))) : NULL;
-}
-
 /* The index times `step`. Reads from zeros of the size of the indexed dimension check its range. */
 static tn_tensor *offsets_of(tn_tensor *index, int32_t dim, int64_t size, int64_t step,
                              tn_ints shape)
 {
-    tn_tensor *at = index_from_end(vector_of(index), size), *checked;
+    tn_tensor *at = index_from_end(index_flat(index), size), *checked;
     int64_t row[TN_MAX_DIMS];
 
     if (at == NULL)
@@ -191,7 +186,7 @@ static tn_tensor *offsets_of(tn_tensor *index, int32_t dim, int64_t size, int64_
     checked = tn_reshape(at, (tn_ints){ row, dim + 1 });
     row[dim] = size;
     checked = tn_gather(tn__common_nothing(at, (tn_ints){ row, dim + 1 }), checked, dim);
-    at = tn_add(vector_of(checked), step == 1 ? at : tn_mul_scalar(at, step));
+    at = tn_add(index_flat(checked), step == 1 ? at : tn_mul_scalar(at, step));
     return tn_expand(tn_reshape(at, tn_tensor_shape(index)), shape);
 }
 
@@ -207,7 +202,7 @@ static tn_tensor *merged_index(const tn_view *x, const struct selection *s)
     if (is_empty(s->shape, s->ndim))
         return tn__common_nothing(s->at[0], (tn_ints){ row, 1 });
     if (s->n == 1)
-        return index_from_end(vector_of(s->at[0]), x->shape[s->dims[0]]);
+        return index_from_end(index_flat(s->at[0]), x->shape[s->dims[0]]);
     for (int32_t i = s->n - 1; i >= 0; i--) {
         int32_t dim = s->dims[i];
         tn_tensor *more = offsets_of(s->at[i], dim, x->shape[dim], step, shape);
@@ -217,7 +212,7 @@ static tn_tensor *merged_index(const tn_view *x, const struct selection *s)
             return NULL;
         step = tn__common_times(step, x->shape[dim]);
     }
-    return vector_of(sum);
+    return index_flat(sum);
 }
 
 /* The order of x's dimensions in which those that are indexed are neighbours, at s->first; NULL in
@@ -226,7 +221,7 @@ static const int64_t *neighbours(const struct selection *s, int32_t ndim, int64_
 {
     int32_t at = 0, next = 0;
 
-    if (s->dims[0] == s->first && s->dims[s->n - 1] - s->dims[0] == s->n - 1)
+    if (s->dims[s->n - 1] - s->dims[0] == s->n - 1)
         return NULL;
     for (int32_t i = 0; i < s->n; i++)
         order[at++] = s->dims[i];

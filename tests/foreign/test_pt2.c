@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenon/foreign.h>
 #include <tenon/ops.h>
 #include <tenon/tenon.h>
 
@@ -493,6 +494,47 @@ START_TEST(memory_that_runs_out_is_an_error_and_the_next_try_succeeds)
 }
 END_TEST
 
+START_TEST(a_written_program_keeps_what_is_frozen_its_values_and_its_files)
+{
+    TN_SCOPE;
+    const char *const path = "written_pt2.pt2", *const frozen = "out.weight";
+    tn_module *module = opened("module_net"), *again;
+    tn_state *files = tn_program_files(module), *before, *after;
+    char name[1100];
+
+    ck_assert_ptr_nonnull(files);
+    ck_assert_int_eq(tn_state_set_value(files, "classes", tn_value_string("a\nb")), TN_OK);
+    before = tn_module_state(module);
+    ck_assert(tn_tensor_requires_grad(tn_module_find_tensor(module, frozen)));
+    ck_assert_int_eq(tn_tensor_set_requires_grad(tn_module_find_tensor(module, frozen), false),
+                     TN_OK);
+    ck_assert_msg(tn_module_save(module, path) == TN_OK, "%s", tn_error_text());
+    again = tn_module_from_file(path);
+    ck_assert_msg(again != NULL, "%s", tn_error_text());
+    after = tn_module_state(again);
+    ck_assert_int_eq(tn_state_count(after), tn_state_count(before));
+    for (int64_t i = 0; i < tn_state_count(before); i++) {
+        ck_assert_str_eq(tn_state_name(after, i), tn_state_name(before, i));
+        ck_assert_int_eq(
+            tn_tensor_requires_grad(tn_module_find_tensor(again, tn_state_name(after, i))),
+            tn_tensor_requires_grad(tn_module_find_tensor(module, tn_state_name(before, i))));
+        ck_assert_int_eq(tn_equal(tn_state_tensor(after, i), tn_state_tensor(before, i)), 1);
+    }
+    ck_assert_str_eq(tn_state_value(tn_program_files(again), 0).as.s, "a\nb");
+    tn_state_drop(after);
+    tn_module_drop(again);
+
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = '\0';
+    ck_assert_int_eq(tn_state_set_value(files, name, tn_value_string("text")), TN_OK);
+    ck_assert_int_eq(tn_module_save(module, path), TN_ERR_VALUE);
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "the name is too long"));
+    ck_assert_int_eq(remove(path), 0); /* the file before is still there */
+    tn_state_drop(before);
+    tn_module_drop(module);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pt2");
@@ -514,6 +556,7 @@ int main(void)
     tcase_add_test(tcase, a_list_in_a_list_of_results_is_refused_when_the_program_runs);
     tcase_add_test(tcase, arguments_are_taken_by_place_or_name_and_wrong_ones_are_refused);
     tcase_add_test(tcase, memory_that_runs_out_is_an_error_and_the_next_try_succeeds);
+    tcase_add_test(tcase, a_written_program_keeps_what_is_frozen_its_values_and_its_files);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
