@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE = 512 };
+enum { LINE = 512, TEXT = 4096 };
 
 static bool wants_help; /* --describe */
 
@@ -89,22 +89,45 @@ static bool is_option(char *line, char **name, char **value, char **text)
     return true;
 }
 
+/* Returns the text of a line that continues that of an option, NULL if the line is another one. */
+static const char *continued(const char *line)
+{
+    size_t indent = strspn(line, " ");
+
+    return indent >= 8 && line[indent] != '\0' ? line + indent : NULL;
+}
+
 /* Lists the options that begin with `start`. With `before`, returns whether that is an option with
  * a value, and lists nothing. */
 static bool look_at_options(const command *c, const char *start, const char *before)
 {
     FILE *help = help_of_command(c);
-    char line[LINE], *name, *value, *text;
+    char line[LINE], option[LINE] = "", whole[TEXT] = "", *name, *value, *text;
+    const char *more;
     bool found = false;
 
     while (help != NULL && fgets(line, sizeof line, help) != NULL) {
-        if (!is_option(line, &name, &value, &text))
+        bool is_one = is_option(line, &name, &value, &text);
+
+        more = is_one ? NULL : continued(line);
+        if (more != NULL) {
+            size_t used = strlen(whole);
+
+            tn_snprint(whole + used, sizeof whole - used, " %s", more);
             continue;
-        if (before != NULL)
+        }
+        if (option[0] != '\0')
+            put(option, whole);
+        option[0] = '\0';
+        if (is_one && before != NULL) {
             found = found || (strcmp(name, before) == 0 && *value != '\0');
-        else if (strncmp(name, start, strlen(start)) == 0)
-            put(name, text);
+        } else if (is_one && strncmp(name, start, strlen(start)) == 0) {
+            tn_snprint(option, sizeof option, "%s", name);
+            tn_snprint(whole, sizeof whole, "%s", text);
+        }
     }
+    if (option[0] != '\0')
+        put(option, whole);
     if (help != NULL)
         fclose(help);
     return found;

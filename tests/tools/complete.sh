@@ -26,6 +26,11 @@ done
 check 0 '' complete -- train x --find
 test "$(cat out)" = --find-lr || complain 'train --find'
 check 0 '^--max-steps:ends after this number' complete --describe -- train --max-
+# a description that takes several lines of the help is whole
+check 0 '^--loss:the loss; default.* \[N, \.\.\.\], MSELoss\(\) for floating targets$' \
+    complete --describe -- eval x --lo
+check 0 '^--json:at the end JSON .*; the progress then goes to standard error$' \
+    complete --describe -- train x --js
 # files after an option with a value, and where no option begins: nothing is printed
 for words in 'eval --data -' 'eval ru' 'nothing --' 'nothing a'; do
     check 0 '' complete -- $words

@@ -20,6 +20,7 @@ for door in run run/best.safetensors run/checkpoints/best.checkpoint; do
     grep '^accuracy\|^loss' out >"got.$(echo $door | tr / -)"
 done
 cmp got.run got.run-best.safetensors || complain 'the folder is not its best weights'
+cp got.run got.best
 cmp got.run got.run-checkpoints-best.checkpoint || complain 'the best checkpoint differs'
 check 0 '^accuracy' eval run/model.safetensors --data "$digits"
 grep '^accuracy\|^loss' out >got.last
@@ -37,6 +38,31 @@ check 0 '^written +net\.script$' script run --input 1,1,8,8 --dynamic '[N, 1, 8,
 check 0 '^INPUT +CLASS +PROBABILITY' predict net.script --data "$digits"
 check 0 '^written +small\.safetensors$' prune run --amount 0.5 --out small.safetensors
 check 0 '^best: ' finetune run --data "$digits" --val-split 0.2 --epochs 1 --seed 1 --out tuned
+
+# a file that stores a module comes after best.*; two files of the same stem are an error with both
+mkdir rival && cp run/best.safetensors rival && cp net.script rival/model.script
+check 0 '^accuracy' eval rival --data "$digits"
+grep '^accuracy\|^loss' out | cmp - got.best || complain 'a script goes before the best weights'
+check 0 '^best: ' finetune rival --data "$digits" --val-split 0.2 --epochs 1 --out tuned2
+cp net.script rival/best.script
+check 1 'several files of tensors: best\..*, best\.' eval rival --data "$digits"
+rm rival/best.safetensors rival/best.script
+check 0 '^accuracy' eval rival --data "$digits"
+mkdir plain && "$tenon" convert run/best.safetensors plain.npz >/dev/null &&
+    cp plain.npz plain/model.npz
+check 1 '^tenon: plain: has tensors, but no metadata "tenon.spec".*after --weights' eval plain \
+    --data "$digits"
+check 0 '^accuracy' eval "$net" --weights plain --data "$digits"
+
+# a program of PyTorch: its folder, and that of its checkpoints, which has the copy
+program=$here/../foreign/files/training
+if "$tenon" info pt2 >/dev/null 2>&1 && "$tenon" summary "$program.pt2" >/dev/null 2>&1; then
+    samples="TensorFile('$program.npz')"
+    check 0 '' train "$program.pt2" --data "$samples" --val "$samples" --epochs 1 --out foreign
+    for door in foreign foreign/checkpoints foreign/checkpoints/; do
+        check 0 '"accuracy"' eval "$door" --data "$samples" --json
+    done
+fi
 
 # files of other programs: what they are, and a way in
 other() { # FILE BYTES WORDS

@@ -72,6 +72,10 @@ check 1 'meta:0 has no memory' eval "$net" --data "$test_data" --device meta
 check 1 '--topk: too large, got 11' eval "$net" --data "$test_data" --topk 11
 check 1 '--confusion: results are no scores of classes' eval "$files/line.safetensors" \
     --data "$line" --confusion
+printf 'abcdefgh' >text
+check 1 '--worst: samples with several classes each, got results .* with targets .*; expected' \
+    eval 'Embedding(256, 256)' --data 'TextBytes("text", length=3)' --worst 1
+check 0 '^accuracy' eval 'Embedding(256, 256)' --data 'TextBytes("text", length=3)'
 check 1 '--loss: ' eval "$net" --data "$test_data" --loss 'Nowhere()'
 check 1 '--loss: wrong result, got float32 \[2\]' eval "$net" --data "$test_data" \
     --batch-size 2 --loss 'CrossEntropyLoss(reduction="none")'

@@ -47,6 +47,17 @@ check 0 ': the loss (became too large|was no longer finite)$' train 'Linear(2, 1
 printf '0,0\n' >zero.csv
 check 0 '^no suggestion: the loss did not fall$' train 'Linear(1, 1, bias=False)' --find-lr \
     --data "CSV('zero.csv', target='number')" --loss 'MSELoss()' --max-steps 10
+# what is wrong with the data is a failure with the words of a training, in each step
+awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
+bad_data="CSV('nan.csv', missing=inf)"
+for size in 20 4; do
+    check 1 'the input of the batch has NaN or infinity; expected finite samples$' train \
+        'Linear(2, 3)' --data "$bad_data" --batch-size $size --out bad$size
+    tail -n 1 err >bad.train
+    check 1 'the input of the batch has NaN or infinity; expected finite samples$' train \
+        'Linear(2, 3)' --data "$bad_data" --batch-size $size --find-lr
+    test $size -eq 4 || sed 's/--find-lr: //' err | cmp bad.train - || complain 'other words'
+done
 check 1 '--find-lr: --max-steps: too few, got 9; expected at least 10' "$@" --find-lr --max-steps 9
 check 2 '--find-lr and --resume: both are given' "$@" --find-lr --resume
 check 2 '--chart: given without --find-lr' "$@" --chart x.svg --out x
@@ -88,8 +99,25 @@ check 2 '--best: unknown metric, got "mse"; expected loss, accuracy, top5, f1 or
     "$net" --data "$digits" --best mse --out x
 check 1 '--best auc: a training without validation data has none; expected --val' train "$net" \
     --data "$digits" --best auc --epochs 1 --out x1
-check 1 '--best accuracy: the validation has none; expected results for classes' train \
-    'Linear(2, 1)' --data "$line" --val "$line" --loss 'MSELoss()' --best accuracy --out x2
+check 1 '--best accuracy: the data has no classes; expected data with classes, or --best loss' \
+    train 'Linear(2, 1)' --data "$line" --val "$line" --loss 'MSELoss()' --best accuracy --out x2
+awk 'BEGIN { for (i = 0; i < 12; i++) print i ",1," i % 3 }' >three.csv
+three="CSV('three.csv')"
+check 1 '--best top5: the data has 3 classes; expected more than 5, or --best accuracy' \
+    train 'Linear(2, 3)' --data "$three" --val "$three" --best top5 --epochs 1 --out x3
+for name in x1 x2 x3; do
+    test -e $name/metrics.csv && complain "$name: trained before --best was refused"
+done
+# the accuracy of the training, and what is given without --best, decide as before
+check 0 '^weights: y1/model\.safetensors$' train 'Linear(2, 3)' --data "$three" --best accuracy \
+    --epochs 1 --out y1
+check 0 '^best: epoch 1, val_accuracy ' train 'Linear(2, 3)' --data "$three" --val "$three" \
+    --epochs 1 --out y2
+# what only the results tell keeps the checkpoint, from which the weights can be had
+check 1 '--best auc: the validation has none; expected results for classes, at most 4,194,304' \
+    train 'Linear(2, 3)' --data "$three" --val-split 0.1 --best auc --epochs 1 --out y3
+ls y3/checkpoints/step-*.checkpoint >/dev/null 2>&1 || complain 'no checkpoint of the epoch'
+check 0 '^weights: y3/model\.safetensors$' train --resume --out y3
 
 # ---- the worst samples by their files ----
 pictures=$here/../data/files/odd/all

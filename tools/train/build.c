@@ -155,6 +155,32 @@ static tn_status build_data(run *r)
     return status == TN_OK && r->val != NULL ? compare_classes(r) : status;
 }
 
+/* Refuses a --best that no epoch could have with this data. */
+static tn_status build_best(const run *r)
+{
+    const char *asked = setting_text(r->set, SET_BEST);
+    metric by = asked != NULL ? metric_find(asked) : METRIC_LOSS;
+
+    if (by == METRIC_LOSS)
+        return TN_OK;
+    if (r->classes == 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "--best %s: the data has no classes; expected data with classes, or "
+                       "--best loss",
+                       asked);
+    if (r->val == NULL && by != METRIC_ACCURACY)
+        return tn_fail(TN_ERR_VALUE,
+                       "--best %s: a training without validation data has none; expected --val or "
+                       "--val-split, or --best loss",
+                       asked);
+    if (by == METRIC_TOP5 && r->classes <= 5)
+        return tn_fail(TN_ERR_VALUE,
+                       "--best top5: the data has %lld classes; expected more than 5, or --best "
+                       "accuracy",
+                       (long long)r->classes);
+    return TN_OK;
+}
+
 /* After the model, whose file may say how its inputs are made. */
 static tn_status build_transforms(run *r)
 {
@@ -494,6 +520,8 @@ tn_status build_all(run *r)
 {
     tn_status status = build_data(r);
 
+    if (status == TN_OK)
+        status = build_best(r);
     if (status == TN_OK)
         status = build_model(r);
     if (status == TN_OK)

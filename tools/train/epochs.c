@@ -94,35 +94,49 @@ static tn_status step_scheduler(run *r, const score *train, const score *val)
     return tn_scheduler_step(r->scheduler);
 }
 
-/* Sets *best to whether an epoch is the best one so far: by --best, else by the accuracy of the
- * validation, else by a loss. */
-static tn_status is_best(run *r, int64_t epoch, const score *train, const score *val, bool *best)
+/* Returns what decides which epoch is the best one: --best, else the accuracy of the validation,
+ * else a loss. */
+static metric best_by(const run *r, const score *val)
 {
-    const score *of = val->known ? val : train;
     const char *asked = setting_text(r->set, SET_BEST);
-    metric by = val->known && !isnan(val->at[METRIC_ACCURACY]) ? METRIC_ACCURACY : METRIC_LOSS;
-    double value;
 
-    by = asked != NULL ? metric_find(asked) : by;
-    if (asked != NULL && isnan(of->at[by]) && by != METRIC_LOSS)
-        return tn_fail(TN_ERR_VALUE, "--best %s: %s has none; expected %s, or %s", asked,
-                       val->known ? "the validation" : "a training without validation data",
-                       !val->known         ? "--val or --val-split"
-                       : by == METRIC_TOP5 ? "results for more than 5 classes"
-                       : by == METRIC_AUC  ? "results for classes, at most 4,194,304 in all, with "
-                                             "samples of two classes or more"
-                                           : "results for classes",
-                       "--best loss");
-    value = by == METRIC_LOSS ? -of->at[by] : of->at[by];
-    *best = !r->has_best || value > r->best;
-    if (!*best)
+    if (asked != NULL)
+        return metric_find(asked);
+    return val->known && !isnan(val->at[METRIC_ACCURACY]) ? METRIC_ACCURACY : METRIC_LOSS;
+}
+
+/* Fails if an epoch lacks the metric of --best for a reason that only its results tell; build_best
+ * has refused the others. */
+static tn_status check_best(const run *r, const score *train, const score *val)
+{
+    metric by = best_by(r, val);
+
+    if (by == METRIC_LOSS || !isnan((val->known ? val : train)->at[by]))
         return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "--best %s: the %s has none; expected %s, or --best loss",
+                   metric_names[by], val->known ? "validation" : "training",
+                   by == METRIC_AUC ? "results for classes, at most 4,194,304 in all, with samples "
+                                      "of two classes or more"
+                                    : "results for classes");
+}
+
+/* Returns whether an epoch is the best one so far. */
+static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
+{
+    metric by = best_by(r, val);
+    double value = (val->known ? val : train)->at[by];
+
+    if (by != METRIC_LOSS && isnan(value))
+        return false;
+    value = by == METRIC_LOSS ? -value : value;
+    if (r->has_best && !(value > r->best))
+        return false;
     r->has_best = true;
     r->best = value;
     r->best_by = by;
     r->best_epoch = epoch;
     r->best_step = r->step;
-    return TN_OK;
+    return true;
 }
 
 /* Writes the best weights so far, whose checkpoint is the newest one. */
@@ -147,7 +161,7 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
     progress_metric metrics[METRICS];
     score train = train_score(r), val = { .known = false };
     tn_status status = TN_OK;
-    bool best = false;
+    bool best;
 
     if (!train.known)
         status = tn_fail(TN_ERR_VALUE,
@@ -162,13 +176,13 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
     if (status != TN_OK)
         return status;
     progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
-    status = is_best(r, epoch, &train, &val, &best);
-    if (status != TN_OK)
-        return status;
+    best = is_best(r, epoch, &train, &val);
     r->scored = r->step;
     if (!part)
         r->now = (tally){ 0 };
     status = save_checkpoint(r);
+    if (status == TN_OK)
+        status = check_best(r, &train, &val);
     return status == TN_OK && best ? keep_best(r) : status;
 }
 

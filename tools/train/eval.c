@@ -44,20 +44,15 @@ static bool take_confusion(const char *value)
 
 /* ---- the worst samples ----------------------------------------------------------------------- */
 
-static bool is_worse(double a, double b)
-{
-    return a > b || (isnan(a) && !isnan(b));
-}
-
 static void keep_bad(evaluation *e, const bad_sample *sample)
 {
     int64_t at = e->n_worst;
 
-    if (at == wanted_worst && !is_worse(sample->loss, e->worst[at - 1].loss))
+    if (at == wanted_worst && !work_is_larger(sample->loss, e->worst[at - 1].loss))
         return;
     at -= at == wanted_worst;
     e->n_worst = at + 1;
-    for (; at > 0 && is_worse(sample->loss, e->worst[at - 1].loss); at--)
+    for (; at > 0 && work_is_larger(sample->loss, e->worst[at - 1].loss); at--)
         e->worst[at] = e->worst[at - 1];
     e->worst[at] = *sample;
 }
@@ -79,7 +74,7 @@ static tn_status add_worst(evaluation *e, tn_tensor *output, tn_tensor *target, 
         if (sample.truth < 0 || sample.truth >= classes)
             continue;
         for (int64_t c = 1; c < classes; c++)
-            if (is_worse(row[c], row[sample.result]))
+            if (work_is_larger(row[c], row[sample.result]))
                 sample.result = c;
         sample.loss = work_entropy(row, classes, sample.truth);
         keep_bad(e, &sample);
@@ -116,6 +111,11 @@ static tn_status choose_loss(evaluation *e, const tn_tensor *output, const tn_te
                        wanted_k > 0      ? "--topk"
                        : wants_confusion ? "--confusion"
                                          : "--worst",
+                       work_shape(output, got, sizeof got), work_shape(target, with, sizeof with));
+    if (wanted_worst > 0 && tn_tensor_ndim(target) != 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "--worst: samples with several classes each, got results %s with targets "
+                       "%s; expected [N, C] with integers [N]",
                        work_shape(output, got, sizeof got), work_shape(target, with, sizeof with));
     e->loss = tn_module_parse(spec);
     if (e->loss == NULL)
@@ -255,13 +255,21 @@ static tn_status find_areas(evaluation *e)
 {
     const metrics *m = &e->counts;
     tn_status status = TN_OK;
+    double sum = 0;
+    int64_t count = 0;
 
     e->areas = tn_calloc((size_t)m->classes + 1, sizeof *e->areas);
     if (e->areas == NULL)
         return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < m->classes && status == TN_OK; i++)
+    for (int64_t i = 0; i < m->classes && status == TN_OK; i++) {
         status = metrics_auc(m, i, &e->areas[i]);
-    return status == TN_OK ? metrics_mean_auc(m, &e->mean_area) : status;
+        if (status == TN_OK && !isnan(e->areas[i])) {
+            sum += e->areas[i];
+            count++;
+        }
+    }
+    e->mean_area = count > 0 ? sum / (double)count : NAN;
+    return status;
 }
 
 static int run_eval(int count, char **arguments, bool json)
@@ -336,8 +344,7 @@ static const tool_option options[] = {
       "the 20 most frequent pairs",
       take_confusion },
     { "--worst", "N",
-      "also lists the N samples with the largest losses, by the names of their "
-      "files",
+      "also lists the N samples with the largest cross entropy, by the names of their files",
       take_worst },
     { NULL, NULL, NULL, NULL }
 };

@@ -53,9 +53,9 @@ static bool add_point(sweep *s, double *average, double loss)
     return false;
 }
 
-/* Runs the batches of a step. Sets *loss to the mean of their losses. A loss that is not finite is
- * no failure here: the rate is too large. */
-static tn_status take_step(run *r, double *loss)
+/* Runs the batches of a step. Sets *loss to the mean of their losses. After the first step a loss
+ * that is not finite because of the weights is no failure here: the rate is too large. */
+static tn_status take_step(run *r, bool first, double *loss)
 {
     int64_t share = setting_count(r->set, SET_ACCUMULATE);
     uint64_t mark = tn_error_mark();
@@ -73,15 +73,18 @@ static tn_status take_step(run *r, double *loss)
         if (batch == NULL)
             return tn_failed() ? work_data_failed(tn_error_last())
                                : tn_fail(TN_ERR_VALUE, "--data: no sample could be read");
+        r->diverged = false;
         status = step_batch(r, batch, share, &one);
         sum += one;
     }
     *loss = sum / (double)share;
-    if (!isfinite(*loss)) {
+    if (status != TN_OK && (first || !r->diverged))
+        return status;
+    if (status != TN_OK) {
         tn_error_restore(mark);
-        return TN_OK;
+        *loss = NAN;
     }
-    return status == TN_OK ? step_take(r, batch) : status;
+    return isfinite(*loss) ? step_take(r, batch) : TN_OK;
 }
 
 static tn_status run_sweep(run *r, sweep *s)
@@ -100,7 +103,7 @@ static tn_status run_sweep(run *r, sweep *s)
             return TN_ERR_CANCELLED;
         status = tn_optimizer_set(r->optimizer, -1, "lr", rate_of(s, s->count));
         if (status == TN_OK)
-            status = take_step(r, &loss);
+            status = take_step(r, s->count == 0, &loss);
         if (status == TN_OK && !isfinite(loss)) {
             s->why = "the loss was no longer finite";
             break;

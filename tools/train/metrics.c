@@ -51,11 +51,6 @@ static tn_status begin(metrics *m, int64_t classes)
     return TN_OK;
 }
 
-static bool is_larger(double a, double b)
-{
-    return a > b || (isnan(a) && !isnan(b));
-}
-
 /* ---- probabilities --------------------------------------------------------------------------- */
 
 static void forget_scores(metrics *m)
@@ -125,11 +120,11 @@ static void count(metrics *m, const double *scores, int64_t stride, double targe
     }
     wanted = (int64_t)target;
     for (int64_t c = 1; c < m->classes; c++)
-        if (is_larger(scores[c * stride], scores[best * stride]))
+        if (work_is_larger(scores[c * stride], scores[best * stride]))
             best = c;
     for (int64_t c = 0; c < m->classes && m->k > 0; c++)
-        before += is_larger(scores[c * stride], scores[wanted * stride]) ||
-                  (c < wanted && !is_larger(scores[wanted * stride], scores[c * stride]));
+        before += work_is_larger(scores[c * stride], scores[wanted * stride]) ||
+                  (c < wanted && !work_is_larger(scores[wanted * stride], scores[c * stride]));
     keep_scores(m, scores, stride, wanted, best);
     m->counted++;
     m->correct += best == wanted;
@@ -217,7 +212,7 @@ static int by_score(const void *a, const void *b)
 {
     const ranked *one = a, *two = b;
 
-    return is_larger(one->score, two->score) - is_larger(two->score, one->score);
+    return work_is_larger(one->score, two->score) - work_is_larger(two->score, one->score);
 }
 
 /* Counts the pairs in order, class by class: of equal scores half of the pairs are. */

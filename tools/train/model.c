@@ -3,8 +3,6 @@
  * Opens models: finds out whether a text is a spec, a layer or a file, and loads weights. */
 #include "model.h"
 
-#include <tenon/format.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,55 +236,17 @@ static tn_module *from_script(const char *path, model_notes *notes)
     return NULL;
 }
 
-/* Whether the name of a file has an extension of a format that stores whole modules. Such a file
- * can have tensors that are read without the module, too. */
-static bool has_module(const char *path)
+/* Opens a file that stores a whole module, or a folder whose file does. If it has tensors alone,
+ * says what is missing. */
+static tn_module *from_module(const char *path, model_notes *notes)
 {
-    size_t length = strlen(path);
+    uint64_t mark = tn_error_mark();
+    tn_module *module = tn_module_from_file(path);
 
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format_def); i++) {
-        const tn_format_def *format = (const tn_format_def *)tn_registry_find(
-            TN_KIND_tn_format_def, tn_registry_name(TN_KIND_tn_format_def, i));
-        size_t size = format != NULL && format->extensions != NULL ? strlen(format->extensions) : 0;
-
-        if (format != NULL && format->load_module != NULL && size > 0 && size < length &&
-            strcmp(path + length - size, format->extensions) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Finds the file of a folder that stores a whole module, by the names that are preferred in a
- * folder. Returns false if there is none. */
-static bool find_module(const char *folder, char *out, size_t size)
-{
-    static const char *const stems[] = { "best", "model" };
-
-    for (size_t k = 0; k < sizeof stems / sizeof *stems; k++)
-        for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format_def); i++) {
-            const tn_format_def *format = (const tn_format_def *)tn_registry_find(
-                TN_KIND_tn_format_def, tn_registry_name(TN_KIND_tn_format_def, i));
-            struct stat found;
-
-            if (format == NULL || format->load_module == NULL || format->load == NULL)
-                continue;
-            tn_snprint(out, size, "%s/%s%s", folder, stems[k], format->extensions);
-            if (stat(out, &found) == 0)
-                return true;
-        }
-    return false;
-}
-
-/* Makes the module of a state, without its values. A checkpoint has no program, but a copy beside
- * it. */
-static tn_module *from_state(const char *path, model_notes *notes)
-{
-    const char *spec = model_note(notes, MODEL_SPEC), *program = model_note(notes, MODEL_PROGRAM);
-
-    if (spec != NULL)
-        return from_text(spec, path, notes);
-    if (program != NULL)
-        return program_open(path, program);
+    notes->loaded = module != NULL;
+    if (module != NULL || strstr(tn_error_last()->message, MODEL_SPEC) == NULL)
+        return module;
+    tn_error_restore(mark);
     tn_fail(TN_ERR_FORMAT,
             "%s: has tensors, but no metadata \"" MODEL_SPEC "\" with the spec of the model; "
             "expected a spec in its place, and this file after --weights (train and finetune: "
@@ -295,12 +255,14 @@ static tn_module *from_state(const char *path, model_notes *notes)
     return NULL;
 }
 
-/* Makes the module of a file of tensors, or of a file that stores whole modules. */
+/* Makes the module of a file of tensors, or of a file that stores whole modules. The library
+ * chooses the file of a folder. A checkpoint has no program, but a copy beside it. */
 static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *notes)
 {
     uint64_t mark = tn_error_mark();
     tn_state *state = read_weights(path, notes);
-    const char *spec = state != NULL ? tn_state_meta(notes->texts, MODEL_SPEC) : NULL;
+    const char *spec = state != NULL ? model_note(notes, MODEL_SPEC) : NULL,
+               *program = state != NULL ? model_note(notes, MODEL_PROGRAM) : NULL;
     tn_module *module = NULL;
 
     if (state == NULL && tn_error_last_code() == TN_ERR_NOT_IMPLEMENTED) {
@@ -308,17 +270,13 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
         notes->loaded = true;
         return tn_module_from_file(path);
     }
-    if (state != NULL && spec == NULL && tn_state_meta(notes->texts, MODEL_SCRIPT) != NULL) {
+    if (state != NULL && spec == NULL && program == NULL) {
         tn_state_drop(state);
-        return from_script(path, notes);
-    }
-    if (state != NULL && spec == NULL && has_module(path)) {
-        tn_state_drop(state);
-        notes->loaded = true;
-        return tn_module_from_file(path);
+        return model_note(notes, MODEL_SCRIPT) != NULL ? from_script(path, notes)
+                                                       : from_module(path, notes);
     }
     if (state != NULL)
-        module = from_state(path, notes);
+        module = spec != NULL ? from_text(spec, path, notes) : program_open(path, program);
     if (module != NULL && load(module, state, path, flags) != TN_OK) {
         tn_module_drop(module);
         module = NULL;
@@ -330,15 +288,14 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
 
 static tn_module *from_file(const char *path, bool folder, uint32_t flags, model_notes *notes)
 {
-    char *text = NULL, found[4300];
+    char *text = NULL;
     tn_status status = folder ? TN_OK : read_text(path, &text);
     tn_module *module = NULL;
 
     if (status == TN_OK && text != NULL)
         module = from_text(text, path, notes);
     else if (status == TN_OK)
-        module = from_tensors(folder && find_module(path, found, sizeof found) ? found : path,
-                              flags, notes);
+        module = from_tensors(path, flags, notes);
     tn_free(text);
     return module;
 }

@@ -119,13 +119,14 @@ tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[3], doubl
     bad_parameter(r, parameter, sizeof parameter);
     snprintf(where, sizeof where, "epoch %lld, step %lld",
              (long long)tn_loader_epoch(r->loader) + 1, (long long)r->step + 1);
+    r->diverged = parameter[0] != '\0' || is_finite(tn_pack_tensor(batch, 0));
     if (parameter[0] != '\0')
         return tn_fail(TN_ERR_VALUE,
                        "%s: the loss is %g: \"%s\" has NaN or infinity after the steps before, and "
                        "%s is the first module with such an output; a smaller learning rate or "
                        "--clip-norm may help",
                        where, loss, parameter, name);
-    if (!is_finite(tn_pack_tensor(batch, 0)))
+    if (!r->diverged)
         return tn_fail(TN_ERR_VALUE,
                        "%s: the loss is %g: the input of the batch has NaN or infinity; expected "
                        "finite samples",

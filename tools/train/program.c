@@ -5,6 +5,7 @@
 #include "program.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include <tenon/foreign.h>
 
@@ -53,15 +54,19 @@ tn_module *program_open(const char *checkpoint, const char *digest)
 {
     const char *slash = strrchr(checkpoint, '/');
     char path[PATH_SIZE], *found;
+    struct stat info;
     tn_module *module;
 
-    tn_snprint(path, sizeof path, "%.*s%s", slash != NULL ? (int)(slash - checkpoint) + 1 : 0,
-               checkpoint, copy_name);
+    if (stat(checkpoint, &info) == 0 && S_ISDIR(info.st_mode))
+        tn_snprint(path, sizeof path, "%s/%s", checkpoint, copy_name);
+    else
+        tn_snprint(path, sizeof path, "%.*s%s", slash != NULL ? (int)(slash - checkpoint) + 1 : 0,
+                   checkpoint, copy_name);
     module = tn_module_from_file(path);
     if (module == NULL) {
         tn_error_prefix("%s: the copy of the program, which the run wrote beside its checkpoints; "
-                        "without a copy, the file that --model named or a .pt2 file of the run can "
-                        "take its place: ",
+                        "without a copy, a .pt2 file of the run, or the file that --model named if "
+                        "it has the same shapes, can take its place: ",
                         checkpoint);
         return NULL;
     }
@@ -71,8 +76,9 @@ tn_module *program_open(const char *checkpoint, const char *digest)
         return module;
     }
     tn_fail(TN_ERR_FORMAT,
-            "%s: %s: another program, got %s; expected %s, the one that the run wrote: the file "
-            "that --model named or a .pt2 file of the run can take its place",
+            "%s: %s: another program, got %s; expected %s, the one that the run wrote: a .pt2 file "
+            "of the run, or the file that --model named if it has the same shapes, can take its "
+            "place",
             checkpoint, path, found != NULL ? found : "none", digest);
     tn_free(found);
     tn_module_drop(module);

@@ -2,6 +2,7 @@
  *
  * The worst samples of an epoch, with small pictures of them. */
 #include "report_private.h"
+#include "work.h"
 
 #include <math.h>
 #include <string.h>
@@ -111,16 +112,10 @@ static tn_status take_picture(report_picture *picture, tn_tensor *image)
 
 /* ---- the worst ------------------------------------------------------------------------------- */
 
-/* NaN is worse than everything. */
-static bool worse(double a, double b)
-{
-    return isnan(a) ? !isnan(b) : a > b;
-}
-
 bool report_is_bad(const report *r, double loss)
 {
     const report_shots *all = &r->shooting;
-    return all->count < REPORT_WORST || worse(loss, all->shots[all->count - 1].loss);
+    return all->count < REPORT_WORST || work_is_larger(loss, all->shots[all->count - 1].loss);
 }
 
 static void drop_shot(report_shot *shot)
@@ -159,7 +154,7 @@ tn_status report_worst(report *r, const report_sample *sample)
     if (all->count == REPORT_WORST)
         drop_shot(&all->shots[--all->count]);
     int at = all->count++;
-    for (; at > 0 && worse(shot.loss, all->shots[at - 1].loss); at--)
+    for (; at > 0 && work_is_larger(shot.loss, all->shots[at - 1].loss); at--)
         all->shots[at] = all->shots[at - 1];
     all->shots[at] = shot;
     return TN_OK;

@@ -67,6 +67,8 @@ typedef struct run {
     int64_t best_epoch, best_step; /* when it was found; the epoch may have been a part */
     int64_t scored;                /* the last step with a validation, or at the end of an epoch */
     bool stopped_early;            /* --patience has ended the run */
+    bool diverged; /* step_batch failed because the weights, or what is computed with them, are not
+                    * finite, although the input is */
     int64_t
         skipped;  /* damaged samples that validations and earlier processes of this run left out */
     double began; /* time at which the current epoch began */

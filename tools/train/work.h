@@ -5,6 +5,8 @@
 #ifndef TN_TOOLS_TRAIN_WORK_H
 #define TN_TOOLS_TRAIN_WORK_H
 
+#include <math.h>
+
 #include "model.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -99,6 +101,11 @@ tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
 tn_tensor *work_target(tn_tensor *target, tn_dtype dtype);
 /* Returns the cross entropy of the scores of a sample with its class. */
 double work_entropy(const double *scores, int64_t count, int64_t truth);
+/* Returns whether a number is larger than another one. NaN is larger than all others. */
+static inline bool work_is_larger(double a, double b)
+{
+    return a > b || (isnan(a) && !isnan(b));
+}
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Returns the elements as numbers, row-major; the caller frees them with tn_free. */

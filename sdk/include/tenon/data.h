@@ -186,9 +186,9 @@ typedef struct tn_sample_args {
 
 /* Bits of tn_sample_args.flags. */
 enum {
-    /* The first transform takes an image as it is in its file (TN_TRANSFORM_ENCODED). Then `get`
-     * may add a tuple of two values instead of the tensor: a name for messages, such as the path,
-     * and the bytes of the file. */
+    /* The first transform takes an image or a sound as it is in its file (TN_TRANSFORM_ENCODED).
+     * Then `get` may add a tuple of two values instead of the tensor: a name for messages, such as
+     * the path, and the bytes of the file. */
     TN_SAMPLE_ENCODED = 1
 };
 
@@ -228,8 +228,8 @@ enum {
     /* `in` and `out` are batches, as tn_loader_next returns them, but on the host. args->random
      * differs for every seed, epoch, rank, batch and place in a list. */
     TN_TRANSFORM_BATCH = 1,
-    /* If the transform is the first one after the dataset, it may get an encoded image: see
-     * TN_SAMPLE_ENCODED. So it can decode no more than it needs. */
+    /* If the transform is the first one after the dataset, it may get an image or a sound as it is
+     * in its file: see TN_SAMPLE_ENCODED. So it can decode no more than it needs. */
     TN_TRANSFORM_ENCODED = 2
 };
 
