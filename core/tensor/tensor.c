@@ -152,8 +152,19 @@ static tn_status check_dims(tn_ints shape)
     return TN_OK;
 }
 
-/* Writes row-major strides and returns the number of elements. The sizes have been checked. If one
- * of them is 0, the others may be so large that strides overflow; such strides are never used. */
+enum { LARGEST_ITEM = 16 }; /* bytes of an element of complex128 */
+
+/* The stride in place of `step`, which is too large to be counted in bytes. A tensor without
+ * elements may have any other sizes: its strides are never used, and no code that multiplies them
+ * has to expect an overflow. Only such a tensor has steps that overflow. */
+static int64_t bounded(int32_t ndim, const int64_t *shape, int64_t step, bool overflow)
+{
+    for (int32_t i = 0; i < ndim && !overflow; i++)
+        overflow = shape[i] == 0;
+    return overflow ? 0 : step;
+}
+
+/* Writes row-major strides and returns the number of elements. The sizes have been checked. */
 static TN__INLINE int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t step = 1;
@@ -162,8 +173,11 @@ static TN__INLINE int64_t row_major(int32_t ndim, const int64_t *shape, int64_t 
     for (int32_t i = ndim - 1; i >= 0; i--) {
         strides[i] = step;
         empty |= shape[i] == 0;
-        if (shape[i] > 1 && tn__unlikely(tn__mul_overflow(step, shape[i], &step)))
-            step = 0;
+        if (shape[i] <= 1)
+            continue;
+        bool overflow = tn__mul_overflow(step, shape[i], &step);
+        if (tn__unlikely(overflow || step > INT64_MAX / LARGEST_ITEM))
+            step = bounded(ndim, shape, step, overflow);
     }
     return empty ? 0 : step;
 }
@@ -220,14 +234,13 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
                              &reach) ||
             tn__add_overflow(last, reach, &last))
             goto overflow;
-    if (empty)
-        return TN_OK;
-    if ((meta->flags & TN_META_STRIDED) == 0 && tn__add_overflow(last, count - 1, &last))
+    if (!empty && (meta->flags & TN_META_STRIDED) == 0 && tn__add_overflow(last, count - 1, &last))
         goto overflow;
     if (tn__add_overflow(last, 1, &last) ||
         tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
         goto overflow;
-    *bytes = (uint64_t)last;
+    if (!empty)
+        *bytes = (uint64_t)last;
     return TN_OK;
 overflow:
     return tn_fail(TN_ERR_VALUE,
