@@ -24,6 +24,18 @@ AC_CACHE_CHECK([whether $CC takes $1], [tn_var],
 AS_VAR_IF([tn_var], [yes], [$2="$$2 $1"])
 AS_VAR_POPDEF([tn_var])])
 
+# TN_LDFLAG(FLAG, VARIABLE): appends FLAG to VARIABLE if a shared object can be linked with it.
+AC_DEFUN([TN_LDFLAG],
+[AS_VAR_PUSHDEF([tn_var], [tn_cv_ldflag_$1])dnl
+AC_CACHE_CHECK([whether $CC links shared objects with $1], [tn_var],
+  [tn_save_CFLAGS=$CFLAGS
+   CFLAGS="$CFLAGS -fPIC -shared $1"
+   AC_LINK_IFELSE([AC_LANG_SOURCE([int tn_answer(void); int tn_answer(void) { return 42; }])],
+     [AS_VAR_SET([tn_var], [yes])], [AS_VAR_SET([tn_var], [no])])
+   CFLAGS=$tn_save_CFLAGS])
+AS_VAR_IF([tn_var], [yes], [$2="$$2 $1"])
+AS_VAR_POPDEF([tn_var])])
+
 # TN_PLAIN_PATHS: an error in one line where the source or the build folder has a blank, a colon or a semicolon in its path: make splits paths at blanks,
 # and a colon ends a path in TENON_PLUGIN_PATH. Automake refuses quotes and the like itself.
 AC_DEFUN([TN_PLAIN_PATHS],

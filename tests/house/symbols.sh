@@ -46,6 +46,12 @@ test -z "$missing" || complain "a header declares what libtenon does not have:" 
 test -z "$(grep -v '^tn_[a-z]' "$work/out")" ||
     complain "libtenon exports names that are not ours:" $(grep -v '^tn_[a-z]' "$work/out")
 
+# With -Bsymbolic-functions, libtenon calls its own functions directly.
+if grep -q '^TN_SYMBOLIC = *-' Makefile; then
+    indirect=$(objdump -R $lib | awk '/JUMP_SL/ && $3 ~ /^tn_/ { print $3 }' | head -n 5)
+    test -z "$indirect" || complain "libtenon calls its own functions by the PLT:" $indirect
+fi
+
 if test "$TN_SANITIZERS" = no && test "$checked" -gt 0; then
     needed=$(objdump -p $lib | awk '/NEEDED/ { print $2 }' |
         grep -vE '^(libc|libm|libltdl|libpthread|libdl|ld-linux[-a-z0-9_]*)\.so')

@@ -7,11 +7,11 @@
 #
 # case, bound; the count with gcc 12 -O2. The bounds leave a margin for other compilers.
 bounds="
-add             1700    1255
-add-gradient    2800    2035
-add-in-place    1900    1375
-transpose       1450    1025
-linear-backward 48000   35700
+add             1700    1353
+add-gradient    2800    2264
+add-in-place    1900    1472
+transpose       1450    1103
+linear-backward 48000   26608
 "
 if ! command -v valgrind >/dev/null 2>&1; then
     echo "SKIP: instructions.sh: no valgrind"
