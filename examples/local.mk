@@ -36,6 +36,12 @@ examples_graph_contributions_la_SOURCES = %D%/graph_contributions.c
 examples_graph_contributions_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_graph_contributions_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 
+# The example of docs/guides/from-pytorch.md, which tests/foreign loads.
+check_LTLIBRARIES += examples/rules.la
+examples_rules_la_SOURCES = %D%/rules.c
+examples_rules_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+examples_rules_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+
 noinst_SCRIPTS = examples/examples-demo
 CLEANFILES += examples/examples-demo
 examples/examples-demo: examples/demo.sh

@@ -8,7 +8,7 @@
 
 struct control {
     const char *function;
-    tn_status (*call)(const struct run *run, const struct node *node, struct rule_call *call);
+    tn_status (*call)(const struct run *run, const struct node *node, tn_rule_call *call);
 };
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static const struct graph *graph_at(const struct node *node, int64_t index)
 }
 
 static tn_status value_at(const struct run *run, const struct node *node, int64_t index,
-                          struct rule_call *call, tn_value *out)
+                          tn_rule_call *call, tn_value *out)
 {
     if (index < node->n_args)
         return run_arg(run, call, &node->args[index], out);
@@ -36,7 +36,7 @@ struct operands {
     int64_t count;
 };
 
-static tn_status add_value(struct operands *operands, struct rule_call *call, const tn_value *value)
+static tn_status add_value(struct operands *operands, tn_rule_call *call, const tn_value *value)
 {
     tn_value *more;
 
@@ -55,7 +55,7 @@ static tn_status add_value(struct operands *operands, struct rule_call *call, co
 /* Adds the arguments from `first` to before `end`: values, or lists of values. Arguments with a
  * name are settings. */
 static tn_status add_operands(const struct run *run, const struct node *node, int64_t first,
-                              int64_t end, struct rule_call *call, struct operands *operands)
+                              int64_t end, tn_rule_call *call, struct operands *operands)
 {
     tn_status status = TN_OK;
 
@@ -78,7 +78,7 @@ static tn_status add_operands(const struct run *run, const struct node *node, in
 
 /* Runs a graph; its outputs become the results of the call. */
 static tn_status give_graph(const struct run *run, const struct graph *graph,
-                            const struct operands *operands, struct rule_call *call)
+                            const struct operands *operands, tn_rule_call *call)
 {
     tn_value *out = rule_memory(call, graph->n_outputs, sizeof *out);
     tn_status status = out != NULL ? run_graph(run, graph, operands->at, operands->count, out)
@@ -97,7 +97,7 @@ struct blocks {
     const struct run *run;
     const struct graph *first, *second;
     const struct operands *operands;
-    struct rule_call *call;
+    tn_rule_call *call;
 };
 
 static tn_status run_block(const struct blocks *blocks, const struct graph *graph,
@@ -156,7 +156,7 @@ static tn_status second_block(void *user, tn_tensor *const *in, int64_t n_in, tn
 }
 
 /* The tensors among the values. */
-static tn_tensor **tensors_among(const struct operands *operands, struct rule_call *call,
+static tn_tensor **tensors_among(const struct operands *operands, tn_rule_call *call,
                                  int64_t *count)
 {
     tn_tensor **tensors = rule_memory(call, operands->count, sizeof *tensors);
@@ -170,7 +170,7 @@ static tn_tensor **tensors_among(const struct operands *operands, struct rule_ca
 
 /* ---- cond, while_loop ------------------------------------------------------------------------ */
 
-static tn_status call_cond(const struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_cond(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     const struct graph *then_graph = graph_at(node, 1), *else_graph = graph_at(node, 2);
     struct operands operands = { 0 };
@@ -222,7 +222,7 @@ static tn_status truth(const tn_value *value, bool *out)
 /* A loop with numbers among the values that change: the host runs it. */
 static tn_status loop_on_host(const struct run *run, const struct graph *test,
                               const struct graph *body, struct operands *operands, int64_t count,
-                              struct rule_call *call)
+                              tn_rule_call *call)
 {
     tn_value *out = rule_memory(call, body->n_outputs, sizeof *out), go;
     tn_status status = out != NULL ? TN_OK : call->status;
@@ -248,7 +248,7 @@ static tn_status loop_on_host(const struct run *run, const struct graph *test,
     return status;
 }
 
-static tn_status call_while(const struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_while(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     const struct graph *test = graph_at(node, 0), *body = graph_at(node, 1);
     struct operands operands = { 0 };
@@ -320,8 +320,7 @@ static tn_status fill_step(struct loop *loop, int64_t at)
     return TN_OK;
 }
 
-static tn_status give_stacked(struct rule_call *call, tn_tensor **parts, int64_t steps,
-                              int64_t count)
+static tn_status give_stacked(tn_rule_call *call, tn_tensor **parts, int64_t steps, int64_t count)
 {
     tn_status status = TN_OK;
 
@@ -331,7 +330,7 @@ static tn_status give_stacked(struct rule_call *call, tn_tensor **parts, int64_t
 }
 
 static tn_status run_loop(const struct run *run, const struct graph *graph, struct loop *loop,
-                          struct rule_call *call)
+                          tn_rule_call *call)
 {
     int64_t n_carried = loop->carried.count, stacked = graph->n_outputs - n_carried;
     tn_value *out = rule_memory(call, graph->n_outputs, sizeof *out);
@@ -365,7 +364,7 @@ static tn_status run_loop(const struct run *run, const struct graph *graph, stru
     return status == TN_OK ? give_stacked(call, parts, loop->steps, stacked) : status;
 }
 
-static tn_status call_scan(const struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_scan(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     const struct graph *graph = graph_at(node, 0);
     struct loop loop = { 0 };
@@ -380,7 +379,7 @@ static tn_status call_scan(const struct run *run, const struct node *node, struc
     return status == TN_OK ? run_loop(run, graph, &loop, call) : status;
 }
 
-static tn_status call_map(const struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_map(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     const struct graph *graph = graph_at(node, 0);
     struct loop loop = { 0 };
@@ -396,7 +395,7 @@ static tn_status call_map(const struct run *run, const struct node *node, struct
 /* ---- regions --------------------------------------------------------------------------------- */
 
 static tn_status call_region(const struct run *run, const struct node *node, int64_t graph_index,
-                             int64_t first, struct rule_call *call)
+                             int64_t first, tn_rule_call *call)
 {
     const struct graph *graph = graph_at(node, graph_index);
     struct operands operands = { 0 };
@@ -407,7 +406,7 @@ static tn_status call_region(const struct run *run, const struct node *node, int
     return status == TN_OK ? give_graph(run, graph, &operands, call) : status;
 }
 
-static tn_status call_grad(const struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_grad(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     tn_value enabled;
     tn_status status = value_at(run, node, 0, call, &enabled);
@@ -433,8 +432,7 @@ static const char *device_type(const struct run *run)
     return tn_device_type(tn_default_device());
 }
 
-static tn_status call_autocast(const struct run *run, const struct node *node,
-                               struct rule_call *call)
+static tn_status call_autocast(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     tn_value dtype, enabled;
     tn_dtype low = TN_DTYPE_AUTO;
@@ -457,14 +455,12 @@ static tn_status call_autocast(const struct run *run, const struct node *node,
 }
 
 /* Memory is saved by the program that trains (tn_module_checkpoint), not by the file. */
-static tn_status call_checkpoint(const struct run *run, const struct node *node,
-                                 struct rule_call *call)
+static tn_status call_checkpoint(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     return call_region(run, node, 0, 1, call);
 }
 
-static tn_status call_subgraph(const struct run *run, const struct node *node,
-                               struct rule_call *call)
+static tn_status call_subgraph(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     return call_region(run, node, 0, 2, call);
 }
@@ -491,7 +487,7 @@ const struct control *control_find(const char *function)
     return NULL;
 }
 
-tn_status control_call(const struct run *run, const struct node *node, struct rule_call *call)
+tn_status control_call(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     return node->control->call(run, node, call);
 }

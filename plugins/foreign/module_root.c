@@ -187,7 +187,7 @@ static tn_status write_one(const struct run *run, const struct arguments *a,
 static tn_status write_results(const struct run *run, const struct arguments *a, tn_pack *output)
 {
     const struct program *program = run->program;
-    struct rule_call call = { 0 };
+    tn_rule_call call = { 0 };
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < program->n_outputs && status == TN_OK; i++) {

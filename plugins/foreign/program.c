@@ -60,13 +60,14 @@ struct missing {
 
 /* The rule of a function: looked for once. */
 struct found {
-    const struct rule *rule; /* NULL: none */
+    const tn_rule_def *rule; /* NULL: none */
     bool in_place;
 };
 
 struct binding {
     struct program *program;
     struct missing missing;
+    struct rules_set rules;
     struct names functions; /* numbers in `found` */
     struct found *found;
     int64_t count, capacity;
@@ -107,7 +108,8 @@ static tn_status refuse(const struct program *program, const struct missing *mis
                                      (long long)missing->rows[shown].calls);
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "%s: functions without a rule, with the number of their calls: %s%s; "
-                   "docs/guides/from-pytorch.md says what can be done",
+                   "a plugin can add rules: <tenon/foreign.h> says how, and "
+                   "docs/guides/from-pytorch.md what else can be done",
                    program->path, list, shown < missing->count ? ", and more" : "");
 }
 
@@ -130,13 +132,13 @@ static tn_status find_rule(struct binding *b, const char *function, struct found
         b->found = more;
         b->capacity = capacity;
     }
-    out->rule = rules_find(function, &out->in_place);
+    out->rule = rules_find(&b->rules, function, 0, &out->in_place);
     b->found[b->count] = *out;
     return names_add(&b->functions, function, b->count++);
 }
 
 /* Returns the rule, read once for the program. */
-static const struct rules_bound *bound_of(struct program *program, const struct rule *rule)
+static const struct rules_bound *bound_of(struct program *program, const tn_rule_def *rule)
 {
     struct rules_bound *bound;
 
@@ -168,12 +170,31 @@ static bool is_none(const struct arg *arg)
 /* The argument of a rule that argument `index` of a call is: by its name, or by its place. */
 static int64_t place_of(const struct rules_bound *bound, const struct node *node, int64_t index)
 {
-    if (node->names[index][0] == '\0')
+    if (node->names[index][0] == '\0') {
+        for (int64_t i = 0; i <= index && i < bound->count; i++)
+            if (bound->arguments[i].rest)
+                return i;
         return index < bound->count ? index : -1;
+    }
     for (int64_t i = 0; i < bound->count; i++)
         if (strcmp(bound->names[i], node->names[index]) == 0)
             return i;
     return -1;
+}
+
+/* Adds an argument to the list of those that have no place of their own. */
+static tn_status add_rest(struct program *program, const struct node *node, int64_t index,
+                          struct arg *rest)
+{
+    if (rest->kind != ARG_LIST) {
+        rest->kind = ARG_LIST;
+        rest->as.list = arena_new(&program->arena, (uint64_t)(node->n_args - index),
+                                  sizeof *rest->as.list);
+        if (rest->as.list == NULL)
+            return TN_ERR_MEMORY;
+    }
+    rest->as.list[rest->count++] = node->args[index];
+    return TN_OK;
 }
 
 /* Puts the arguments of a call into the order of the rule, and adds the defaults. */
@@ -188,6 +209,11 @@ static tn_status order_args(struct binding *b, struct node *node)
     for (int64_t i = 0; i < node->n_args && status == TN_OK; i++) {
         int64_t place = place_of(bound, node, i);
 
+        if (place >= 0 && bound->arguments[place].rest && node->names[i][0] == '\0') {
+            status = add_rest(program, node, i, &args[place]);
+            given[place] = true;
+            continue;
+        }
         if (place >= 0 && given[place])
             return tn_fail(TN_ERR_FORMAT,
                            "%s: node %.100s (%s): argument %s: given twice; expected once",
@@ -207,7 +233,8 @@ static tn_status order_args(struct binding *b, struct node *node)
             return tn_fail(TN_ERR_FORMAT,
                            "%s: node %.100s (%s): argument %s: missing; expected a value",
                            program->path, node->name, node->function, bound->names[i]);
-        args[i].as.constant = bound->arguments[i].value;
+        args[i].as.constant = bound->arguments[i].rest ? tn_value_list(NULL, 0)
+                                                       : bound->arguments[i].value;
     }
     node->args = args;
     node->n_args = bound->count;
@@ -260,13 +287,16 @@ static tn_status bind_graph(void *binding, struct graph *graph)
 tn_status program_bind(struct program *program)
 {
     struct binding b = { .program = program };
-    tn_status status = bind_graph(&b, &program->main);
+    tn_status status = rules_set_open(&b.rules, RULES_ATEN);
 
+    if (status == TN_OK)
+        status = bind_graph(&b, &program->main);
     if (status == TN_OK && b.missing.count > 0)
         status = refuse(program, &b.missing);
     names_free(&b.missing.names);
     arena_free(&b.missing.arena);
     names_free(&b.functions);
+    rules_set_close(&b.rules);
     tn_free(b.found);
     return status;
 }

@@ -54,35 +54,10 @@
 
 #include <tenon/plugin.h>
 
-struct rule_call;
+#include <tenon/foreign.h>
 
-/* Rows of tables name the members after the first one: { "...", .text = "..." }. */
-struct rule {
-    const char *function; /* "aten.index.Tensor(self, indices)" */
-    const char *text;     /* NULL: `call` */
-    tn_status (*call)(struct rule_call *call);
-    /* The argument that was the mode of the module when the program was exported: a bool
-     * ("training"), or a probability, which is 0 in evaluation ("dropout_p"). It sets the mode of
-     * the module when the file is loaded; afterwards rule_training() has the mode. */
-    const char *mode;
-    /* PyTorch's results have memory of their own, but the operator gives views: they are copied,
-     * because what a program writes to them must not change the arguments. */
-    bool copies;
-};
-
-/* A call of a function. All tensors belong to the scope of the call. */
-struct rule_call {
-    const char *name;         /* of the function in the file, for messages */
-    const char *const *names; /* of the arguments, as in the rule */
-    const tn_value *values;   /* one for each name, defaults included */
-    int64_t count;
-    tn_tensor *into;  /* the tensor that an in-place function writes; else NULL */
-    bool training;    /* mode of the module to which the call belongs */
-    tn_status status; /* the first failure of the functions below */
-    tn_value *results;
-    int64_t n_results, capacity;
-    void *memory; /* of rule_memory(), freed after the call */
-};
+/* Rows of tables name the members after the first one: { "...", .text = "..." }. Those of other
+ * plugins are the same (tn_rule_def). */
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -92,37 +67,37 @@ struct rule_call {
  * value decides what is done next, test with `if (call->status != TN_OK) return call->status;`. */
 
 /* The value of an argument. The name must be in the rule. */
-TN_HIDDEN const tn_value *rule_value(struct rule_call *call, const char *name);
+TN_HIDDEN const tn_value *rule_value(tn_rule_call *call, const char *name);
 /* Whether the argument is not None; whether it is a tensor. */
-TN_HIDDEN bool rule_has(struct rule_call *call, const char *name);
-TN_HIDDEN bool rule_is_tensor(struct rule_call *call, const char *name);
+TN_HIDDEN bool rule_has(tn_rule_call *call, const char *name);
+TN_HIDDEN bool rule_is_tensor(tn_rule_call *call, const char *name);
 /* A tensor; rule_optional() returns TN_NONE for None. */
-TN_HIDDEN tn_tensor *rule_tensor(struct rule_call *call, const char *name);
-TN_HIDDEN tn_tensor *rule_optional(struct rule_call *call, const char *name);
+TN_HIDDEN tn_tensor *rule_tensor(tn_rule_call *call, const char *name);
+TN_HIDDEN tn_tensor *rule_optional(tn_rule_call *call, const char *name);
 /* A tensor, or a number as a tensor without dimensions, whose dtype does not change that of a
  * result with `like`. */
-TN_HIDDEN tn_tensor *rule_operand(struct rule_call *call, const char *name, const tn_tensor *like);
+TN_HIDDEN tn_tensor *rule_operand(tn_rule_call *call, const char *name, const tn_tensor *like);
 /* A list of tensors, TN_NONE for None; the array lives as long as the call. */
-TN_HIDDEN tn_tensor **rule_tensors(struct rule_call *call, const char *name, int64_t *count);
-TN_HIDDEN int64_t rule_int(struct rule_call *call, const char *name);
+TN_HIDDEN tn_tensor **rule_tensors(tn_rule_call *call, const char *name, int64_t *count);
+TN_HIDDEN int64_t rule_int(tn_rule_call *call, const char *name);
 /* Also accepts an integer, or a bool. */
-TN_HIDDEN double rule_float(struct rule_call *call, const char *name);
-TN_HIDDEN bool rule_bool(struct rule_call *call, const char *name);
-TN_HIDDEN tn_scalar rule_scalar(struct rule_call *call, const char *name);
-TN_HIDDEN const char *rule_text(struct rule_call *call, const char *name);
+TN_HIDDEN double rule_float(tn_rule_call *call, const char *name);
+TN_HIDDEN bool rule_bool(tn_rule_call *call, const char *name);
+TN_HIDDEN tn_scalar rule_scalar(tn_rule_call *call, const char *name);
+TN_HIDDEN const char *rule_text(tn_rule_call *call, const char *name);
 /* TN_DTYPE_AUTO for None. */
-TN_HIDDEN tn_dtype rule_dtype(struct rule_call *call, const char *name);
+TN_HIDDEN tn_dtype rule_dtype(tn_rule_call *call, const char *name);
 /* A list of integers; one integer is a list of one; None has count -1. The array lives as long as
  * the call. */
-TN_HIDDEN tn_ints rule_ints(struct rule_call *call, const char *name);
-TN_HIDDEN tn_floats rule_floats(struct rule_call *call, const char *name);
+TN_HIDDEN tn_ints rule_ints(tn_rule_call *call, const char *name);
+TN_HIDDEN tn_floats rule_floats(tn_rule_call *call, const char *name);
 /* A dimension of a tensor: an integer from -ndim to ndim - 1, returned as 0 to ndim - 1 (ndim is
  * taken as 1 if it is 0). */
-TN_HIDDEN int64_t rule_dim(struct rule_call *call, const char *name, const tn_tensor *tensor);
+TN_HIDDEN int64_t rule_dim(tn_rule_call *call, const char *name, const tn_tensor *tensor);
 /* The same of a tensor that must have a dimension. */
-TN_HIDDEN int64_t rule_axis(struct rule_call *call, const char *name, const tn_tensor *tensor);
+TN_HIDDEN int64_t rule_axis(tn_rule_call *call, const char *name, const tn_tensor *tensor);
 /* Whether to compute as in training: the mode of the module, for rules with `mode`. */
-static inline bool rule_training(const struct rule_call *call)
+static inline bool rule_training(const tn_rule_call *call)
 {
     return call->training;
 }
@@ -131,45 +106,45 @@ static inline bool rule_training(const struct rule_call *call)
 
 /* Adds a result, in the order of the function's results. NULL: an operator has failed. Returns the
  * first failure of the call. */
-TN_HIDDEN tn_status rule_give(struct rule_call *call, tn_tensor *tensor);
+TN_HIDDEN tn_status rule_give(tn_rule_call *call, tn_tensor *tensor);
 /* Adds one result that is a list of tensors (unbind, split). */
-TN_HIDDEN tn_status rule_give_list(struct rule_call *call, tn_tensor *const *tensors, int64_t n);
+TN_HIDDEN tn_status rule_give_list(tn_rule_call *call, tn_tensor *const *tensors, int64_t n);
 /* Adds `n` results that are tensors each (max.dim: values, indices). */
-TN_HIDDEN tn_status rule_give_all(struct rule_call *call, tn_tensor *const *tensors, int64_t n);
+TN_HIDDEN tn_status rule_give_all(tn_rule_call *call, tn_tensor *const *tensors, int64_t n);
 /* Adds a result that is not there: a program that uses it fails. */
-TN_HIDDEN tn_status rule_give_none(struct rule_call *call);
+TN_HIDDEN tn_status rule_give_none(tn_rule_call *call);
 /* Adds a number, as sym_size does. */
-TN_HIDDEN tn_status rule_give_value(struct rule_call *call, tn_value value);
+TN_HIDDEN tn_status rule_give_value(tn_rule_call *call, tn_value value);
 
 /* ---- help for C functions -------------------------------------------------------------------- */
 
 /* Fails with the message "FUNCTION: ...", unless the call has failed already. */
-TN_HIDDEN tn_status rule_fail(struct rule_call *call, tn_status code, const char *format, ...);
+TN_HIDDEN tn_status rule_fail(tn_rule_call *call, tn_status code, const char *format, ...);
 /* Memory, filled with zeros, that is freed after the call. NULL: the call has failed. */
-TN_HIDDEN void *rule_memory(struct rule_call *call, int64_t count, size_t size);
+TN_HIDDEN void *rule_memory(tn_rule_call *call, int64_t count, size_t size);
 /* The tensor in this dtype: itself if it has it, or if `dtype` is TN_DTYPE_AUTO. NULL for NULL. */
 TN_HIDDEN tn_tensor *rule_cast(tn_tensor *tensor, tn_dtype dtype);
 /* Casts the tensors of a list to the dtype that PyTorch's promotion gives for all of them. */
-TN_HIDDEN tn_status rule_promote(struct rule_call *call, tn_tensor **tensors, int64_t count);
+TN_HIDDEN tn_status rule_promote(tn_rule_call *call, tn_tensor **tensors, int64_t count);
 /* Calls an operator by name with these inputs and all options at their defaults, for tables of C
  * functions that differ only in the operator. NULL: the call has failed. */
-TN_HIDDEN tn_tensor *rule_op(struct rule_call *call, const char *op, tn_tensor *const *in,
+TN_HIDDEN tn_tensor *rule_op(tn_rule_call *call, const char *op, tn_tensor *const *in,
                              int64_t n_in);
 
 /* ---- the lists ------------------------------------------------------------------------------- */
 
 /* Each ends with a row without function. rules.c has the list of these lists. */
-extern const struct rule rules_table[];      /* texts */
-extern const struct rule rules_layers[];     /* texts: layers, losses, Fourier transforms */
-extern const struct rule rules_arithmetic[]; /* C functions: elementwise */
-extern const struct rule rules_views[];      /* shapes, views */
-extern const struct rule rules_parts[];      /* tensors cut into several, or put together */
-extern const struct rule rules_index[];      /* elements by their indices */
-extern const struct rule rules_make[];       /* new tensors, conversions, random numbers */
-extern const struct rule rules_norm[];       /* normalization, dropout, attention */
-extern const struct rule rules_products[];   /* products, convolutions, resampling */
-extern const struct rule rules_reduce[];     /* variances, norms, differences */
-extern const struct rule rules_rnn[];        /* recurrent networks */
-extern const struct rule rules_numbers[];    /* integers and other numbers of Python */
+extern const tn_rule_def rules_table[];      /* texts */
+extern const tn_rule_def rules_layers[];     /* texts: layers, losses, Fourier transforms */
+extern const tn_rule_def rules_arithmetic[]; /* C functions: elementwise */
+extern const tn_rule_def rules_views[];      /* shapes, views */
+extern const tn_rule_def rules_parts[];      /* tensors cut into several, or put together */
+extern const tn_rule_def rules_index[];      /* elements by their indices */
+extern const tn_rule_def rules_make[];       /* new tensors, conversions, random numbers */
+extern const tn_rule_def rules_norm[];       /* normalization, dropout, attention */
+extern const tn_rule_def rules_products[];   /* products, convolutions, resampling */
+extern const tn_rule_def rules_reduce[];     /* variances, norms, differences */
+extern const tn_rule_def rules_rnn[];        /* recurrent networks */
+extern const tn_rule_def rules_numbers[];    /* integers and other numbers of Python */
 
 #endif

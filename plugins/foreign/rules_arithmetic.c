@@ -49,19 +49,19 @@ static bool is_one(tn_scalar a)
     return (a.kind == TN_SCALAR_INT && a.as.i == 1) || (a.kind == TN_SCALAR_FLOAT && a.as.f == 1);
 }
 
-static tn_tensor *add_number(struct rule_call *call, tn_tensor *self, tn_scalar value)
+static tn_tensor *add_number(tn_rule_call *call, tn_tensor *self, tn_scalar value)
 {
     return call->into != NULL ? tn_add_scalar_(self, value) : tn_add_scalar(self, value);
 }
 
 /* `self`, or the number in its place: decomposed programs have 1 - x as sub(1, x). */
-static tn_tensor *first_operand(struct rule_call *call)
+static tn_tensor *first_operand(tn_rule_call *call)
 {
     return rule_operand(call, "self",
                         rule_is_tensor(call, "other") ? rule_tensor(call, "other") : NULL);
 }
 
-static tn_status add(struct rule_call *call)
+static tn_status add(tn_rule_call *call)
 {
     tn_tensor *self = first_operand(call), *other;
     tn_scalar alpha = rule_scalar(call, "alpha"), value;
@@ -76,7 +76,7 @@ static tn_status add(struct rule_call *call)
                      call->into != NULL ? tn_add_(self, other, alpha) : tn_add(self, other, alpha));
 }
 
-static tn_status sub(struct rule_call *call)
+static tn_status sub(tn_rule_call *call)
 {
     tn_tensor *self = first_operand(call), *other;
     tn_scalar alpha = rule_scalar(call, "alpha"), value;
@@ -92,7 +92,7 @@ static tn_status sub(struct rule_call *call)
 }
 
 /* other - alpha * self */
-static tn_status rsub(struct rule_call *call)
+static tn_status rsub(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_scalar alpha = rule_scalar(call, "alpha");
@@ -107,7 +107,7 @@ static tn_status rsub(struct rule_call *call)
 
 /* The divisor. Integers are divided as floats unless the quotient is rounded: a number need not fit
  * into the dtype of `self`. */
-static tn_tensor *divisor(struct rule_call *call, tn_tensor *self, const char *mode)
+static tn_tensor *divisor(tn_rule_call *call, tn_tensor *self, const char *mode)
 {
     const tn_value *other = rule_value(call, "other");
 
@@ -119,7 +119,7 @@ static tn_tensor *divisor(struct rule_call *call, tn_tensor *self, const char *m
     return number(self, (double)other->as.i, tn_default_dtype());
 }
 
-static tn_tensor *quotient(struct rule_call *call, tn_tensor *self, const char *mode)
+static tn_tensor *quotient(tn_rule_call *call, tn_tensor *self, const char *mode)
 {
     tn_tensor *other = divisor(call, self, mode);
 
@@ -128,22 +128,22 @@ static tn_tensor *quotient(struct rule_call *call, tn_tensor *self, const char *
     return call->into != NULL ? tn_div_(self, other, mode) : tn_div(self, other, mode);
 }
 
-static const char *rounding(struct rule_call *call)
+static const char *rounding(tn_rule_call *call)
 {
     return rule_has(call, "rounding_mode") ? rule_text(call, "rounding_mode") : NULL;
 }
 
-static tn_status divide(struct rule_call *call)
+static tn_status divide(tn_rule_call *call)
 {
     return rule_give(call, quotient(call, first_operand(call), rounding(call)));
 }
 
-static tn_status true_divide(struct rule_call *call)
+static tn_status true_divide(tn_rule_call *call)
 {
     return rule_give(call, quotient(call, first_operand(call), NULL));
 }
 
-static tn_status div_out(struct rule_call *call)
+static tn_status div_out(tn_rule_call *call)
 {
     tn_tensor *y = quotient(call, rule_tensor(call, "self"), rounding(call));
 
@@ -163,7 +163,7 @@ static tn_dtype dtype_of(tn_scalar value)
 }
 
 /* A number for integers loses its fraction, as in PyTorch, and must fit. */
-static tn_status masked_fill(struct rule_call *call)
+static tn_status masked_fill(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *mask = rule_tensor(call, "mask");
     tn_scalar value;
@@ -186,7 +186,7 @@ static tn_status masked_fill(struct rule_call *call)
 }
 
 /* Both values are numbers. */
-static tn_status where_numbers(struct rule_call *call)
+static tn_status where_numbers(tn_rule_call *call)
 {
     tn_tensor *condition = rule_tensor(call, "condition");
     tn_scalar a = rule_scalar(call, "self"), b = rule_scalar(call, "other");
@@ -196,7 +196,7 @@ static tn_status where_numbers(struct rule_call *call)
 }
 
 /* The indices of what is not 0, one tensor for each dimension. */
-static tn_status nonzero_list(struct rule_call *call, tn_tensor *self)
+static tn_status nonzero_list(tn_rule_call *call, tn_tensor *self)
 {
     tn_tensor *rows = tn_nonzero(self);
     int64_t n = rows != NULL ? tn_tensor_size(rows, 1) : 0;
@@ -209,17 +209,17 @@ static tn_status nonzero_list(struct rule_call *call, tn_tensor *self)
     return rule_give_list(call, columns, n);
 }
 
-static tn_status where_indices(struct rule_call *call)
+static tn_status where_indices(tn_rule_call *call)
 {
     return nonzero_list(call, rule_tensor(call, "condition"));
 }
 
-static tn_status nonzero_numpy(struct rule_call *call)
+static tn_status nonzero_numpy(tn_rule_call *call)
 {
     return nonzero_list(call, rule_tensor(call, "self"));
 }
 
-static tn_status is_infinity(struct rule_call *call, double infinity)
+static tn_status is_infinity(tn_rule_call *call, double infinity)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
@@ -229,12 +229,12 @@ static tn_status is_infinity(struct rule_call *call, double infinity)
                                               tn_tensor_dtype(self) == TN_F64 ? TN_F64 : TN_F32)));
 }
 
-static tn_status isposinf(struct rule_call *call)
+static tn_status isposinf(tn_rule_call *call)
 {
     return is_infinity(call, INFINITY);
 }
 
-static tn_status isneginf(struct rule_call *call)
+static tn_status isneginf(tn_rule_call *call)
 {
     return is_infinity(call, -INFINITY);
 }
@@ -247,7 +247,7 @@ static bool is_complex(tn_dtype dtype)
 }
 
 /* Powers in float64, whatever the inputs are. */
-static tn_status float_power(struct rule_call *call)
+static tn_status float_power(tn_rule_call *call)
 {
     bool tensors = rule_is_tensor(call, "self") && rule_is_tensor(call, "exponent");
     tn_tensor *self, *exponent = NULL;
@@ -274,7 +274,7 @@ static tn_status float_power(struct rule_call *call)
                              : tn_pow_scalar(self, tn_scalar_float(rule_float(call, "exponent"))));
 }
 
-static tn_status round_decimals(struct rule_call *call)
+static tn_status round_decimals(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *factor, *y;
     int64_t decimals = rule_int(call, "decimals");
@@ -302,7 +302,7 @@ static tn_tensor *scaled_elu(tn_tensor *x, double alpha, double scale, double in
     return tn_where(above, tn_mul_scalar(x, tn_scalar_float(scale)), below);
 }
 
-static tn_status elu(struct rule_call *call)
+static tn_status elu(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     double alpha = rule_float(call, "alpha"), scale = rule_float(call, "scale");
@@ -318,13 +318,13 @@ static tn_status elu(struct rule_call *call)
 }
 
 /* Inside PyTorch the weight of prelu has the dimensions of `self`. */
-static tn_status prelu_kernel(struct rule_call *call)
+static tn_status prelu_kernel(tn_rule_call *call)
 {
     return rule_give(call, tn_prelu(rule_tensor(call, "self"),
                                     tn_reshape(rule_tensor(call, "weight"), TN_INTS(-1))));
 }
 
-static tn_status polar(struct rule_call *call)
+static tn_status polar(tn_rule_call *call)
 {
     tn_tensor *length = rule_tensor(call, "abs"), *angle = rule_tensor(call, "angle");
 
@@ -333,25 +333,25 @@ static tn_status polar(struct rule_call *call)
 }
 
 /* Other dtypes than the input's, before a function of floats. */
-static tn_tensor *in_dtype(struct rule_call *call)
+static tn_tensor *in_dtype(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
     return call->status == TN_OK ? rule_cast(self, rule_dtype(call, "dtype")) : NULL;
 }
 
-static tn_status softmax(struct rule_call *call)
+static tn_status softmax(tn_rule_call *call)
 {
     return rule_give(call, tn_softmax(in_dtype(call), rule_int(call, "dim")));
 }
 
-static tn_status log_softmax(struct rule_call *call)
+static tn_status log_softmax(tn_rule_call *call)
 {
     return rule_give(call, tn_log_softmax(in_dtype(call), rule_int(call, "dim")));
 }
 
 /* Rows without a finite number are 0 instead of NaN. */
-static tn_status safe_softmax(struct rule_call *call)
+static tn_status safe_softmax(tn_rule_call *call)
 {
     tn_tensor *self = in_dtype(call), *none;
     int64_t dim = rule_int(call, "dim");
@@ -363,24 +363,24 @@ static tn_status safe_softmax(struct rule_call *call)
 }
 
 /* float16 in, float32 out. */
-static tn_tensor *half_to_float(struct rule_call *call)
+static tn_tensor *half_to_float(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
     return rule_bool(call, "half_to_float") ? rule_cast(self, TN_F32) : self;
 }
 
-static tn_status softmax_inside(struct rule_call *call)
+static tn_status softmax_inside(tn_rule_call *call)
 {
     return rule_give(call, tn_softmax(half_to_float(call), rule_int(call, "dim")));
 }
 
-static tn_status log_softmax_inside(struct rule_call *call)
+static tn_status log_softmax_inside(tn_rule_call *call)
 {
     return rule_give(call, tn_log_softmax(half_to_float(call), rule_int(call, "dim")));
 }
 
-const struct rule rules_arithmetic[] = {
+const tn_rule_def rules_arithmetic[] = {
     { "aten.add(self, other, alpha=1)", .call = add },
     { "aten.sub(self, other, alpha=1)", .call = sub },
     { "aten.subtract(self, other, alpha=1)", .call = sub },

@@ -8,7 +8,7 @@
 
 /* ---- failures, memory ------------------------------------------------------------------------ */
 
-tn_status rule_fail(struct rule_call *call, tn_status code, const char *format, ...)
+tn_status rule_fail(tn_rule_call *call, tn_status code, const char *format, ...)
 {
     va_list args;
 
@@ -21,14 +21,14 @@ tn_status rule_fail(struct rule_call *call, tn_status code, const char *format, 
 }
 
 /* Notes a failure that has been recorded. */
-static tn_status failed(struct rule_call *call)
+static tn_status failed(tn_rule_call *call)
 {
     if (call->status == TN_OK)
         call->status = tn_error_last_code();
     return call->status;
 }
 
-static tn_status wrong(struct rule_call *call, const char *name, const tn_value *value,
+static tn_status wrong(tn_rule_call *call, const char *name, const tn_value *value,
                        const char *expected)
 {
     return rule_fail(call, TN_ERR_TYPE, "%s: wrong kind, got %s; expected %s", name,
@@ -41,7 +41,7 @@ struct memory {
     unsigned char bytes[];
 };
 
-void *rule_memory(struct rule_call *call, int64_t count, size_t size)
+void *rule_memory(tn_rule_call *call, int64_t count, size_t size)
 {
     size_t bytes;
     struct memory *memory;
@@ -63,7 +63,7 @@ void *rule_memory(struct rule_call *call, int64_t count, size_t size)
     return memory->bytes;
 }
 
-void rules_call_end(struct rule_call *call)
+void rules_call_end(tn_rule_call *call)
 {
     struct memory *memory = call->memory;
 
@@ -79,7 +79,7 @@ void rules_call_end(struct rule_call *call)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-const tn_value *rule_value(struct rule_call *call, const char *name)
+const tn_value *rule_value(tn_rule_call *call, const char *name)
 {
     static const tn_value none = { 0 };
 
@@ -90,17 +90,17 @@ const tn_value *rule_value(struct rule_call *call, const char *name)
     return &none;
 }
 
-bool rule_has(struct rule_call *call, const char *name)
+bool rule_has(tn_rule_call *call, const char *name)
 {
     return rule_value(call, name)->kind != TN_VALUE_NONE;
 }
 
-bool rule_is_tensor(struct rule_call *call, const char *name)
+bool rule_is_tensor(tn_rule_call *call, const char *name)
 {
     return rule_value(call, name)->kind == TN_VALUE_TENSOR;
 }
 
-tn_tensor *rule_tensor(struct rule_call *call, const char *name)
+tn_tensor *rule_tensor(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
 
@@ -110,7 +110,7 @@ tn_tensor *rule_tensor(struct rule_call *call, const char *name)
     return NULL;
 }
 
-tn_tensor *rule_optional(struct rule_call *call, const char *name)
+tn_tensor *rule_optional(tn_rule_call *call, const char *name)
 {
     return rule_has(call, name) ? rule_tensor(call, name) : TN_NONE;
 }
@@ -159,7 +159,7 @@ tn_tensor *rules_number(const tn_value *value, const tn_tensor *like)
     return (tn_full)(like != NULL ? (tn_tensor *)like : TN_NONE, tn_no_ints(), scalar, dtype);
 }
 
-tn_tensor *rule_operand(struct rule_call *call, const char *name, const tn_tensor *like)
+tn_tensor *rule_operand(tn_rule_call *call, const char *name, const tn_tensor *like)
 {
     const tn_value *value = rule_value(call, name);
     tn_tensor *tensor;
@@ -174,7 +174,7 @@ tn_tensor *rule_operand(struct rule_call *call, const char *name, const tn_tenso
     return tensor;
 }
 
-tn_tensor **rule_tensors(struct rule_call *call, const char *name, int64_t *count)
+tn_tensor **rule_tensors(tn_rule_call *call, const char *name, int64_t *count)
 {
     const tn_value *value = rule_value(call, name);
     tn_tensor **tensors;
@@ -198,7 +198,7 @@ tn_tensor **rule_tensors(struct rule_call *call, const char *name, int64_t *coun
     return tensors;
 }
 
-int64_t rule_int(struct rule_call *call, const char *name)
+int64_t rule_int(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
 
@@ -208,7 +208,7 @@ int64_t rule_int(struct rule_call *call, const char *name)
     return 0;
 }
 
-double rule_float(struct rule_call *call, const char *name)
+double rule_float(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
 
@@ -220,7 +220,7 @@ double rule_float(struct rule_call *call, const char *name)
     return 0.0;
 }
 
-bool rule_bool(struct rule_call *call, const char *name)
+bool rule_bool(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
 
@@ -230,7 +230,7 @@ bool rule_bool(struct rule_call *call, const char *name)
     return false;
 }
 
-tn_scalar rule_scalar(struct rule_call *call, const char *name)
+tn_scalar rule_scalar(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
     tn_scalar scalar = tn_scalar_none();
@@ -240,7 +240,7 @@ tn_scalar rule_scalar(struct rule_call *call, const char *name)
     return scalar;
 }
 
-const char *rule_text(struct rule_call *call, const char *name)
+const char *rule_text(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
 
@@ -250,7 +250,7 @@ const char *rule_text(struct rule_call *call, const char *name)
     return NULL;
 }
 
-tn_dtype rule_dtype(struct rule_call *call, const char *name)
+tn_dtype rule_dtype(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
     tn_dtype dtype = TN_DTYPE_AUTO;
@@ -264,7 +264,7 @@ tn_dtype rule_dtype(struct rule_call *call, const char *name)
     return dtype;
 }
 
-tn_ints rule_ints(struct rule_call *call, const char *name)
+tn_ints rule_ints(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
     bool one = value->kind == TN_VALUE_INT;
@@ -290,7 +290,7 @@ tn_ints rule_ints(struct rule_call *call, const char *name)
     return at != NULL ? (tn_ints){ at, count } : tn_no_ints();
 }
 
-tn_floats rule_floats(struct rule_call *call, const char *name)
+tn_floats rule_floats(tn_rule_call *call, const char *name)
 {
     const tn_value *value = rule_value(call, name);
     double *at;
@@ -314,7 +314,7 @@ tn_floats rule_floats(struct rule_call *call, const char *name)
     return at != NULL ? (tn_floats){ at, value->count } : tn_no_floats();
 }
 
-int64_t rule_dim(struct rule_call *call, const char *name, const tn_tensor *tensor)
+int64_t rule_dim(tn_rule_call *call, const char *name, const tn_tensor *tensor)
 {
     int64_t dim = rule_int(call, name);
     int64_t ndim = tensor != NULL && call->status == TN_OK ? tn_tensor_ndim(tensor) : 0;
@@ -329,7 +329,7 @@ int64_t rule_dim(struct rule_call *call, const char *name, const tn_tensor *tens
     return 0;
 }
 
-int64_t rule_axis(struct rule_call *call, const char *name, const tn_tensor *tensor)
+int64_t rule_axis(tn_rule_call *call, const char *name, const tn_tensor *tensor)
 {
     int64_t dim = rule_dim(call, name, tensor);
 
@@ -342,7 +342,7 @@ int64_t rule_axis(struct rule_call *call, const char *name, const tn_tensor *ten
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-tn_status rule_give_value(struct rule_call *call, tn_value value)
+tn_status rule_give_value(tn_rule_call *call, tn_value value)
 {
     if (call->n_results == call->capacity) {
         int64_t capacity = 2 * call->capacity + 4;
@@ -360,21 +360,21 @@ tn_status rule_give_value(struct rule_call *call, tn_value value)
     return call->status;
 }
 
-tn_status rule_give(struct rule_call *call, tn_tensor *tensor)
+tn_status rule_give(tn_rule_call *call, tn_tensor *tensor)
 {
     if (tensor == NULL)
         return failed(call);
     return rule_give_value(call, tensor == TN_NONE ? tn_value_none() : tn_value_tensor(tensor));
 }
 
-tn_status rule_give_all(struct rule_call *call, tn_tensor *const *tensors, int64_t n)
+tn_status rule_give_all(tn_rule_call *call, tn_tensor *const *tensors, int64_t n)
 {
     for (int64_t i = 0; i < n && call->status == TN_OK; i++)
         rule_give(call, tensors[i]);
     return call->status;
 }
 
-tn_status rule_give_list(struct rule_call *call, tn_tensor *const *tensors, int64_t n)
+tn_status rule_give_list(tn_rule_call *call, tn_tensor *const *tensors, int64_t n)
 {
     tn_value *items = rule_memory(call, n, sizeof *items);
 
@@ -386,7 +386,7 @@ tn_status rule_give_list(struct rule_call *call, tn_tensor *const *tensors, int6
     return items != NULL ? rule_give_value(call, tn_value_list(items, (uint32_t)n)) : call->status;
 }
 
-tn_status rule_give_none(struct rule_call *call)
+tn_status rule_give_none(tn_rule_call *call)
 {
     return rule_give_value(call, tn_value_none());
 }
@@ -402,7 +402,7 @@ tn_tensor *rule_cast(tn_tensor *tensor, tn_dtype dtype)
 
 /* Tensors without dimensions change the dtype only if they are of a higher category than the
  * others, as in PyTorch. */
-tn_status rule_promote(struct rule_call *call, tn_tensor **tensors, int64_t count)
+tn_status rule_promote(tn_rule_call *call, tn_tensor **tensors, int64_t count)
 {
     tn_dtype of[2] = { TN_DTYPE_AUTO, TN_DTYPE_AUTO }, dtype; /* of 0-d tensors, of the others */
 
@@ -428,7 +428,7 @@ tn_status rule_promote(struct rule_call *call, tn_tensor **tensors, int64_t coun
     return call->status;
 }
 
-tn_tensor *rule_op(struct rule_call *call, const char *name, tn_tensor *const *in, int64_t n_in)
+tn_tensor *rule_op(tn_rule_call *call, const char *name, tn_tensor *const *in, int64_t n_in)
 {
     const tn_op *op = call->status == TN_OK ? tn_op_find(name, 0) : NULL;
     tn_tensor *out = NULL;
@@ -440,7 +440,7 @@ tn_tensor *rule_op(struct rule_call *call, const char *name, tn_tensor *const *i
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static tn_status copy_result(struct rule_call *call, tn_value *value)
+static tn_status copy_result(tn_rule_call *call, tn_value *value)
 {
     bool list = value->kind == TN_VALUE_LIST;
     tn_value *items = list ? rule_memory(call, value->count, sizeof *items) : NULL;
@@ -462,7 +462,7 @@ static tn_status copy_result(struct rule_call *call, tn_value *value)
 }
 
 /* For rules whose operators give views where PyTorch's results have memory of their own. */
-static tn_status copy_results(struct rule_call *call)
+static tn_status copy_results(tn_rule_call *call)
 {
     for (int64_t i = 0; i < call->n_results && call->status == TN_OK; i++)
         copy_result(call, &call->results[i]);
@@ -470,7 +470,7 @@ static tn_status copy_results(struct rule_call *call)
 }
 
 /* The first result of a function that works in place is written to its first argument. */
-static tn_status write_in_place(struct rule_call *call)
+static tn_status write_in_place(tn_rule_call *call)
 {
     if (call->n_results == 0 || call->results[0].kind != TN_VALUE_TENSOR)
         return rule_fail(call, TN_ERR_NOT_IMPLEMENTED,
@@ -483,10 +483,32 @@ static tn_status write_in_place(struct rule_call *call)
     return TN_OK;
 }
 
-tn_status rules_call_run(const struct rules_bound *bound, struct rule_call *call)
+static const tn_rule_api api = {
+    .value = rule_value,
+    .tensor = rule_tensor,
+    .optional = rule_optional,
+    .operand = rule_operand,
+    .tensors = rule_tensors,
+    .to_int = rule_int,
+    .to_float = rule_float,
+    .to_bool = rule_bool,
+    .scalar = rule_scalar,
+    .text = rule_text,
+    .dtype = rule_dtype,
+    .ints = rule_ints,
+    .floats = rule_floats,
+    .memory = rule_memory,
+    .give = rule_give,
+    .give_list = rule_give_list,
+    .give_value = rule_give_value,
+};
+
+tn_status rules_call_run(const struct rules_bound *bound, tn_rule_call *call)
 {
-    tn_status status = bound->rule->text != NULL ? rules_text_call(bound, call)
-                                                 : bound->rule->call(call);
+    tn_status status;
+
+    call->api = &api;
+    status = bound->rule->text != NULL ? rules_text_call(bound, call) : bound->rule->call(call);
 
     if (status == TN_OK)
         status = call->status;

@@ -14,7 +14,7 @@ struct indices {
 };
 
 /* Reads the argument "indices" for a tensor. */
-static tn_status read_indices(struct rule_call *call, const tn_tensor *self, struct indices *s)
+static tn_status read_indices(tn_rule_call *call, const tn_tensor *self, struct indices *s)
 {
     int64_t n, d = 0, ndim = call->status == TN_OK ? tn_tensor_ndim(self) : 0;
     tn_tensor **given = rule_tensors(call, "indices", &n);
@@ -40,7 +40,7 @@ static tn_status read_indices(struct rule_call *call, const tn_tensor *self, str
     return call->status;
 }
 
-static tn_status index_tensor(struct rule_call *call)
+static tn_status index_tensor(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     struct indices s;
@@ -51,7 +51,7 @@ static tn_status index_tensor(struct rule_call *call)
         call, s.count == 0 ? self : tn_index(self, s.at, s.count, (tn_ints){ s.dims, s.count }));
 }
 
-static tn_status index_put(struct rule_call *call)
+static tn_status index_put(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *values = rule_tensor(call, "values");
     bool accumulate = rule_bool(call, "accumulate");
@@ -72,8 +72,7 @@ static tn_status index_put(struct rule_call *call)
 
 /* ---- one index along a dimension ------------------------------------------------------------- */
 
-static tn_tensor *scatter_of(struct rule_call *call, tn_tensor *self, tn_tensor *index,
-                             tn_tensor *src)
+static tn_tensor *scatter_of(tn_rule_call *call, tn_tensor *self, tn_tensor *index, tn_tensor *src)
 {
     int64_t dim = rule_int(call, "dim");
 
@@ -81,14 +80,14 @@ static tn_tensor *scatter_of(struct rule_call *call, tn_tensor *self, tn_tensor 
                               : tn_scatter(self, index, src, dim);
 }
 
-static tn_tensor *spread(struct rule_call *call, tn_tensor *self, tn_tensor *index)
+static tn_tensor *spread(tn_rule_call *call, tn_tensor *self, tn_tensor *index)
 {
     if (call->status != TN_OK)
         return NULL;
     return tn_full(self, tn_tensor_shape(index), rule_scalar(call, "value"), tn_tensor_dtype(self));
 }
 
-static tn_status scatter_value(struct rule_call *call)
+static tn_status scatter_value(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *index = rule_tensor(call, "index");
 
@@ -96,8 +95,7 @@ static tn_status scatter_value(struct rule_call *call)
 }
 
 /* reduce is add or multiply. */
-static tn_status scatter_with(struct rule_call *call, tn_tensor *self, tn_tensor *index,
-                              tn_tensor *src)
+static tn_status scatter_with(tn_rule_call *call, tn_tensor *self, tn_tensor *index, tn_tensor *src)
 {
     const char *reduce = rule_text(call, "reduce");
     int64_t dim = rule_int(call, "dim");
@@ -112,13 +110,13 @@ static tn_status scatter_with(struct rule_call *call, tn_tensor *self, tn_tensor
                                : tn_scatter_reduce(self, index, src, dim, "prod", true));
 }
 
-static tn_status scatter_reduced(struct rule_call *call)
+static tn_status scatter_reduced(tn_rule_call *call)
 {
     return scatter_with(call, rule_tensor(call, "self"), rule_tensor(call, "index"),
                         rule_tensor(call, "src"));
 }
 
-static tn_status scatter_value_reduced(struct rule_call *call)
+static tn_status scatter_value_reduced(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *index = rule_tensor(call, "index");
 
@@ -134,7 +132,7 @@ static tn_tensor *from_begin(tn_tensor *index, int64_t size)
 }
 
 /* The value is a tensor without dimensions, which gets a gradient. */
-static tn_status index_fill_tensor(struct rule_call *call)
+static tn_status index_fill_tensor(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *index = rule_tensor(call, "index");
     tn_tensor *value = rule_tensor(call, "value");
@@ -150,7 +148,7 @@ static tn_status index_fill_tensor(struct rule_call *call)
                      tn_index_copy(self, from_begin(index, tn_tensor_size(self, dim)), value, dim));
 }
 
-static tn_status take_along_dim(struct rule_call *call)
+static tn_status take_along_dim(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *index = rule_tensor(call, "indices");
     int64_t of_self[TN_MAX_DIMS], of_index[TN_MAX_DIMS], dim, ndim;
@@ -178,7 +176,7 @@ static tn_status take_along_dim(struct rule_call *call)
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
-static tn_status embedding(struct rule_call *call)
+static tn_status embedding(tn_rule_call *call)
 {
     int64_t padding = rule_int(call, "padding_idx"); /* negative: none */
 
@@ -187,7 +185,7 @@ static tn_status embedding(struct rule_call *call)
                                         rule_bool(call, "scale_grad_by_freq")));
 }
 
-static tn_status bag(struct rule_call *call, int64_t padding)
+static tn_status bag(tn_rule_call *call, int64_t padding)
 {
     static const char *const modes[] = { "sum", "mean", "max" };
     int64_t mode = rule_int(call, "mode");
@@ -208,12 +206,12 @@ static tn_status bag(struct rule_call *call, int64_t padding)
     return rule_give_none(call);
 }
 
-static tn_status embedding_bag(struct rule_call *call)
+static tn_status embedding_bag(tn_rule_call *call)
 {
     return bag(call, rule_has(call, "padding_idx") ? rule_int(call, "padding_idx") : INT64_MIN);
 }
 
-static tn_status embedding_bag_inside(struct rule_call *call)
+static tn_status embedding_bag_inside(tn_rule_call *call)
 {
     int64_t padding = rule_int(call, "padding_idx"); /* negative: none */
 
@@ -224,7 +222,7 @@ static tn_status embedding_bag_inside(struct rule_call *call)
     "weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=*, "                       \
     "per_sample_weights=None, include_last_offset=False, "
 
-const struct rule rules_index[] = {
+const tn_rule_def rules_index[] = {
     { "aten.index(self, indices)", .call = index_tensor },
     { "aten._unsafe_index(self, indices)", .call = index_tensor },
     { "aten.index_put(self, indices, values, accumulate=False)", .call = index_put },

@@ -4,7 +4,7 @@
  * transforms. */
 #include "rules.h"
 
-const struct rule rules_layers[] = {
+const tn_rule_def rules_layers[] = {
     /* activations */
     { "aten.celu(self, alpha=1.0)", .text = "celu(self, alpha=alpha)" },
     { "aten.gelu(self, approximate='none')", .text = "gelu(self, approximate=approximate)" },

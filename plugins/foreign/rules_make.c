@@ -9,7 +9,7 @@
 /* ---- one value everywhere -------------------------------------------------------------------- */
 
 /* As in PyTorch the kind of the number decides on the dtype if none is given. */
-static tn_status full(struct rule_call *call)
+static tn_status full(tn_rule_call *call)
 {
     tn_scalar value = rule_scalar(call, "fill_value");
     tn_dtype dtype = rule_dtype(call, "dtype");
@@ -24,7 +24,7 @@ static tn_status full(struct rule_call *call)
 }
 
 /* A tensor of the shape of `self`; TN_DTYPE_AUTO: of its dtype, too. */
-static tn_tensor *like(struct rule_call *call, tn_scalar value)
+static tn_tensor *like(tn_rule_call *call, tn_scalar value)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_dtype dtype = rule_dtype(call, "dtype");
@@ -34,23 +34,23 @@ static tn_tensor *like(struct rule_call *call, tn_scalar value)
     return tn_full(self, tn_tensor_shape(self), value, dtype);
 }
 
-static tn_status zeros_like(struct rule_call *call)
+static tn_status zeros_like(tn_rule_call *call)
 {
     return rule_give(call, like(call, tn_scalar_int(0)));
 }
 
-static tn_status ones_like(struct rule_call *call)
+static tn_status ones_like(tn_rule_call *call)
 {
     return rule_give(call, like(call, tn_scalar_int(1)));
 }
 
-static tn_status full_like(struct rule_call *call)
+static tn_status full_like(tn_rule_call *call)
 {
     return rule_give(call, like(call, rule_scalar(call, "fill_value")));
 }
 
 /* A tensor of the shape and dtype of `self` with the values of another, which broadcasts. */
-static tn_status copy_of(struct rule_call *call, const char *name)
+static tn_status copy_of(tn_rule_call *call, const char *name)
 {
     tn_tensor *self = rule_tensor(call, "self"), *from = rule_tensor(call, name);
 
@@ -62,12 +62,12 @@ static tn_status copy_of(struct rule_call *call, const char *name)
                      tn_expand(rule_cast(from, tn_tensor_dtype(self)), tn_tensor_shape(self)));
 }
 
-static tn_status copy(struct rule_call *call)
+static tn_status copy(tn_rule_call *call)
 {
     return copy_of(call, "src");
 }
 
-static tn_status fill_tensor(struct rule_call *call)
+static tn_status fill_tensor(tn_rule_call *call)
 {
     return copy_of(call, "value");
 }
@@ -92,7 +92,7 @@ static tn_tensor *channels_moved(tn_tensor *x, bool back)
 
 /* The tensor with the order of elements that the argument memory_format asks for: itself if it has
  * it and no copy is asked for. */
-static tn_tensor *in_format(struct rule_call *call, tn_tensor *x, bool copy)
+static tn_tensor *in_format(tn_rule_call *call, tn_tensor *x, bool copy)
 {
     int64_t format = rule_has(call, "memory_format") ? rule_int(call, "memory_format") : PRESERVE;
     int64_t ndim = format == CHANNELS_LAST ? 4 : 5;
@@ -118,17 +118,17 @@ static tn_tensor *in_format(struct rule_call *call, tn_tensor *x, bool copy)
     return moved != NULL ? channels_moved(moved, true) : NULL;
 }
 
-static tn_status contiguous(struct rule_call *call)
+static tn_status contiguous(tn_rule_call *call)
 {
     return rule_give(call, in_format(call, rule_tensor(call, "self"), false));
 }
 
-static tn_status clone(struct rule_call *call)
+static tn_status clone(tn_rule_call *call)
 {
     return rule_give(call, in_format(call, rule_tensor(call, "self"), true));
 }
 
-static tn_status ravel(struct rule_call *call)
+static tn_status ravel(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
@@ -157,14 +157,14 @@ static bool channels_last(const tn_tensor *x)
 }
 
 /* Whether `to` gives a tensor itself, as far as memory_format decides it. */
-static bool keeps_format(struct rule_call *call, const tn_tensor *x)
+static bool keeps_format(tn_rule_call *call, const tn_tensor *x)
 {
     int64_t format = rule_has(call, "memory_format") ? rule_int(call, "memory_format") : PRESERVE;
 
     return format == PRESERVE || channels_last(x) == (format != ROW_MAJOR);
 }
 
-static tn_status converted(struct rule_call *call, tn_tensor *self, tn_dtype dtype, bool copy)
+static tn_status converted(tn_rule_call *call, tn_tensor *self, tn_dtype dtype, bool copy)
 {
     tn_tensor *y = call->status == TN_OK ? rule_cast(self, dtype) : NULL;
 
@@ -173,7 +173,7 @@ static tn_status converted(struct rule_call *call, tn_tensor *self, tn_dtype dty
     return rule_give(call, in_format(call, y, y == self));
 }
 
-static tn_status convert_element_type(struct rule_call *call)
+static tn_status convert_element_type(tn_rule_call *call)
 {
     tn_tensor *a = rule_tensor(call, "a");
     tn_dtype dtype = rule_dtype(call, "dtype");
@@ -182,18 +182,18 @@ static tn_status convert_element_type(struct rule_call *call)
     return rule_give(call, y != NULL && y == a ? tn_clone(a) : y);
 }
 
-static tn_status to(struct rule_call *call)
+static tn_status to(tn_rule_call *call)
 {
     return converted(call, rule_tensor(call, "self"), rule_dtype(call, "dtype"),
                      rule_bool(call, "copy"));
 }
 
-static tn_status to_copy(struct rule_call *call)
+static tn_status to_copy(tn_rule_call *call)
 {
     return converted(call, rule_tensor(call, "self"), rule_dtype(call, "dtype"), true);
 }
 
-static tn_status to_other(struct rule_call *call)
+static tn_status to_other(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -202,7 +202,7 @@ static tn_status to_other(struct rule_call *call)
     return converted(call, self, tn_tensor_dtype(other), rule_bool(call, "copy"));
 }
 
-static tn_status type_as(struct rule_call *call)
+static tn_status type_as(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -213,7 +213,7 @@ static tn_status type_as(struct rule_call *call)
 
 /* ---- rows of numbers ------------------------------------------------------------------------- */
 
-static tn_status logspace(struct rule_call *call)
+static tn_status logspace(tn_rule_call *call)
 {
     tn_dtype dtype = rule_dtype(call, "dtype");
     tn_tensor *exponents = tn_linspace(TN_NONE, rule_float(call, "start"), rule_float(call, "end"),
@@ -225,7 +225,7 @@ static tn_status logspace(struct rule_call *call)
 
 /* a - b cos(2 pi i / n) + c cos(4 pi i / n), a window of `window_length` numbers; n is one less if
  * the window is not periodic. */
-static tn_status window(struct rule_call *call, double a, double b, double c)
+static tn_status window(tn_rule_call *call, double a, double b, double c)
 {
     int64_t length = rule_int(call, "window_length");
     double n = (double)length - (rule_bool(call, "periodic") ? 0 : 1);
@@ -246,19 +246,19 @@ static tn_status window(struct rule_call *call, double a, double b, double c)
     return rule_give(call, tn_cast(y, dtype));
 }
 
-static tn_status hann_window(struct rule_call *call)
+static tn_status hann_window(tn_rule_call *call)
 {
     return window(call, 0.5, 0.5, 0);
 }
 
-static tn_status hamming_window(struct rule_call *call)
+static tn_status hamming_window(tn_rule_call *call)
 {
     double alpha = rule_float(call, "alpha"), beta = rule_float(call, "beta");
 
     return window(call, alpha, beta, 0);
 }
 
-static tn_status blackman_window(struct rule_call *call)
+static tn_status blackman_window(tn_rule_call *call)
 {
     return window(call, 0.42, 0.5, 0.08);
 }
@@ -267,7 +267,7 @@ static tn_status blackman_window(struct rule_call *call)
 
 /* The rows and columns of the elements of a triangle of a matrix: those up to the diagonal at
  * `offset`, or those from it on. */
-static tn_status triangle(struct rule_call *call, bool upper)
+static tn_status triangle(tn_rule_call *call, bool upper)
 {
     int64_t rows = rule_int(call, "row"), columns = rule_int(call, "col");
     int64_t offset = rule_int(call, "offset"), first = 0, n = 0, *at, shape[2] = { 2, 0 };
@@ -310,17 +310,17 @@ static tn_status triangle(struct rule_call *call, bool upper)
     return call->status;
 }
 
-static tn_status tril_indices(struct rule_call *call)
+static tn_status tril_indices(tn_rule_call *call)
 {
     return triangle(call, false);
 }
 
-static tn_status triu_indices(struct rule_call *call)
+static tn_status triu_indices(tn_rule_call *call)
 {
     return triangle(call, true);
 }
 
-static tn_status frequencies(struct rule_call *call, bool half)
+static tn_status frequencies(tn_rule_call *call, bool half)
 {
     int64_t n = rule_int(call, "n");
     double d = rule_float(call, "d");
@@ -330,12 +330,12 @@ static tn_status frequencies(struct rule_call *call, bool half)
                                 : tn_fft_fftfreq(TN_NONE, n, d, dtype));
 }
 
-static tn_status fftfreq(struct rule_call *call)
+static tn_status fftfreq(tn_rule_call *call)
 {
     return frequencies(call, false);
 }
 
-static tn_status rfftfreq(struct rule_call *call)
+static tn_status rfftfreq(tn_rule_call *call)
 {
     return frequencies(call, true);
 }
@@ -343,56 +343,56 @@ static tn_status rfftfreq(struct rule_call *call)
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 /* A new tensor of `size`, to be filled. */
-static tn_tensor *space(struct rule_call *call)
+static tn_tensor *space(tn_rule_call *call)
 {
     return tn_full(TN_NONE, rule_ints(call, "size"), 0, rule_dtype(call, "dtype"));
 }
 
-static tn_status normal_of_size(struct rule_call *call)
+static tn_status normal_of_size(tn_rule_call *call)
 {
     return rule_give(call,
                      tn_normal(space(call), rule_float(call, "mean"), rule_float(call, "std")));
 }
 
-static tn_status randn(struct rule_call *call)
+static tn_status randn(tn_rule_call *call)
 {
     return rule_give(call, tn_normal(space(call)));
 }
 
-static tn_status rand_(struct rule_call *call)
+static tn_status rand_(tn_rule_call *call)
 {
     return rule_give(call, tn_uniform(space(call)));
 }
 
-static tn_status randn_like(struct rule_call *call)
+static tn_status randn_like(tn_rule_call *call)
 {
     return rule_give(call, tn_normal(like(call, tn_scalar_int(0))));
 }
 
-static tn_status rand_like(struct rule_call *call)
+static tn_status rand_like(tn_rule_call *call)
 {
     return rule_give(call, tn_uniform(like(call, tn_scalar_int(0))));
 }
 
-static tn_status randint(struct rule_call *call)
+static tn_status randint(tn_rule_call *call)
 {
     return rule_give(call, tn_randint(space(call), rule_int(call, "low"), rule_int(call, "high")));
 }
 
-static tn_status randint_like(struct rule_call *call)
+static tn_status randint_like(tn_rule_call *call)
 {
     return rule_give(call, tn_randint(like(call, tn_scalar_int(0)), rule_int(call, "low"),
                                       rule_int(call, "high")));
 }
 
-static tn_status randperm(struct rule_call *call)
+static tn_status randperm(tn_rule_call *call)
 {
     return rule_give(
         call, rule_cast(tn_randperm(TN_NONE, rule_int(call, "n")), rule_dtype(call, "dtype")));
 }
 
 /* 1 with one probability for all elements. */
-static tn_status bernoulli_p(struct rule_call *call)
+static tn_status bernoulli_p(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     double p = rule_float(call, "p");
@@ -405,7 +405,7 @@ static tn_status bernoulli_p(struct rule_call *call)
 #define NUMBERS "dtype=None, generator=None)"
 #define WINDOW "(window_length, periodic=True, alpha=0.54, beta=0.46, dtype=None)"
 
-const struct rule rules_make[] = {
+const tn_rule_def rules_make[] = {
     { "aten.full(size, fill_value, dtype=None)", .call = full },
     { "aten.zeros(size, dtype=None)", .text = "full(shape=size, value=0, dtype=dtype)" },
     { "aten.ones(size, dtype=None)", .text = "full(shape=size, value=1, dtype=dtype)" },

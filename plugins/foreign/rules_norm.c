@@ -8,7 +8,7 @@
 
 /* ---- batch norm ------------------------------------------------------------------------------ */
 
-static tn_tensor *batch_norm_with(struct rule_call *call, tn_tensor *mean, tn_tensor *var,
+static tn_tensor *batch_norm_with(tn_rule_call *call, tn_tensor *mean, tn_tensor *var,
                                   bool training, double momentum)
 {
     return tn_batch_norm(rule_tensor(call, "input"), mean, var, rule_optional(call, "weight"),
@@ -16,7 +16,7 @@ static tn_tensor *batch_norm_with(struct rule_call *call, tn_tensor *mean, tn_te
 }
 
 /* Without statistics of earlier batches those of this one are used in both modes. */
-static tn_tensor *batch_norm_now(struct rule_call *call)
+static tn_tensor *batch_norm_now(tn_rule_call *call)
 {
     tn_tensor *mean = rule_optional(call, "running_mean"),
               *var = rule_optional(call, "running_var");
@@ -25,39 +25,39 @@ static tn_tensor *batch_norm_now(struct rule_call *call)
     return batch_norm_with(call, mean, var, training, rule_float(call, "momentum"));
 }
 
-static tn_status batch_norm(struct rule_call *call)
+static tn_status batch_norm(tn_rule_call *call)
 {
     return rule_give(call, batch_norm_now(call));
 }
 
 /* What the derivative needs in PyTorch, at the end of the results, is not computed. */
-static tn_status without(struct rule_call *call, int absent)
+static tn_status without(tn_rule_call *call, int absent)
 {
     for (int i = 0; i < absent; i++)
         rule_give_none(call);
     return call->status;
 }
 
-static tn_status native_batch_norm(struct rule_call *call)
+static tn_status native_batch_norm(tn_rule_call *call)
 {
     rule_give(call, batch_norm_now(call));
     return without(call, 2);
 }
 
-static tn_status batch_norm_no_update(struct rule_call *call)
+static tn_status batch_norm_no_update(tn_rule_call *call)
 {
     rule_give(call, batch_norm_now(call));
     return without(call, 3);
 }
 
-static tn_status batch_norm_no_stats(struct rule_call *call)
+static tn_status batch_norm_no_stats(tn_rule_call *call)
 {
     rule_give(call, batch_norm_with(call, TN_NONE, TN_NONE, true, rule_float(call, "momentum")));
     return without(call, 2);
 }
 
 /* The new statistics are results; the old ones stay. */
-static tn_status functional(struct rule_call *call, int absent, bool training)
+static tn_status functional(tn_rule_call *call, int absent, bool training)
 {
     tn_tensor *mean = tn_clone(tn_tensor_detach(rule_tensor(call, "running_mean")));
     tn_tensor *var = tn_clone(tn_tensor_detach(rule_tensor(call, "running_var")));
@@ -68,17 +68,17 @@ static tn_status functional(struct rule_call *call, int absent, bool training)
     return rule_give(call, var);
 }
 
-static tn_status batch_norm_functional(struct rule_call *call)
+static tn_status batch_norm_functional(tn_rule_call *call)
 {
     return functional(call, 2, rule_training(call));
 }
 
-static tn_status batch_norm_update_functional(struct rule_call *call)
+static tn_status batch_norm_update_functional(tn_rule_call *call)
 {
     return functional(call, 3, rule_training(call));
 }
 
-static tn_status instance_norm(struct rule_call *call)
+static tn_status instance_norm(tn_rule_call *call)
 {
     return rule_give(
         call, tn_instance_norm(rule_tensor(call, "input"), rule_optional(call, "running_mean"),
@@ -90,7 +90,7 @@ static tn_status instance_norm(struct rule_call *call)
 /* ---- weight norm ----------------------------------------------------------------------------- */
 
 /* The norms of the parts of v along dim; of all of v if dim is -1. */
-static tn_tensor *norms(struct rule_call *call, tn_tensor *v)
+static tn_tensor *norms(tn_rule_call *call, tn_tensor *v)
 {
     int64_t dims[TN_MAX_DIMS], n = 0, dim = rule_int(call, "dim");
 
@@ -106,14 +106,14 @@ static tn_tensor *norms(struct rule_call *call, tn_tensor *v)
     return n > 0 ? tn_norm(v, 2, ((tn_ints){ dims, n }), true) : tn_abs(v);
 }
 
-static tn_status weight_norm(struct rule_call *call)
+static tn_status weight_norm(tn_rule_call *call)
 {
     tn_tensor *v = rule_tensor(call, "v"), *g = rule_tensor(call, "g");
 
     return rule_give(call, tn_mul(v, tn_div(g, norms(call, v))));
 }
 
-static tn_status weight_norm_interface(struct rule_call *call)
+static tn_status weight_norm_interface(tn_rule_call *call)
 {
     tn_tensor *v = rule_tensor(call, "v"), *g = rule_tensor(call, "g"), *n = norms(call, v);
 
@@ -145,7 +145,7 @@ static tn_tensor *channel_alpha_dropout(tn_tensor *x, double p)
 
 typedef tn_tensor *dropout_fn(tn_tensor *x, double p);
 
-static tn_status drop(struct rule_call *call, dropout_fn *kind)
+static tn_status drop(tn_rule_call *call, dropout_fn *kind)
 {
     tn_tensor *x = rule_tensor(call, "input");
     double p = rule_float(call, "p");
@@ -156,7 +156,7 @@ static tn_status drop(struct rule_call *call, dropout_fn *kind)
 }
 
 /* The in-place functions have another name for their argument than the others. */
-static tn_status drop_in_place(struct rule_call *call, dropout_fn *kind)
+static tn_status drop_in_place(tn_rule_call *call, dropout_fn *kind)
 {
     tn_tensor *self = rule_tensor(call, "self");
     double p = rule_float(call, "p");
@@ -166,48 +166,48 @@ static tn_status drop_in_place(struct rule_call *call, dropout_fn *kind)
     return rule_give(call, rule_training(call) && p > 0 ? tn_copy_(self, kind(self, p)) : self);
 }
 
-static tn_status dropout(struct rule_call *call)
+static tn_status dropout(tn_rule_call *call)
 {
     return drop(call, plain_dropout);
 }
 
-static tn_status dropout_in_place(struct rule_call *call)
+static tn_status dropout_in_place(tn_rule_call *call)
 {
     return drop_in_place(call, plain_dropout);
 }
 
-static tn_status feature_dropout(struct rule_call *call)
+static tn_status feature_dropout(tn_rule_call *call)
 {
     return drop(call, channel_dropout);
 }
 
-static tn_status feature_dropout_in_place(struct rule_call *call)
+static tn_status feature_dropout_in_place(tn_rule_call *call)
 {
     return drop_in_place(call, channel_dropout);
 }
 
-static tn_status alpha(struct rule_call *call)
+static tn_status alpha(tn_rule_call *call)
 {
     return drop(call, alpha_dropout);
 }
 
-static tn_status alpha_in_place(struct rule_call *call)
+static tn_status alpha_in_place(tn_rule_call *call)
 {
     return drop_in_place(call, alpha_dropout);
 }
 
-static tn_status feature_alpha(struct rule_call *call)
+static tn_status feature_alpha(tn_rule_call *call)
 {
     return drop(call, channel_alpha_dropout);
 }
 
-static tn_status feature_alpha_in_place(struct rule_call *call)
+static tn_status feature_alpha_in_place(tn_rule_call *call)
 {
     return drop_in_place(call, channel_alpha_dropout);
 }
 
 /* Gives the mask, too: which elements are kept. */
-static tn_status native_dropout(struct rule_call *call)
+static tn_status native_dropout(tn_rule_call *call)
 {
     tn_tensor *x = rule_tensor(call, "input"), *factors;
     double p = rule_float(call, "p");
@@ -224,7 +224,7 @@ static tn_status native_dropout(struct rule_call *call)
     return rule_give(call, tn_cast(factors, TN_BOOL));
 }
 
-static tn_status rrelu(struct rule_call *call)
+static tn_status rrelu(tn_rule_call *call)
 {
     return rule_give(call, tn_rrelu(rule_tensor(call, "self"), rule_float(call, "lower"),
                                     rule_float(call, "upper"), rule_training(call)));
@@ -232,7 +232,7 @@ static tn_status rrelu(struct rule_call *call)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-static tn_tensor *attention(struct rule_call *call, bool enable_gqa)
+static tn_tensor *attention(tn_rule_call *call, bool enable_gqa)
 {
     double p = rule_training(call) ? rule_float(call, "dropout_p") : 0;
 
@@ -242,18 +242,18 @@ static tn_tensor *attention(struct rule_call *call, bool enable_gqa)
         rule_has(call, "scale") ? rule_float(call, "scale") : NAN, enable_gqa);
 }
 
-static tn_status scaled_dot_product_attention(struct rule_call *call)
+static tn_status scaled_dot_product_attention(tn_rule_call *call)
 {
     return rule_give(call, attention(call, rule_bool(call, "enable_gqa")));
 }
 
-static tn_status attention_math(struct rule_call *call)
+static tn_status attention_math(tn_rule_call *call)
 {
     rule_give(call, attention(call, rule_bool(call, "enable_gqa")));
     return without(call, 1);
 }
 
-static tn_status attention_cpu(struct rule_call *call)
+static tn_status attention_cpu(tn_rule_call *call)
 {
     rule_give(call, attention(call, false));
     return without(call, 1);
@@ -261,7 +261,7 @@ static tn_status attention_cpu(struct rule_call *call)
 
 #define NORM "input, weight, bias, running_mean, running_var, "
 
-const struct rule rules_norm[] = {
+const tn_rule_def rules_norm[] = {
     { "aten.batch_norm(" NORM "training, momentum, eps, cudnn_enabled=*)", .call = batch_norm,
       .mode = "training" },
     { "aten.native_batch_norm(" NORM "training, momentum, eps)", .call = native_batch_norm,

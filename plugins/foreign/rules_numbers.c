@@ -15,41 +15,41 @@ static bool is_whole(const tn_value *value)
 }
 
 /* The function's name without its module: "floordiv". */
-static const char *last_name(const struct rule_call *call)
+static const char *last_name(const tn_rule_call *call)
 {
     const char *dot = strrchr(call->name, '.');
 
     return dot != NULL ? dot + 1 : call->name;
 }
 
-static tn_status too_large(struct rule_call *call)
+static tn_status too_large(tn_rule_call *call)
 {
     return rule_fail(call, TN_ERR_VALUE,
                      "the result does not fit into an integer; expected -2^63 to 2^63 - 1");
 }
 
-static tn_status give_int(struct rule_call *call, int64_t number)
+static tn_status give_int(tn_rule_call *call, int64_t number)
 {
     return rule_give_value(call, tn_value_int(number));
 }
 
-static tn_status give_float(struct rule_call *call, double number)
+static tn_status give_float(tn_rule_call *call, double number)
 {
     return rule_give_value(call, tn_value_float(number));
 }
 
-static tn_status give_bool(struct rule_call *call, bool flag)
+static tn_status give_bool(tn_rule_call *call, bool flag)
 {
     return rule_give_value(call, tn_value_bool(flag));
 }
 
-static tn_status divided_by_zero(struct rule_call *call)
+static tn_status divided_by_zero(tn_rule_call *call)
 {
     return rule_fail(call, TN_ERR_VALUE, "b: is zero; expected another number");
 }
 
 /* Python rounds down, and the remainder has the sign of b. */
-static tn_status divide(struct rule_call *call, int64_t a, int64_t b, bool remainder)
+static tn_status divide(tn_rule_call *call, int64_t a, int64_t b, bool remainder)
 {
     if (b == 0)
         return divided_by_zero(call);
@@ -62,7 +62,7 @@ static tn_status divide(struct rule_call *call, int64_t a, int64_t b, bool remai
     return give_int(call, a / b - (a % b != 0 && (a % b < 0) != (b < 0)));
 }
 
-static tn_status power(struct rule_call *call, int64_t a, int64_t b)
+static tn_status power(tn_rule_call *call, int64_t a, int64_t b)
 {
     int64_t result = 1;
 
@@ -78,7 +78,7 @@ static tn_status power(struct rule_call *call, int64_t a, int64_t b)
     return give_int(call, result);
 }
 
-static tn_status integers(struct rule_call *call, const char *name, int64_t a, int64_t b)
+static tn_status integers(tn_rule_call *call, const char *name, int64_t a, int64_t b)
 {
     int64_t result;
     bool over;
@@ -114,7 +114,7 @@ static double floor_of(double a, double b)
     return quotient == 0 ? copysign(0.0, a / b) : quotient - whole > 0.5 ? whole + 1 : whole;
 }
 
-static tn_status floats(struct rule_call *call, const char *name, double a, double b)
+static tn_status floats(tn_rule_call *call, const char *name, double a, double b)
 {
     if (b == 0 &&
         (strcmp(name, "truediv") == 0 || strcmp(name, "floordiv") == 0 || strcmp(name, "mod") == 0))
@@ -128,7 +128,7 @@ static tn_status floats(struct rule_call *call, const char *name, double a, doub
                                                             : a * b);
 }
 
-static tn_status arithmetic(struct rule_call *call)
+static tn_status arithmetic(tn_rule_call *call)
 {
     const tn_value *a = rule_value(call, "a"), *b = rule_value(call, "b");
     double x, y;
@@ -140,7 +140,7 @@ static tn_status arithmetic(struct rule_call *call)
     return call->status == TN_OK ? floats(call, last_name(call), x, y) : call->status;
 }
 
-static tn_status negate(struct rule_call *call)
+static tn_status negate(tn_rule_call *call)
 {
     const tn_value *a = rule_value(call, "a");
 
@@ -149,7 +149,7 @@ static tn_status negate(struct rule_call *call)
     return a->as.i == INT64_MIN ? too_large(call) : give_int(call, -a->as.i);
 }
 
-static tn_status absolute(struct rule_call *call)
+static tn_status absolute(tn_rule_call *call)
 {
     const tn_value *a = rule_value(call, "a");
 
@@ -159,7 +159,7 @@ static tn_status absolute(struct rule_call *call)
                                 : give_int(call, a->as.i < 0 ? -a->as.i : a->as.i);
 }
 
-static tn_status itself(struct rule_call *call)
+static tn_status itself(tn_rule_call *call)
 {
     return rule_give_value(call, *rule_value(call, "a"));
 }
@@ -167,7 +167,7 @@ static tn_status itself(struct rule_call *call)
 /* ---- comparison, logic ----------------------------------------------------------------------- */
 
 /* -1, 0 or 1; 2 if one of them is not a number. */
-static int compare(struct rule_call *call)
+static int compare(tn_rule_call *call)
 {
     const tn_value *a = rule_value(call, "a"), *b = rule_value(call, "b");
     double x, y;
@@ -179,7 +179,7 @@ static int compare(struct rule_call *call)
     return isnan(x) || isnan(y) ? 2 : (x > y) - (x < y);
 }
 
-static tn_status comparison(struct rule_call *call)
+static tn_status comparison(tn_rule_call *call)
 {
     const char *name = last_name(call);
     int order = compare(call);
@@ -192,7 +192,7 @@ static tn_status comparison(struct rule_call *call)
                                                      : order == 1 || order == 0);
 }
 
-static tn_status larger(struct rule_call *call)
+static tn_status larger(tn_rule_call *call)
 {
     int order = compare(call);
     bool first = (strcmp(last_name(call), "sym_max") == 0) == (order == 1);
@@ -200,7 +200,7 @@ static tn_status larger(struct rule_call *call)
     return rule_give_value(call, *rule_value(call, order == 0 || first ? "a" : "b"));
 }
 
-static tn_status logic(struct rule_call *call)
+static tn_status logic(tn_rule_call *call)
 {
     const tn_value *a = rule_value(call, "a"), *b = rule_value(call, "b");
     const char *name = last_name(call);
@@ -213,24 +213,24 @@ static tn_status logic(struct rule_call *call)
                                                                 : give_int(call, result);
 }
 
-static tn_status negation(struct rule_call *call)
+static tn_status negation(tn_rule_call *call)
 {
     return give_bool(call, rule_float(call, "a") == 0.0);
 }
 
-static tn_status choice(struct rule_call *call)
+static tn_status choice(tn_rule_call *call)
 {
     return rule_give_value(call, *rule_value(call, rule_bool(call, "a") ? "b" : "c"));
 }
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-static tn_status to_float(struct rule_call *call)
+static tn_status to_float(tn_rule_call *call)
 {
     return give_float(call, rule_float(call, "a"));
 }
 
-static tn_status to_int(struct rule_call *call)
+static tn_status to_int(tn_rule_call *call)
 {
     const char *name = last_name(call);
     double x = rule_float(call, "a");
@@ -244,7 +244,7 @@ static tn_status to_int(struct rule_call *call)
     return x >= -0x1p63 && x < 0x1p63 ? give_int(call, (int64_t)x) : too_large(call);
 }
 
-static tn_status root(struct rule_call *call)
+static tn_status root(tn_rule_call *call)
 {
     double x = rule_float(call, "a");
 
@@ -254,7 +254,7 @@ static tn_status root(struct rule_call *call)
 
 /* ---- sizes, values, checks ------------------------------------------------------------------- */
 
-static tn_status size(struct rule_call *call)
+static tn_status size(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_axis(call, "dim", self);
@@ -262,7 +262,7 @@ static tn_status size(struct rule_call *call)
     return call->status == TN_OK ? give_int(call, tn_tensor_size(self, dim)) : call->status;
 }
 
-static tn_status stride(struct rule_call *call)
+static tn_status stride(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_axis(call, "dim", self);
@@ -270,7 +270,7 @@ static tn_status stride(struct rule_call *call)
     return call->status == TN_OK ? give_int(call, tn_tensor_strides(self).at[dim]) : call->status;
 }
 
-static tn_status count_elements(struct rule_call *call)
+static tn_status count_elements(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
@@ -278,7 +278,7 @@ static tn_status count_elements(struct rule_call *call)
 }
 
 /* Reads the value of a tensor with one element: a trace refuses it. */
-static tn_status item(struct rule_call *call)
+static tn_status item(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_scalar value;
@@ -297,7 +297,7 @@ static tn_status item(struct rule_call *call)
     }
 }
 
-static tn_status check(struct rule_call *call)
+static tn_status check(tn_rule_call *call)
 {
     const tn_value *self = rule_value(call, "self"), *text = rule_value(call, "assert_msg");
 
@@ -308,12 +308,12 @@ static tn_status check(struct rule_call *call)
 }
 
 /* What a compiler of PyTorch checks about metadata: shapes and dtypes are checked by operators. */
-static tn_status nothing(struct rule_call *call)
+static tn_status nothing(tn_rule_call *call)
 {
     return rule_give_none(call);
 }
 
-const struct rule rules_numbers[] = {
+const tn_rule_def rules_numbers[] = {
     { "_operator.add(a, b)", .call = arithmetic },
     { "_operator.sub(a, b)", .call = arithmetic },
     { "_operator.mul(a, b)", .call = arithmetic },

@@ -10,7 +10,7 @@ enum { PARTS = 1000000 }; /* at most, of one call */
 /* ---- one tensor into a list ------------------------------------------------------------------ */
 
 /* Space for n parts. */
-static tn_tensor **space_for(struct rule_call *call, int64_t n)
+static tn_tensor **space_for(tn_rule_call *call, int64_t n)
 {
     if (n > PARTS)
         rule_fail(call, TN_ERR_VALUE, "self: too many parts, got %lld; expected at most %d",
@@ -18,7 +18,7 @@ static tn_tensor **space_for(struct rule_call *call, int64_t n)
     return rule_memory(call, n, sizeof(tn_tensor *));
 }
 
-static tn_status unbind(struct rule_call *call)
+static tn_status unbind(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_axis(call, "dim", self);
@@ -32,7 +32,7 @@ static tn_status unbind(struct rule_call *call)
 
 /* Gives n parts; the first `longer` of them have size + 1 elements along dim, the others `size`,
  * the last what is left. */
-static tn_status cut(struct rule_call *call, tn_tensor *self, int64_t dim, int64_t n, int64_t size,
+static tn_status cut(tn_rule_call *call, tn_tensor *self, int64_t dim, int64_t n, int64_t size,
                      int64_t longer)
 {
     tn_tensor **parts = space_for(call, n);
@@ -52,7 +52,7 @@ static tn_status cut(struct rule_call *call, tn_tensor *self, int64_t dim, int64
     return rule_give_list(call, parts, n);
 }
 
-static tn_status cut_by_sizes(struct rule_call *call, tn_tensor *self, int64_t dim, tn_ints sizes)
+static tn_status cut_by_sizes(tn_rule_call *call, tn_tensor *self, int64_t dim, tn_ints sizes)
 {
     tn_tensor **parts = rule_memory(call, sizes.count, sizeof(tn_tensor *));
     int64_t start = 0;
@@ -74,7 +74,7 @@ static tn_status cut_by_sizes(struct rule_call *call, tn_tensor *self, int64_t d
     return rule_give_list(call, parts, sizes.count);
 }
 
-static tn_status chunk(struct rule_call *call)
+static tn_status chunk(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_axis(call, "dim", self), n = rule_int(call, "chunks"), all, size;
@@ -90,7 +90,7 @@ static tn_status chunk(struct rule_call *call)
 }
 
 /* Parts of one size, or of the sizes of a list. */
-static tn_status split(struct rule_call *call, const char *name)
+static tn_status split(tn_rule_call *call, const char *name)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_axis(call, "dim", self), all, size;
@@ -107,18 +107,18 @@ static tn_status split(struct rule_call *call, const char *name)
     return cut(call, self, dim, all > 0 ? all / size + (all % size != 0) : 1, size, 0);
 }
 
-static tn_status split_size(struct rule_call *call)
+static tn_status split_size(tn_rule_call *call)
 {
     return split(call, "split_size");
 }
 
-static tn_status split_sizes(struct rule_call *call)
+static tn_status split_sizes(tn_rule_call *call)
 {
     return split(call, "split_sizes");
 }
 
 /* Parts of nearly one size, or parts that end at indices. */
-static tn_status split_at(struct rule_call *call, tn_tensor *self, int64_t dim, bool sections)
+static tn_status split_at(tn_rule_call *call, tn_tensor *self, int64_t dim, bool sections)
 {
     int64_t n, size;
     tn_ints at;
@@ -148,14 +148,14 @@ static tn_status split_at(struct rule_call *call, tn_tensor *self, int64_t dim, 
     return rule_give_list(call, parts, n);
 }
 
-static tn_status tensor_split_sections(struct rule_call *call)
+static tn_status tensor_split_sections(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
     return split_at(call, self, rule_axis(call, "dim", self), true);
 }
 
-static tn_status tensor_split_indices(struct rule_call *call)
+static tn_status tensor_split_indices(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
@@ -163,29 +163,29 @@ static tn_status tensor_split_indices(struct rule_call *call)
 }
 
 /* hsplit cuts dimension 1, or the only one. */
-static tn_status hsplit(struct rule_call *call, bool sections)
+static tn_status hsplit(tn_rule_call *call, bool sections)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
     return split_at(call, self, self != NULL && tn_tensor_ndim(self) > 1, sections);
 }
 
-static tn_status hsplit_sections(struct rule_call *call)
+static tn_status hsplit_sections(tn_rule_call *call)
 {
     return hsplit(call, true);
 }
 
-static tn_status hsplit_indices(struct rule_call *call)
+static tn_status hsplit_indices(tn_rule_call *call)
 {
     return hsplit(call, false);
 }
 
-static tn_status vsplit_sections(struct rule_call *call)
+static tn_status vsplit_sections(tn_rule_call *call)
 {
     return split_at(call, rule_tensor(call, "self"), 0, true);
 }
 
-static tn_status vsplit_indices(struct rule_call *call)
+static tn_status vsplit_indices(tn_rule_call *call)
 {
     return split_at(call, rule_tensor(call, "self"), 0, false);
 }
@@ -194,8 +194,7 @@ static tn_status vsplit_indices(struct rule_call *call)
 
 /* The shape to which all tensors broadcast. Returns the number of dimensions, -1: the call has
  * failed. */
-static int64_t broadcast(struct rule_call *call, tn_tensor *const *tensors, int64_t n,
-                         int64_t *shape)
+static int64_t broadcast(tn_rule_call *call, tn_tensor *const *tensors, int64_t n, int64_t *shape)
 {
     int64_t dims = 0;
 
@@ -224,7 +223,7 @@ static int64_t broadcast(struct rule_call *call, tn_tensor *const *tensors, int6
     return dims;
 }
 
-static tn_status broadcast_tensors(struct rule_call *call)
+static tn_status broadcast_tensors(tn_rule_call *call)
 {
     int64_t n, dims, shape[TN_MAX_DIMS];
     tn_tensor **tensors = rule_tensors(call, "tensors", &n);
@@ -238,7 +237,7 @@ static tn_status broadcast_tensors(struct rule_call *call)
 }
 
 /* `xy` exchanges the first two dimensions. */
-static tn_status grid(struct rule_call *call, bool xy)
+static tn_status grid(tn_rule_call *call, bool xy)
 {
     int64_t n, shape[TN_MAX_DIMS];
     tn_tensor **tensors = rule_tensors(call, "tensors", &n);
@@ -261,12 +260,12 @@ static tn_status grid(struct rule_call *call, bool xy)
     return rule_give_list(call, tensors, n);
 }
 
-static tn_status meshgrid(struct rule_call *call)
+static tn_status meshgrid(tn_rule_call *call)
 {
     return grid(call, false);
 }
 
-static tn_status meshgrid_indexing(struct rule_call *call)
+static tn_status meshgrid_indexing(tn_rule_call *call)
 {
     const char *indexing = rule_text(call, "indexing");
 
@@ -302,7 +301,7 @@ static tn_tensor *as_vector(tn_tensor *x)
     return tn_tensor_ndim(x) < 1 ? tn_reshape(x, TN_INTS(1)) : x;
 }
 
-static tn_status cat_as(struct rule_call *call, tn_tensor *(*as)(tn_tensor *x), int64_t dim)
+static tn_status cat_as(tn_rule_call *call, tn_tensor *(*as)(tn_tensor *x), int64_t dim)
 {
     int64_t n;
     tn_tensor **tensors = rule_tensors(call, "tensors", &n);
@@ -317,7 +316,7 @@ static tn_status cat_as(struct rule_call *call, tn_tensor *(*as)(tn_tensor *x), 
     return rule_give(call, tn_cat(tensors, n, dim));
 }
 
-static tn_status hstack(struct rule_call *call)
+static tn_status hstack(tn_rule_call *call)
 {
     int64_t n;
     tn_tensor **tensors = rule_tensors(call, "tensors", &n);
@@ -326,45 +325,45 @@ static tn_status hstack(struct rule_call *call)
                   call->status == TN_OK && n > 0 && tn_tensor_ndim(tensors[0]) > 1);
 }
 
-static tn_status vstack(struct rule_call *call)
+static tn_status vstack(tn_rule_call *call)
 {
     return cat_as(call, as_row, 0);
 }
 
-static tn_status dstack(struct rule_call *call)
+static tn_status dstack(tn_rule_call *call)
 {
     return cat_as(call, with_depth, 2);
 }
 
-static tn_status column_stack(struct rule_call *call)
+static tn_status column_stack(tn_rule_call *call)
 {
     return cat_as(call, as_column, 1);
 }
 
-static tn_status at_least(struct rule_call *call, tn_tensor *(*as)(tn_tensor *x))
+static tn_status at_least(tn_rule_call *call, tn_tensor *(*as)(tn_tensor *x))
 {
     tn_tensor *self = rule_tensor(call, "self");
 
     return rule_give(call, self != NULL ? as(self) : NULL);
 }
 
-static tn_status atleast_1d(struct rule_call *call)
+static tn_status atleast_1d(tn_rule_call *call)
 {
     return at_least(call, as_vector);
 }
 
-static tn_status atleast_2d(struct rule_call *call)
+static tn_status atleast_2d(tn_rule_call *call)
 {
     return at_least(call, as_row);
 }
 
-static tn_status atleast_3d(struct rule_call *call)
+static tn_status atleast_3d(tn_rule_call *call)
 {
     return at_least(call, with_depth);
 }
 
 /* repeat, with ones in front if there are fewer numbers than dimensions. */
-static tn_status tile(struct rule_call *call)
+static tn_status tile(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints given = rule_ints(call, "dims");
@@ -380,7 +379,7 @@ static tn_status tile(struct rule_call *call)
     return rule_give(call, tn_repeat(self, (tn_ints){ times, n }));
 }
 
-const struct rule rules_parts[] = {
+const tn_rule_def rules_parts[] = {
     { "aten.unbind.int(self, dim=0)", .call = unbind },
     { "aten.unbind_copy.int(self, dim=0)", .call = unbind, .copies = true },
     { "aten.chunk(self, chunks, dim=0)", .call = chunk },

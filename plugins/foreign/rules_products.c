@@ -15,7 +15,7 @@ static bool is_complex(const tn_tensor *x)
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* dot with the conjugate of the first vector. */
-static tn_status vdot(struct rule_call *call)
+static tn_status vdot(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -25,7 +25,7 @@ static tn_status vdot(struct rule_call *call)
 }
 
 /* Sums over the last dimensions of both. */
-static tn_status inner(struct rule_call *call)
+static tn_status inner(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -43,7 +43,7 @@ static bool is(tn_scalar number, double value)
 }
 
 /* beta * self + alpha * product. */
-static tn_status add_product(struct rule_call *call, tn_tensor *product)
+static tn_status add_product(tn_rule_call *call, tn_tensor *product)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_scalar alpha = rule_scalar(call, "alpha"), beta = rule_scalar(call, "beta");
@@ -55,24 +55,24 @@ static tn_status add_product(struct rule_call *call, tn_tensor *product)
     return rule_give(call, tn_add(is(beta, 1) ? self : tn_mul_scalar(self, beta), product, alpha));
 }
 
-static tn_status addmv(struct rule_call *call)
+static tn_status addmv(tn_rule_call *call)
 {
     return add_product(call, tn_mv(rule_tensor(call, "mat"), rule_tensor(call, "vec")));
 }
 
-static tn_status addr(struct rule_call *call)
+static tn_status addr(tn_rule_call *call)
 {
     return add_product(call, tn_outer(rule_tensor(call, "vec1"), rule_tensor(call, "vec2")));
 }
 
-static tn_status addbmm(struct rule_call *call)
+static tn_status addbmm(tn_rule_call *call)
 {
     tn_tensor *products = tn_bmm(rule_tensor(call, "batch1"), rule_tensor(call, "batch2"));
 
     return add_product(call, tn_sum(products, TN_INTS(0)));
 }
 
-static tn_status multi_dot(struct rule_call *call)
+static tn_status multi_dot(tn_rule_call *call)
 {
     int64_t n;
     tn_tensor **all = rule_tensors(call, "tensors", &n), *y;
@@ -86,7 +86,7 @@ static tn_status multi_dot(struct rule_call *call)
                  : rule_fail(call, TN_ERR_VALUE, "tensors: empty; expected at least one");
 }
 
-static tn_status matrix_power(struct rule_call *call)
+static tn_status matrix_power(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *y = NULL;
     int64_t n = rule_int(call, "n");
@@ -111,7 +111,7 @@ static tn_status matrix_power(struct rule_call *call)
 
 /* ---- convolutions ---------------------------------------------------------------------------- */
 
-static tn_status convolution(struct rule_call *call)
+static tn_status convolution(tn_rule_call *call)
 {
     tn_tensor *x = rule_tensor(call, "input"), *weight = rule_tensor(call, "weight");
     tn_tensor *bias = rule_optional(call, "bias");
@@ -152,7 +152,7 @@ static tn_status convolution(struct rule_call *call)
 
 /* The operator wants the windows, from which it computes the size of the result; the size alone
  * leads to the same places, since indices count elements of the whole image. */
-static tn_status max_unpool(struct rule_call *call, int64_t ndim)
+static tn_status max_unpool(tn_rule_call *call, int64_t ndim)
 {
     tn_tensor *self = rule_tensor(call, "self"), *indices = rule_tensor(call, "indices"), *flat;
     tn_ints size = rule_ints(call, "output_size"), old;
@@ -183,18 +183,18 @@ static tn_status max_unpool(struct rule_call *call, int64_t ndim)
     return rule_give(call, tn_reshape(flat, (tn_ints){ shape, before + ndim }));
 }
 
-static tn_status max_unpool2d(struct rule_call *call)
+static tn_status max_unpool2d(tn_rule_call *call)
 {
     return max_unpool(call, 2);
 }
 
-static tn_status max_unpool3d(struct rule_call *call)
+static tn_status max_unpool3d(tn_rule_call *call)
 {
     return max_unpool(call, 3);
 }
 
 /* The mode is in the name of the function. */
-static const char *mode_of(const struct rule_call *call)
+static const char *mode_of(const tn_rule_call *call)
 {
     static const char *const modes[][2] = {
         { "nearest_exact", "nearest-exact" },
@@ -212,7 +212,7 @@ static const char *mode_of(const struct rule_call *call)
 }
 
 /* With `scales` the sizes are those of the file, and the samples are 1 / scale apart. */
-static tn_status resample(struct rule_call *call, tn_tensor *x, tn_floats scales)
+static tn_status resample(tn_rule_call *call, tn_tensor *x, tn_floats scales)
 {
     tn_ints size = rule_ints(call, "output_size"), expected;
     bool align = rule_bool(call, "align_corners");
@@ -235,7 +235,7 @@ static tn_status resample(struct rule_call *call, tn_tensor *x, tn_floats scales
 }
 
 /* The overloads .vec: sizes or scales. */
-static tn_status upsample(struct rule_call *call)
+static tn_status upsample(tn_rule_call *call)
 {
     tn_floats scales = rule_has(call, "output_size") ? tn_no_floats()
                                                      : rule_floats(call, "scale_factors");
@@ -244,7 +244,7 @@ static tn_status upsample(struct rule_call *call)
 }
 
 /* The other overloads: sizes, and scales that are given for all dimensions or for none. */
-static tn_status upsample_sized(struct rule_call *call)
+static tn_status upsample_sized(tn_rule_call *call)
 {
     double *scales = rule_memory(call, call->count, sizeof *scales);
     int64_t n = 0, absent = 0;
@@ -266,7 +266,7 @@ static tn_status upsample_sized(struct rule_call *call)
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static const char *reduction(struct rule_call *call)
+static const char *reduction(tn_rule_call *call)
 {
     static const char *const words[] = { "none", "mean", "sum" };
     int64_t given = rule_int(call, "reduction");
@@ -278,7 +278,7 @@ static const char *reduction(struct rule_call *call)
     return "mean";
 }
 
-static tn_status cross_entropy(struct rule_call *call)
+static tn_status cross_entropy(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *target = rule_tensor(call, "target");
     tn_tensor *weight = rule_optional(call, "weight");
@@ -295,7 +295,7 @@ static tn_status cross_entropy(struct rule_call *call)
 }
 
 /* The second result, the sum of the weights, is only for the derivative. */
-static tn_status nll_loss(struct rule_call *call)
+static tn_status nll_loss(tn_rule_call *call)
 {
     rule_give(call, tn_nll_loss_weighted(rule_tensor(call, "self"), rule_tensor(call, "target"),
                                          rule_optional(call, "weight"), reduction(call),
@@ -306,7 +306,7 @@ static tn_status nll_loss(struct rule_call *call)
 /* ---- Fourier transforms inside of PyTorch ---------------------------------------------------- */
 
 /* The name of a factor: none, 1 / sqrt(n) or 1 / n, for the transform to frequencies or back. */
-static const char *factor(struct rule_call *call, bool forward)
+static const char *factor(tn_rule_call *call, bool forward)
 {
     int64_t kind = rule_int(call, "normalization");
 
@@ -315,7 +315,7 @@ static const char *factor(struct rule_call *call, bool forward)
     return (kind == 0) == forward ? "backward" : "forward";
 }
 
-static tn_status r2c(struct rule_call *call)
+static tn_status r2c(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints dims = rule_ints(call, "dim");
@@ -325,7 +325,7 @@ static tn_status r2c(struct rule_call *call)
                                     : tn_fft_fftn(self, tn_none_ints(), dims, factor(call, true)));
 }
 
-static tn_status c2c(struct rule_call *call)
+static tn_status c2c(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints dims = rule_ints(call, "dim");
@@ -335,7 +335,7 @@ static tn_status c2c(struct rule_call *call)
                                    : tn_fft_ifftn(self, tn_none_ints(), dims, factor(call, false)));
 }
 
-static tn_status c2r(struct rule_call *call)
+static tn_status c2r(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints dims = rule_ints(call, "dim");
@@ -351,7 +351,7 @@ static tn_status c2r(struct rule_call *call)
         call, tn_fft_irfftn(self, ((tn_ints){ sizes, dims.count }), dims, factor(call, false)));
 }
 
-const struct rule rules_products[] = {
+const tn_rule_def rules_products[] = {
     { "aten.vdot(self, other)", .call = vdot },
     { "aten.inner(self, other)", .call = inner },
     { "aten.addmv(self, mat, vec, beta=1, alpha=1)", .call = addmv },

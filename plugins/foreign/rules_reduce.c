@@ -8,7 +8,7 @@
 /* ---- variances ------------------------------------------------------------------------------- */
 
 /* The dimensions; none when not given, which is all of them for the operators. */
-static tn_ints dims_of(struct rule_call *call)
+static tn_ints dims_of(tn_rule_call *call)
 {
     tn_ints dims = rule_ints(call, "dim");
 
@@ -16,14 +16,14 @@ static tn_ints dims_of(struct rule_call *call)
 }
 
 /* `unbiased`, of the older overloads, or `correction`. */
-static double correction_of(struct rule_call *call)
+static double correction_of(tn_rule_call *call)
 {
     if (!rule_bool(call, "unbiased"))
         return 0;
     return rule_has(call, "correction") ? rule_float(call, "correction") : 1;
 }
 
-static tn_tensor *variance(struct rule_call *call, bool root)
+static tn_tensor *variance(tn_rule_call *call, bool root)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints dims = dims_of(call);
@@ -33,29 +33,29 @@ static tn_tensor *variance(struct rule_call *call, bool root)
     return root ? tn_std(self, dims, correction, keepdim) : tn_var(self, dims, correction, keepdim);
 }
 
-static tn_status var(struct rule_call *call)
+static tn_status var(tn_rule_call *call)
 {
     return rule_give(call, variance(call, false));
 }
 
-static tn_status std(struct rule_call *call)
+static tn_status std(tn_rule_call *call)
 {
     return rule_give(call, variance(call, true));
 }
 
-static tn_status with_mean(struct rule_call *call, bool root)
+static tn_status with_mean(tn_rule_call *call, bool root)
 {
     rule_give(call, variance(call, root));
     return rule_give(call,
                      tn_mean(rule_tensor(call, "self"), dims_of(call), rule_bool(call, "keepdim")));
 }
 
-static tn_status var_mean(struct rule_call *call)
+static tn_status var_mean(tn_rule_call *call)
 {
     return with_mean(call, false);
 }
 
-static tn_status std_mean(struct rule_call *call)
+static tn_status std_mean(tn_rule_call *call)
 {
     return with_mean(call, true);
 }
@@ -63,7 +63,7 @@ static tn_status std_mean(struct rule_call *call)
 /* ---- norms ----------------------------------------------------------------------------------- */
 
 /* p is None or 'fro' for the root of the sum of squares. */
-static tn_status norm(struct rule_call *call)
+static tn_status norm(tn_rule_call *call)
 {
     const tn_value *given = rule_value(call, "p"), root = tn_value_string("fro");
     double p = given->kind == TN_VALUE_NONE || rules_literal_equal(given, &root)
@@ -75,7 +75,7 @@ static tn_status norm(struct rule_call *call)
 }
 
 /* The norm of vectors; with two dimensions and an order it is that of matrices. */
-static tn_status linalg_norm(struct rule_call *call)
+static tn_status linalg_norm(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints dims = dims_of(call);
@@ -94,7 +94,7 @@ static tn_status linalg_norm(struct rule_call *call)
                                                  keepdim, dtype));
 }
 
-static tn_status dist(struct rule_call *call)
+static tn_status dist(tn_rule_call *call)
 {
     tn_tensor *difference = tn_sub(rule_tensor(call, "self"), rule_tensor(call, "other"));
 
@@ -115,7 +115,7 @@ static tn_tensor *difference(tn_tensor *x, int64_t dim)
     return tn_tensor_dtype(x) == TN_BOOL ? tn_ne(after, before) : tn_sub(after, before);
 }
 
-static tn_status diff(struct rule_call *call)
+static tn_status diff(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *all[3];
     int64_t n = rule_int(call, "n"), dim = rule_axis(call, "dim", self), count = 0;
@@ -136,7 +136,7 @@ static tn_status diff(struct rule_call *call)
     return rule_give(call, n > 0 || self == NULL ? self : tn_clone(self));
 }
 
-static tn_status trapezoid(struct rule_call *call)
+static tn_status trapezoid(tn_rule_call *call)
 {
     tn_tensor *y = rule_tensor(call, "y");
     int64_t dim = rule_axis(call, "dim", y), n = call->status == TN_OK ? tn_tensor_size(y, dim) : 0;
@@ -151,7 +151,7 @@ static tn_status trapezoid(struct rule_call *call)
 
 #define VARIANCE "(self, dim=None, unbiased=True, correction=None, keepdim=False)"
 
-const struct rule rules_reduce[] = {
+const tn_rule_def rules_reduce[] = {
     { "aten.var" VARIANCE, .call = var },
     { "aten.std" VARIANCE, .call = std },
     { "aten.var_mean" VARIANCE, .call = var_mean },

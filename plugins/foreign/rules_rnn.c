@@ -16,7 +16,7 @@ struct network {
     tn_tensor **last[2];  /* one for each layer and direction */
 };
 
-static tn_status wrong_count(struct rule_call *call, int64_t got)
+static tn_status wrong_count(tn_rule_call *call, int64_t got)
 {
     return rule_fail(call, TN_ERR_VALUE,
                      "params: wrong count, got %lld; expected two to five tensors for each layer "
@@ -24,7 +24,7 @@ static tn_status wrong_count(struct rule_call *call, int64_t got)
                      (long long)got);
 }
 
-static tn_status read_network(struct rule_call *call, int kind, struct network *net)
+static tn_status read_network(tn_rule_call *call, int kind, struct network *net)
 {
     int64_t n, n_states = 1, steps;
     tn_tensor **states;
@@ -103,7 +103,7 @@ static tn_tensor *layer(const struct network *net, tn_tensor *x, int64_t at)
     return net->directions == 1 ? y[0] : tn_cat(y, 2, -1);
 }
 
-static tn_status run(struct rule_call *call, int kind)
+static tn_status run(tn_rule_call *call, int kind)
 {
     bool batch_first = rule_bool(call, "batch_first");
     tn_tensor *x = rule_tensor(call, "input");
@@ -125,27 +125,27 @@ static tn_status run(struct rule_call *call, int kind)
     return call->status;
 }
 
-static tn_status lstm(struct rule_call *call)
+static tn_status lstm(tn_rule_call *call)
 {
     return run(call, LSTM);
 }
 
-static tn_status gru(struct rule_call *call)
+static tn_status gru(tn_rule_call *call)
 {
     return run(call, GRU);
 }
 
-static tn_status rnn_tanh(struct rule_call *call)
+static tn_status rnn_tanh(tn_rule_call *call)
 {
     return run(call, TANH);
 }
 
-static tn_status rnn_relu(struct rule_call *call)
+static tn_status rnn_relu(tn_rule_call *call)
 {
     return run(call, RELU);
 }
 
-static tn_status lstm_cell(struct rule_call *call)
+static tn_status lstm_cell(tn_rule_call *call)
 {
     int64_t n;
     tn_tensor **states = rule_tensors(call, "hx", &n), *next[2] = { NULL, NULL };
@@ -163,7 +163,7 @@ static tn_status lstm_cell(struct rule_call *call)
 #define NETWORK "hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)"
 #define CELL "(input, hx, w_ih, w_hh, b_ih=None, b_hh=None)"
 
-const struct rule rules_rnn[] = {
+const tn_rule_def rules_rnn[] = {
     { "aten.lstm.input(input, " NETWORK, .call = lstm, .mode = "train" },
     { "aten.gru.input(input, " NETWORK, .call = gru, .mode = "train" },
     { "aten.rnn_tanh.input(input, " NETWORK, .call = rnn_tanh, .mode = "train" },

@@ -4,7 +4,7 @@
  * of layers. */
 #include "rules.h"
 
-const struct rule rules_table[] = {
+const tn_rule_def rules_table[] = {
     /* functions of one tensor */
     { "aten.abs(self)", .text = "abs(self)" },
     { "aten.absolute(self)", .text = "abs(self)" },

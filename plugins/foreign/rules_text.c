@@ -218,7 +218,7 @@ tn_status rules_text_read(struct rules_bound *bound, struct arena *arena)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-static const tn_value *value_of(const struct term *term, const struct rule_call *call)
+static const tn_value *value_of(const struct term *term, const tn_rule_call *call)
 {
     return term->argument >= 0 ? &call->values[term->argument] : &term->value;
 }
@@ -240,7 +240,7 @@ static bool is_list_of_tensors(const tn_value *value)
 }
 
 /* Whether the inputs can be those of the operator; with `numbers`, numbers may be inputs. */
-static bool inputs_fit(const struct rules_form *form, const struct rule_call *call, bool numbers)
+static bool inputs_fit(const struct rules_form *form, const tn_rule_call *call, bool numbers)
 {
     for (int64_t i = 0; i < form->n_inputs; i++) {
         const tn_value *value = value_of(&form->inputs[i], call);
@@ -256,7 +256,7 @@ static bool inputs_fit(const struct rules_form *form, const struct rule_call *ca
 }
 
 static bool fits(const struct rules_bound *bound, const struct rules_form *form,
-                 const struct rule_call *call, bool numbers)
+                 const tn_rule_call *call, bool numbers)
 {
     for (int64_t i = 0; i < bound->count; i++)
         if ((form->used >> i & 1) == 0 && !bound->arguments[i].unused &&
@@ -270,16 +270,16 @@ static bool fits(const struct rules_bound *bound, const struct rules_form *form,
     return inputs_fit(form, call, numbers);
 }
 
-static tn_status wrong_option(struct rule_call *call, const tn_option *option,
-                              const tn_value *value, const char *expected)
+static tn_status wrong_option(tn_rule_call *call, const tn_option *option, const tn_value *value,
+                              const char *expected)
 {
     return rule_fail(call, TN_ERR_TYPE, "option %s: wrong kind, got %s; expected %s", option->name,
                      tn_value_kind_name(value->kind), expected);
 }
 
 /* Returns the numbers of a list, or a single number as a list of one, as `size` bytes each. */
-static void *numbers_of(struct rule_call *call, const struct option_term *option,
-                        const tn_value *value, int64_t *count)
+static void *numbers_of(tn_rule_call *call, const struct option_term *option, const tn_value *value,
+                        int64_t *count)
 {
     bool floats = option->option->kind == TN_OPTION_KIND_FLOATS;
     const tn_value *items = value->kind == TN_VALUE_LIST ? value->as.list : value;
@@ -303,7 +303,7 @@ static void *numbers_of(struct rule_call *call, const struct option_term *option
 }
 
 /* The word that an integer chooses. */
-static tn_status choose(struct rule_call *call, const struct option_term *option,
+static tn_status choose(tn_rule_call *call, const struct option_term *option,
                         const tn_value **value, tn_value *word)
 {
     const struct term *term = &option->term;
@@ -336,7 +336,7 @@ static bool set_number(const tn_option *row, const tn_value *value, void *to)
     return true;
 }
 
-static tn_status set_list(struct rule_call *call, const struct option_term *option,
+static tn_status set_list(tn_rule_call *call, const struct option_term *option,
                           const tn_value *value, void *to)
 {
     int64_t count;
@@ -354,7 +354,7 @@ static tn_status set_list(struct rule_call *call, const struct option_term *opti
 }
 
 /* Stores the value of an option; None leaves the default. */
-static tn_status set_option(struct rule_call *call, const struct option_term *option,
+static tn_status set_option(tn_rule_call *call, const struct option_term *option,
                             unsigned char *options)
 {
     const tn_option *row = option->option;
@@ -389,7 +389,7 @@ static tn_status set_option(struct rule_call *call, const struct option_term *op
 }
 
 /* The first tensor among the inputs; NULL if all are numbers. */
-static const tn_tensor *first_tensor(const struct rules_form *form, const struct rule_call *call)
+static const tn_tensor *first_tensor(const struct rules_form *form, const tn_rule_call *call)
 {
     for (int64_t i = 0; i < form->n_inputs; i++) {
         const tn_value *value = value_of(&form->inputs[i], call);
@@ -401,7 +401,7 @@ static const tn_tensor *first_tensor(const struct rules_form *form, const struct
 }
 
 /* Makes the array of inputs. */
-static tn_tensor **take_inputs(const struct rules_form *form, struct rule_call *call, int64_t *n)
+static tn_tensor **take_inputs(const struct rules_form *form, tn_rule_call *call, int64_t *n)
 {
     const tn_tensor *like = first_tensor(form, call);
     const tn_value *last = form->n_inputs > 0 ? value_of(&form->inputs[form->n_inputs - 1], call)
@@ -432,7 +432,7 @@ static tn_tensor **take_inputs(const struct rules_form *form, struct rule_call *
 
 /* The result of an operator without an in-place form is copied to call->into afterwards. If the
  * operator keeps its input for the derivative, that must be another tensor. */
-static tn_status keep_input(struct rule_call *call, tn_tensor **in, int64_t n)
+static tn_status keep_input(tn_rule_call *call, tn_tensor **in, int64_t n)
 {
     if (call->into == NULL || !tn_tensor_requires_grad(call->into))
         return TN_OK;
@@ -445,7 +445,7 @@ static tn_status keep_input(struct rule_call *call, tn_tensor **in, int64_t n)
     return TN_OK;
 }
 
-static tn_status call_form(const struct rules_form *form, struct rule_call *call)
+static tn_status call_form(const struct rules_form *form, tn_rule_call *call)
 {
     const tn_op_def *def = form->def;
     _Alignas(16) unsigned char options[OPTIONS];
@@ -476,7 +476,7 @@ static tn_status call_form(const struct rules_form *form, struct rule_call *call
 }
 
 /* Says which arguments no form takes. */
-static tn_status no_form(const struct rules_bound *bound, struct rule_call *call)
+static tn_status no_form(const struct rules_bound *bound, tn_rule_call *call)
 {
     char given[400] = "";
     size_t length = 0;
@@ -497,7 +497,7 @@ static tn_status no_form(const struct rules_bound *bound, struct rule_call *call
                      bound->rule->text);
 }
 
-tn_status rules_text_call(const struct rules_bound *bound, struct rule_call *call)
+tn_status rules_text_call(const struct rules_bound *bound, tn_rule_call *call)
 {
     for (int numbers = 0; numbers < 2; numbers++)
         for (int64_t i = 0; i < bound->n_forms; i++) {

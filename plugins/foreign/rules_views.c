@@ -7,12 +7,12 @@
 #include <string.h>
 
 /* Always reshape: the strides of a tensor can differ from those that PyTorch had. */
-static tn_status view(struct rule_call *call)
+static tn_status view(tn_rule_call *call)
 {
     return rule_give(call, tn_reshape(rule_tensor(call, "self"), rule_ints(call, "size")));
 }
 
-static tn_status view_as(struct rule_call *call)
+static tn_status view_as(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -21,7 +21,7 @@ static tn_status view_as(struct rule_call *call)
     return rule_give(call, tn_reshape(self, tn_tensor_shape(other)));
 }
 
-static tn_status expand_as(struct rule_call *call)
+static tn_status expand_as(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self"), *other = rule_tensor(call, "other");
 
@@ -31,7 +31,7 @@ static tn_status expand_as(struct rule_call *call)
 }
 
 /* Replaces one dimension by several; one of the sizes may be -1. */
-static tn_status unflatten(struct rule_call *call)
+static tn_status unflatten(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dim = rule_dim(call, "dim", self), shape[2 * TN_MAX_DIMS], known = 1, n = 0;
@@ -65,19 +65,19 @@ static tn_status unflatten(struct rule_call *call)
 /* ---- orders of dimensions -------------------------------------------------------------------- */
 
 /* The last two dimensions exchanged; tensors with fewer stay. */
-static tn_tensor *last_two(struct rule_call *call, tn_tensor *self)
+static tn_tensor *last_two(tn_rule_call *call, tn_tensor *self)
 {
     if (call->status != TN_OK)
         return NULL;
     return tn_tensor_ndim(self) < 2 ? self : tn_transpose(self, -2, -1);
 }
 
-static tn_status t(struct rule_call *call)
+static tn_status t(tn_rule_call *call)
 {
     return rule_give(call, last_two(call, rule_tensor(call, "self")));
 }
 
-static tn_status conjugate_transpose(struct rule_call *call)
+static tn_status conjugate_transpose(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_dtype dtype = call->status == TN_OK ? tn_tensor_dtype(self) : TN_F32;
@@ -86,7 +86,7 @@ static tn_status conjugate_transpose(struct rule_call *call)
                      last_two(call, dtype == TN_C64 || dtype == TN_C128 ? tn_conj(self) : self));
 }
 
-static tn_status reverse_dims(struct rule_call *call)
+static tn_status reverse_dims(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t dims[TN_MAX_DIMS], n;
@@ -99,7 +99,7 @@ static tn_status reverse_dims(struct rule_call *call)
     return rule_give(call, tn_permute(self, (tn_ints){ dims, n }));
 }
 
-static tn_status movedim(struct rule_call *call)
+static tn_status movedim(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints from = rule_ints(call, "source"), to = rule_ints(call, "destination");
@@ -138,7 +138,7 @@ static tn_status movedim(struct rule_call *call)
     return rule_give(call, tn_permute(self, (tn_ints){ dims, n }));
 }
 
-static tn_status rot90(struct rule_call *call)
+static tn_status rot90(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t turns = ((rule_int(call, "k") % 4) + 4) % 4;
@@ -159,7 +159,7 @@ static tn_status rot90(struct rule_call *call)
 
 /* ---- diagonals ------------------------------------------------------------------------------- */
 
-static tn_status diag(struct rule_call *call)
+static tn_status diag(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     int64_t offset = rule_int(call, "diagonal");
@@ -174,14 +174,14 @@ static tn_status diag(struct rule_call *call)
 /* ---- copies of a tensor with another part ---------------------------------------------------- */
 
 /* Writes `src` into the part of the copy, which is the result. */
-static tn_status with_part(struct rule_call *call, tn_tensor *copy, tn_tensor *part)
+static tn_status with_part(tn_rule_call *call, tn_tensor *copy, tn_tensor *part)
 {
     tn_tensor *src = rule_tensor(call, "src");
 
     return rule_give(call, part == NULL || tn_copy_(part, src) == NULL ? NULL : copy);
 }
 
-static tn_status slice_scatter(struct rule_call *call)
+static tn_status slice_scatter(tn_rule_call *call)
 {
     tn_tensor *copy = tn_clone(rule_tensor(call, "self"));
     int64_t start = rule_has(call, "start") ? rule_int(call, "start") : INT64_MIN;
@@ -191,14 +191,14 @@ static tn_status slice_scatter(struct rule_call *call)
                      tn_slice(copy, rule_int(call, "dim"), start, end, rule_int(call, "step")));
 }
 
-static tn_status select_scatter(struct rule_call *call)
+static tn_status select_scatter(tn_rule_call *call)
 {
     tn_tensor *copy = tn_clone(rule_tensor(call, "self"));
 
     return with_part(call, copy, tn_select(copy, rule_int(call, "dim"), rule_int(call, "index")));
 }
 
-static tn_status diagonal_scatter(struct rule_call *call)
+static tn_status diagonal_scatter(tn_rule_call *call)
 {
     tn_tensor *copy = tn_clone(rule_tensor(call, "self"));
 
@@ -232,7 +232,7 @@ static int64_t row_major(tn_ints shape, tn_ints strides)
 
 /* Strides are a matter of PyTorch's memory, which is not known here: only what does not depend on
  * it can be done. */
-static tn_status as_strided(struct rule_call *call)
+static tn_status as_strided(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
     tn_ints size = rule_ints(call, "size"), stride = rule_ints(call, "stride");
@@ -251,12 +251,12 @@ static tn_status as_strided(struct rule_call *call)
                      "expected a program that uses reshape, transpose or unfold");
 }
 
-static tn_status sum_to_size(struct rule_call *call)
+static tn_status sum_to_size(tn_rule_call *call)
 {
     return rule_give(call, tn_sum_to(rule_tensor(call, "self"), rule_ints(call, "size")));
 }
 
-static tn_status detach(struct rule_call *call)
+static tn_status detach(tn_rule_call *call)
 {
     tn_tensor *self = rule_tensor(call, "self");
 
@@ -264,7 +264,7 @@ static tn_status detach(struct rule_call *call)
 }
 
 /* The number i, repeats[i] times, for each i. */
-static tn_status repeat_interleave(struct rule_call *call)
+static tn_status repeat_interleave(tn_rule_call *call)
 {
     tn_tensor *repeats = rule_tensor(call, "repeats"), *numbers;
     int64_t size = rule_has(call, "output_size") ? rule_int(call, "output_size") : INT64_MIN;
@@ -276,7 +276,7 @@ static tn_status repeat_interleave(struct rule_call *call)
     return rule_give(call, tn_repeat_interleave(numbers, repeats, 0, size));
 }
 
-const struct rule rules_views[] = {
+const tn_rule_def rules_views[] = {
     { "aten.view(self, size)", .call = view },
     { "aten._unsafe_view(self, size)", .call = view },
     { "aten.view_copy(self, size)", .call = view, .copies = true },

@@ -40,8 +40,7 @@ void run_set(struct run *run, int64_t index, tn_value value)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-tn_status run_arg(const struct run *run, struct rule_call *call, const struct arg *arg,
-                  tn_value *out)
+tn_status run_arg(const struct run *run, tn_rule_call *call, const struct arg *arg, tn_value *out)
 {
     tn_value *items;
     tn_status status = TN_OK;
@@ -68,7 +67,7 @@ tn_status run_arg(const struct run *run, struct rule_call *call, const struct ar
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static tn_status too_few(const struct rule_call *call)
+static tn_status too_few(const tn_rule_call *call)
 {
     return tn_fail(TN_ERR_RUNTIME, "the rule gives %lld results; expected more",
                    (long long)call->n_results);
@@ -95,7 +94,7 @@ static tn_status store_list(struct run *run, const struct result *result, const 
 }
 
 /* The results of a rule in order; a function with one list as its result may give its elements. */
-static tn_status store(struct run *run, const struct node *node, const struct rule_call *call)
+static tn_status store(struct run *run, const struct node *node, const tn_rule_call *call)
 {
     tn_status status = TN_OK;
 
@@ -136,7 +135,7 @@ static void set_mode(const struct run *run, const struct rules_bound *bound, tn_
         mode->as.f = 0.0;
 }
 
-static tn_status call_rule(struct run *run, const struct node *node, struct rule_call *call)
+static tn_status call_rule(struct run *run, const struct node *node, tn_rule_call *call)
 {
     tn_value values[RULES_ARGUMENTS];
     tn_status status = TN_OK;
@@ -180,7 +179,7 @@ static tn_status count_batch(const struct run *run)
 
 static tn_status run_node(struct run *run, const struct node *node)
 {
-    struct rule_call call = { .name = node->function, .training = run->training };
+    tn_rule_call call = { .name = node->function, .training = run->training };
     uint64_t scope;
     tn_status status;
 
@@ -221,7 +220,7 @@ tn_status run_segment(struct run *run, const struct segment *segment)
 
 static tn_status give_outputs(const struct run *run, const struct graph *graph, tn_value *out)
 {
-    struct rule_call call = { 0 };
+    tn_rule_call call = { 0 };
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < graph->n_outputs && status == TN_OK; i++) {

@@ -22,7 +22,7 @@ TN_HIDDEN void run_end(struct run *run);
 /* Stores a value; a tensor gets a reference. */
 TN_HIDDEN void run_set(struct run *run, int64_t index, tn_value value);
 /* The value of an argument. The array of a list belongs to the call. */
-TN_HIDDEN tn_status run_arg(const struct run *run, struct rule_call *call, const struct arg *arg,
+TN_HIDDEN tn_status run_arg(const struct run *run, tn_rule_call *call, const struct arg *arg,
                             tn_value *out);
 /* Runs all steps of a segment. */
 TN_HIDDEN tn_status run_segment(struct run *run, const struct segment *segment);
@@ -39,6 +39,6 @@ TN_HIDDEN tn_status module_root_call(tn_module *self, const tn_pack *input, tn_p
 
 /* control.c: calls a function of control flow. The results are in the call, as those of a rule. */
 TN_HIDDEN tn_status control_call(const struct run *run, const struct node *node,
-                                 struct rule_call *call);
+                                 tn_rule_call *call);
 
 #endif

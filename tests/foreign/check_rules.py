@@ -33,7 +33,7 @@ def rows_of(path):
     with open(path) as file:
         text = file.read()
     macros = dict(re.findall(r'#define ([A-Z]+)((?:.*\\\n)*.*)', text))
-    table = text[text.find('const struct rule rules_') :]
+    table = text[text.find('const tn_rule_def rules_') :]
     piece = r'(?:"[^"]*"|[A-Z]+)'
     for row in re.findall(r'\{ (%s(?:\s+%s)*),\s*\.(?:text|call)' % (piece, piece), table):
         words = ''

@@ -9,6 +9,7 @@
 #   PYTHON make_modules.py FOLDER
 import io
 import json
+import math
 import sys
 import warnings
 import zipfile
@@ -72,6 +73,35 @@ class Flow(nn.Module):
         with torch.no_grad():
             k = (z * z).mean()
         return y * k, z
+
+
+@torch.library.custom_op('acme::scale', mutates_args=())
+def scale(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+    return x * factor
+
+
+@torch.library.custom_op('acme::swirl', mutates_args=())
+def swirl(x: torch.Tensor, a: float) -> tuple[torch.Tensor, torch.Tensor]:
+    y = x * math.sin(a) + torch.cos(x)
+    return y, y.sum()
+
+
+@scale.register_fake
+def _(x, factor=2.0):
+    return torch.empty_like(x)
+
+
+@swirl.register_fake
+def _(x, a):
+    return torch.empty_like(x), x.new_empty(())
+
+
+class Custom(nn.Module):
+    """Operators that only a plugin has (examples/rules.c)."""
+
+    def forward(self, x):
+        y, total = torch.ops.acme.swirl(torch.ops.acme.scale(x), 0.75)
+        return torch.ops.acme.scale(y, 0.125), total
 
 
 class Write(nn.Module):
@@ -339,6 +369,11 @@ def main(folder):
     written = members_of(export(Write(), (x.clone(),), decompose=True))
     write(folder + '/module_write.pt2', plain)
     write(folder + '/module_written.pt2', written)
+
+    x = torch.arange(6.0, dtype=torch.float64).reshape(2, 3) / 4
+    write(folder + '/module_custom.pt2', members_of(export(Custom(), (x,))))
+    y, total = Custom()(x)
+    save_numbers(folder + '/module_custom.npz', {'in.0': x, 'out.0': y, 'out.1': total})
 
     torch.manual_seed(4)
     old = Old().double().eval()

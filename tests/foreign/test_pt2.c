@@ -535,6 +535,34 @@ START_TEST(a_written_program_keeps_what_is_frozen_its_values_and_its_files)
 }
 END_TEST
 
+/* ---- rules of other plugins ------------------------------------------------------------------ */
+
+/* examples/rules.c: a rule that is a text, and one in C with two results. Before the plugin is
+ * there the message names both functions. */
+START_TEST(a_plugin_adds_rules_for_its_own_operators)
+{
+    tn_state *state = numbers_of("module_custom");
+    tn_module *module = tn_module_from_file(FILES "module_custom.pt2");
+    tn_pack *in = inputs_of(state, ""), *out = tn_pack_new();
+
+    ck_assert_ptr_null(module);
+    ck_assert_int_eq(tn_error_last_code(), TN_ERR_NOT_IMPLEMENTED);
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "acme.swirl.default (1)"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "acme.scale.default (2)"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "a plugin can add rules: <tenon/foreign.h>"));
+    ck_assert_msg(tn_plugin_load(TN_TEST_BUILDDIR "/examples/.libs/rules.so") == TN_OK, "%s",
+                  tn_error_text());
+    module = opened("module_custom");
+    ck_assert_msg(tn_module_call_pack(module, in, out) == TN_OK, "%s", tn_error_text());
+    expect_close(tn_pack_at(out, 0).as.tensor, numbers(state, "", "out.0"), "y");
+    expect_close(tn_pack_at(out, 1).as.tensor, numbers(state, "", "out.1"), "sum");
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    tn_state_drop(state);
+    tn_module_drop(module);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pt2");
@@ -557,6 +585,7 @@ int main(void)
     tcase_add_test(tcase, arguments_are_taken_by_place_or_name_and_wrong_ones_are_refused);
     tcase_add_test(tcase, memory_that_runs_out_is_an_error_and_the_next_try_succeeds);
     tcase_add_test(tcase, a_written_program_keeps_what_is_frozen_its_values_and_its_files);
+    tcase_add_test(tcase, a_plugin_adds_rules_for_its_own_operators);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -95,6 +95,8 @@ for example in strict-device kernel-pack; do
     plugin $example "$abs_srcdir/examples/$example/"*.c
 done
 
+plugin rules "$abs_srcdir/examples/rules.c"
+
 TENON_PLUGIN_PATH_ADD=$out
 export TENON_PLUGIN_PATH_ADD
 tenon plugins >"$work/log" 2>&1 || fail "tenon plugins"
@@ -104,6 +106,19 @@ for name in swish strict-device kernel-pack; do
 done
 tenon info Swish >"$work/log" 2>&1 || fail "tenon info Swish"
 grep -q beta "$work/log" || fail "tenon info Swish does not show its option"
+
+# A program of PyTorch with operators of that plugin, and a script of it, which needs no plugin.
+custom=$abs_srcdir/tests/foreign/files/module_custom.pt2
+if tenon summary "$abs_srcdir/tests/foreign/files/module_flow.pt2" >/dev/null 2>&1; then
+    tenon script "$custom" --input 2,3 --dtype float64 --out "$work/custom.script" \
+        >"$work/log" 2>&1 || fail "tenon script with the rules of rules.so"
+    TENON_PLUGIN_PATH_ADD='' tenon graph "$work/custom.script" --input 2,3 --dtype float64 \
+        >"$work/log" 2>&1 ||
+        fail "tenon graph of a script without rules.so"
+    TENON_PLUGIN_PATH_ADD='' tenon summary "$custom" >"$work/log" 2>&1 &&
+        fail "tenon summary without rules.so"
+    grep -q 'acme.scale.default (2)' "$work/log" || fail "the functions without a rule"
+fi
 
 # ---- a program that uses them ----
 cat >"$work/uses.c" <<'END'

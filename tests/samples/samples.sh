@@ -49,6 +49,10 @@ for path in "$abs_srcdir"/examples/recipes/*.*; do
     diff "$work/shown" "$path" >"$work/log" || fail "the program of $page is not $path"
 done
 
+sample rules.c "$abs_srcdir/docs/guides/from-pytorch.md" >"$work/rules.c"
+diff "$work/rules.c" "$abs_srcdir/examples/rules.c" >"$work/log" ||
+    fail "the plugin of docs/guides/from-pytorch.md is not examples/rules.c"
+
 # ---- the program ----
 formats=yes
 "$abs_builddir/run" tenon info safetensors >/dev/null 2>&1 || formats=no
