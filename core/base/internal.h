@@ -296,30 +296,6 @@ static inline uint64_t tn__error_count(void)
     return tn__error_here.serial;
 }
 
-/* ---- handles of hooks ------------------------------------------------------------------------ */
-
-/* The registration of a hook, which tn_hook_remove() finds by its number. It is the first member of
- * the struct that a folder keeps for each hook. */
-typedef struct tn__hook_handle {
-    uint64_t id;
-    /* Removes the hook from the list of its owner; called under the lock. */
-    void (*unlink)(struct tn__hook_handle *handle);
-    /* Drops the reference that the list had; called after unlink, without the lock. */
-    void (*drop)(struct tn__hook_handle *handle);
-} tn__hook_handle;
-/* The lock guards the table of handles and all lists of hooks. No callback and no code of plugins
- * may run under it. */
-void tn__hook_handles_lock(void);
-void tn__hook_handles_unlock(void);
-/* Add a handle with the next free number to the table, or remove a handle from it. The caller holds
- * the lock. */
-tn_status tn__hook_handle_add(tn__hook_handle *handle);
-void tn__hook_handle_forget(tn__hook_handle *handle);
-/* Returns a number from the same sequence as the handles', for a hook that cannot be removed by its
- * number. The caller holds the lock. */
-uint64_t tn__hook_handle_number(void);
-int64_t tn__hook_handle_count(void); /* number of registered hooks */
-
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Returns NULL and sets the error if memory runs out. */

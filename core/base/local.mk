@@ -11,7 +11,6 @@ libcore_la_SOURCES += \
 	%D%/levels.c \
 	%D%/fork.c \
 	%D%/print.c \
-	%D%/hook_handle.c \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/internal.h \

@@ -231,11 +231,11 @@ static tn_status prepare(tn__walk *w, tn__task *t)
 
     /* While a plan records backward, hooks of leaves do not run: they run when a run of the plan
      * adds its gradients to the leaves. */
-    if (atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL &&
+    if (tn__hooks_kinds(&node->hooks) != 0 &&
         !(node->kind == TN__NODE_LEAF && tn__tracer_here != NULL && tn__tracer_here->derives))
         for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
             if (*place(t, i) != NULL)
-                status = tn__hooks_run(node, i, place(t, i), w->record);
+                status = tn__grad_hooks_run(node, i, place(t, i), w->record);
     if (!t->wanted_output)
         return status;
     for (int64_t i = 0; i < w->n_wanted && status == TN_OK; i++)
@@ -254,8 +254,8 @@ static tn_status run_leaf(tn__walk *w, tn__node *leaf, tn_tensor **gradient)
         status = tn__grad_slot_add(leaf->as.slot, *gradient, w->record);
     tn_tensor_drop(*gradient);
     *gradient = NULL;
-    if (status == TN_OK && atomic_load_explicit(&leaf->hooks, memory_order_acquire) != NULL)
-        status = tn__hooks_added(leaf);
+    if (status == TN_OK && tn__hooks_kinds(&leaf->hooks) != 0)
+        status = tn__grad_hooks_added(leaf);
     return status;
 }
 

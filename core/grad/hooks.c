@@ -5,81 +5,9 @@
 #include "core/grad/private.h"
 #include "core/tensor/trace.h"
 
-static void drop(tn__grad_hook_row *row)
-{
-    if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    if (row->release != NULL)
-        row->release(row->user);
-    tn__grad_slot_drop(row->slot);
-    tn_free(row);
-}
-
-static void drop_handle(tn__hook_handle *handle)
-{
-    drop((tn__grad_hook_row *)handle);
-}
-
-/* Removes the row from the list of its node. */
-static void unlink_row(tn__grad_hook_row *row)
-{
-    tn__grad_hook_row *before = atomic_load_explicit(&row->node->hooks, memory_order_relaxed);
-
-    if (before == row) {
-        atomic_store_explicit(&row->node->hooks, row->next, memory_order_release);
-        return;
-    }
-    while (before != NULL && before->next != row)
-        before = before->next;
-    if (before != NULL)
-        before->next = row->next;
-}
-
-static void unlink_handle(tn__hook_handle *handle)
-{
-    unlink_row((tn__grad_hook_row *)handle);
-}
-
-/* Appends the row to the list of the node, because hooks run in the order of registration. Returns
- * the number of the handle. If memory runs out, frees the row and returns 0. */
-static uint64_t append(tn__node *node, tn__grad_hook_row *row)
-{
-    tn__grad_hook_row *last;
-    uint64_t id;
-
-    row->handle.unlink = unlink_handle;
-    row->handle.drop = drop_handle;
-    tn__hook_handles_lock();
-    if (row->slot != NULL)
-        row->handle.id = tn__hook_handle_number();
-    else if (tn__hook_handle_add(&row->handle) != TN_OK) {
-        tn__hook_handles_unlock();
-        tn_free(row);
-        return 0;
-    }
-    id = row->handle.id;
-    row->node = node;
-    last = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (last != NULL && last->next != NULL)
-        last = last->next;
-    if (last != NULL)
-        last->next = row;
-    else
-        atomic_store_explicit(&node->hooks, row, memory_order_release);
-    tn__hook_handles_unlock();
-    return id; /* not row->handle.id: another thread may have freed the row */
-}
-
-static tn__grad_hook_row *new_row(int32_t index)
-{
-    tn__grad_hook_row *row = tn_calloc(1, sizeof *row);
-
-    if (row != NULL) {
-        atomic_init(&row->refs, 1);
-        row->index = index;
-    }
-    return row;
-}
+/* `place` of a hook is the index of the output, or ADDED after the accumulation in a leaf. */
+enum { HOOK, RETAIN /* an entry of retain_grad, whose `user` is the slot */ };
+enum { ADDED = -1 };
 
 /* Sets the error for a tensor whose history was lost. All such tensors share one node, which never
  * gets a gradient; therefore no hook can be added to it. */
@@ -90,51 +18,28 @@ static tn_status lost(void)
                    "it; compute the tensor again");
 }
 
-tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot)
+static void release_slot(void *slot)
 {
-    tn__grad_hook_row *row;
+    tn__grad_slot_drop(slot);
+}
+
+tn_status tn__grad_hooks_retain(tn__node *node, int32_t index, tn__slot *slot)
+{
+    const tn__hook how = { .user = slot, .release = release_slot, .kind = RETAIN, .place = index };
 
     if (node->kind == TN__NODE_LOST)
         return lost();
-    row = new_row(index);
-    if (row == NULL)
-        return TN_ERR_MEMORY;
     atomic_fetch_add_explicit(&slot->refs, 1, memory_order_relaxed);
-    row->slot = slot;
-    append(node, row);
-    return TN_OK;
+    if (tn__hook_add(tn__hooks_of(&node->hooks), &how) != 0)
+        return TN_OK;
+    atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_relaxed); /* the caller has another */
+    return TN_ERR_MEMORY;
 }
 
-void tn__hooks_unretain(tn__node *node, tn__slot *slot)
+void tn__grad_hooks_unretain(tn__node *node, tn__slot *slot)
 {
-    tn__grad_hook_row *row;
-
-    tn__hook_handles_lock();
-    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (row != NULL && row->slot != slot)
-        row = row->next;
-    if (row != NULL)
-        unlink_row(row);
-    tn__hook_handles_unlock();
-    if (row != NULL)
-        drop(row);
-}
-
-void tn__hooks_free(tn__node *node)
-{
-    tn__grad_hook_row *row, *next;
-
-    tn__hook_handles_lock();
-    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    atomic_store_explicit(&node->hooks, NULL, memory_order_relaxed);
-    for (next = row; next != NULL; next = next->next)
-        if (next->slot == NULL)
-            tn__hook_handle_forget(&next->handle);
-    tn__hook_handles_unlock();
-    for (; row != NULL; row = next) {
-        next = row->next;
-        drop(row);
-    }
+    if (tn__hooks_kinds(&node->hooks) != 0)
+        tn__hook_remove_first(tn__hooks_of(&node->hooks), RETAIN, slot);
 }
 
 /* Finds the node and the output to which a hook on the tensor belongs. */
@@ -159,27 +64,30 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
     return status;
 }
 
+/* Adds a hook of an edge. */
+static tn_hook_handle add(const tn__edge *edge, int32_t place, tn__hook_function hook, void *user,
+                          void (*release)(void *user))
+{
+    const tn__hook how = {
+        .function = hook, .user = user, .release = release, .kind = HOOK, .place = place
+    };
+
+    return tn__hook_add(tn__hooks_of(&edge->node->hooks), &how);
+}
+
 tn_hook_handle tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
                               void (*release)(void *user))
 {
-    tn__grad_hook_row *row;
     tn__edge edge;
 
-    if (hook_edge(tensor, hook != NULL, "tn_tensor_hook", &edge) != TN_OK)
-        return 0;
-    row = new_row(edge.index);
-    if (row == NULL)
-        return 0;
-    row->call = hook;
-    row->user = user;
-    row->release = release;
-    return append(edge.node, row);
+    return hook_edge(tensor, hook != NULL, "tn_tensor_hook", &edge) == TN_OK
+               ? add(&edge, edge.index, (tn__hook_function)hook, user, release)
+               : 0;
 }
 
 tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
                                     void (*release)(void *user))
 {
-    tn__grad_hook_row *row;
     tn__edge edge;
 
     if (hook_edge(tensor, hook != NULL, "tn_tensor_hook_added", &edge) != TN_OK)
@@ -191,37 +99,16 @@ tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, 
                 edge.node->name);
         return 0;
     }
-    row = new_row(edge.index);
-    if (row == NULL)
-        return 0;
-    row->added = hook;
-    row->user = user;
-    row->release = release;
-    return append(edge.node, row);
+    return add(&edge, ADDED, (tn__hook_function)hook, user, release);
 }
 
-/* Returns a new reference to the first row of an output whose number is larger than `after`, NULL
- * if there is none. */
-static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after)
-{
-    tn__grad_hook_row *row;
-
-    tn__hook_handles_lock();
-    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (row != NULL && (row->handle.id <= after || row->index != index))
-        row = row->next;
-    if (row != NULL)
-        atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
-    tn__hook_handles_unlock();
-    return row;
-}
-
-static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
+static tn_status call_hook(const tn__hook *hook, tn_tensor **gradient)
 {
     tn_tensor *replacement = NULL;
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
-    tn_status status = tn__error_returned(row->call(row->user, *gradient, &replacement), mark,
-                                          "hook on a gradient");
+    tn_status status = tn__error_returned(
+        ((tn_grad_hook)hook->function)(hook->user, *gradient, &replacement), mark,
+        "hook on a gradient");
 
     if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) &&
         replacement != *gradient) {
@@ -250,54 +137,55 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
     return status;
 }
 
-tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record)
+/* Stores the gradient as the hooks have left it. */
+static tn_status retain(tn__slot *slot, tn_tensor *gradient, bool record)
 {
+    tn_tensor *own = record ? tn_tensor_keep(gradient) : tn__grad_copy(gradient);
+    tn_status status = own != NULL ? tn__grad_slot_add(slot, own, record) : tn_error_last_code();
+
+    if (own != NULL)
+        tn_tensor_drop(own);
+    return status;
+}
+
+tn_status tn__grad_hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record)
+{
+    tn__hooks *hooks = tn__hooks_of(&node->hooks);
     tn_status status = TN_OK;
 
-    /* retain_grad is second, because it keeps the gradient as the hooks have left it. */
-    for (int kept = 0; kept < 2; kept++) {
-        uint64_t after = 0;
-        tn__grad_hook_row *row;
+    for (int kind = HOOK; kind <= RETAIN; kind++) {
+        tn__hook *hook = NULL;
 
-        while (status == TN_OK && (row = next_row(node, index, after)) != NULL) {
-            after = row->handle.id;
-            if (kept == 0 && row->call != NULL) {
-                status = call_hook(row, gradient);
-            } else if (kept == 1 && row->slot != NULL) {
-                tn_tensor *own = record ? tn_tensor_keep(*gradient) : tn__grad_copy(*gradient);
-
-                if (own != NULL) {
-                    status = tn__grad_slot_add(row->slot, own, record);
-                    tn_tensor_drop(own);
-                } else {
-                    status = tn_error_last_code();
-                }
-            }
-            drop(row);
+        for (uint64_t after = 0; status == TN_OK; tn__hook_drop(hook)) {
+            hook = tn__hook_after(hooks, kind, index, after);
+            if (hook == NULL)
+                break;
+            after = hook->id;
+            status = kind == HOOK ? call_hook(hook, gradient)
+                                  : retain(hook->user, *gradient, record);
         }
     }
     return status;
 }
 
-tn_status tn__hooks_added(tn__node *leaf)
+tn_status tn__grad_hooks_added(tn__node *leaf)
 {
     tn_status status = TN_OK;
-    uint64_t after = 0;
-    tn__grad_hook_row *row;
+    tn__hook *hook = NULL;
 
-    while (status == TN_OK && (row = next_row(leaf, 0, after)) != NULL) {
-        after = row->handle.id;
-        if (row->added != NULL) {
-            tn_tensor *gradient = tn__grad_slot_grad(leaf->as.slot);
-            uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+    for (uint64_t after = 0; status == TN_OK; tn__hook_drop(hook)) {
+        hook = tn__hook_after(tn__hooks_of(&leaf->hooks), HOOK, ADDED, after);
+        if (hook == NULL)
+            break;
+        after = hook->id;
+        tn_tensor *gradient = tn__grad_slot_grad(leaf->as.slot);
+        uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
 
-            status = tn__error_returned(row->added(row->user, gradient), mark,
-                                        "hook on an accumulated gradient");
-            tn_scope_end(scope);
-            if (!tn__is_none(gradient))
-                tn_tensor_drop(gradient);
-        }
-        drop(row);
+        status = tn__error_returned(((tn_grad_added_hook)hook->function)(hook->user, gradient),
+                                    mark, "hook on an accumulated gradient");
+        tn_scope_end(scope);
+        if (!tn__is_none(gradient))
+            tn_tensor_drop(gradient);
     }
     return status;
 }

@@ -93,7 +93,7 @@ static void free_node(tn__node *node)
         if (node->edges[i].node != NULL)
             tn__node_drop(node->edges[i].node);
     if (atomic_load_explicit(&node->hooks, memory_order_relaxed) != NULL)
-        tn__hooks_free(node);
+        tn__hooks_free(&node->hooks);
     switch (node->kind) {
     case TN__NODE_LEAF: tn__grad_slot_drop(node->as.slot); break;
     case TN__NODE_FUNCTION:
@@ -312,7 +312,7 @@ static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
     }
     if (autograd->node != NULL) {
         if (autograd->retains)
-            tn__hooks_unretain(autograd->node, autograd->slot);
+            tn__grad_hooks_unretain(autograd->node, autograd->slot);
         tn__node_drop(autograd->node);
     }
     autograd->node = node;
@@ -320,7 +320,7 @@ static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
     autograd->generation++;
     tensor->requires_grad = true;
     if (autograd->retains && autograd->slot != NULL)
-        return tn__hooks_retain(node, index, autograd->slot);
+        return tn__grad_hooks_retain(node, index, autograd->slot);
     return TN_OK;
 }
 

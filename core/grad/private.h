@@ -7,6 +7,7 @@
 #define TN_CORE_GRAD_PRIVATE_H
 
 #include "core/grad/internal.h"
+#include "core/hook/internal.h"
 #include "core/tensor/thread.h"
 
 /* The place where the gradient of a tensor is accumulated. The tensor and its node share it. */
@@ -61,19 +62,6 @@ typedef struct tn__made {
     const tn_device *device;
 } tn__made;
 
-typedef struct tn__grad_hook_row {
-    tn__hook_handle handle;         /* first member; rows of retain_grad use its number only */
-    struct tn__grad_hook_row *next; /* next row of the node */
-    struct tn__node *node;          /* not owned: the node owns its rows */
-    _Atomic int32_t refs;
-    int32_t index;
-    tn_grad_hook call;
-    tn_grad_added_hook added;
-    void *user;
-    void (*release)(void *user);
-    tn__slot *slot; /* for rows of retain_grad, which have no function */
-} tn__grad_hook_row;
-
 typedef struct tn__node {
     _Atomic int32_t refs;
     uint8_t kind;
@@ -89,10 +77,10 @@ typedef struct tn__node {
     tn__edge *edges;
     tn__seen *seen;
     tn__saved *saved;
-    tn__grad_hook_row *_Atomic hooks;
-    struct tn__node *next;  /* in the list of nodes that wait to be freed */
-    char *where;            /* owned; the module's path, in anomaly mode; otherwise NULL */
-    struct tn__node *outer; /* OP, FUNCTION: the SLICE that owns this node as `inner`, or NULL */
+    tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
+    struct tn__node *next;    /* in the list of nodes that wait to be freed */
+    char *where;              /* owned; the module's path, in anomaly mode; otherwise NULL */
+    struct tn__node *outer;   /* OP, FUNCTION: the SLICE that owns this node as `inner`, or NULL */
     union {
         tn__slot *slot; /* LEAF */
         struct {        /* FUNCTION */
@@ -227,12 +215,11 @@ tn_status tn__grad_attach_edge(const tn__edge *edge, tn_tensor *to);
 
 /* ---- hooks ---------------------------------------------------------------------- */
 /* Runs the hooks of an output, which may replace *gradient. */
-tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record);
+tn_status tn__grad_hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record);
 /* Runs the hooks that follow the accumulation of a gradient in a leaf. */
-tn_status tn__hooks_added(tn__node *leaf);
-void tn__hooks_free(tn__node *node);
-tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
-void tn__hooks_unretain(tn__node *node, tn__slot *slot);
+tn_status tn__grad_hooks_added(tn__node *leaf);
+tn_status tn__grad_hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
+void tn__grad_hooks_unretain(tn__node *node, tn__slot *slot);
 
 /* ---- running -------------------------------------------------------------------- */
 /* Computes gin[i] for the edges in `need`, a set of bits. The caller owns the results; TN_NONE

@@ -322,7 +322,7 @@ bool tn__grad_has_hooks(const tn_tensor *leaf)
 {
     const tn__node *node = leaf->autograd != NULL ? leaf->autograd->leaf : NULL;
 
-    return node != NULL && atomic_load_explicit(&node->hooks, memory_order_acquire) != NULL;
+    return node != NULL && tn__hooks_kinds(&node->hooks) != 0;
 }
 
 static bool same_shape(const tn_tensor *a, const tn_tensor *b)
@@ -435,7 +435,7 @@ tn_status tn_tensor_retain_grad(tn_tensor *tensor)
     slot = slot_of(tensor);
     if (slot == NULL)
         return TN_ERR_MEMORY;
-    status = tn__hooks_retain(tensor->autograd->node, tensor->autograd->index, slot);
+    status = tn__grad_hooks_retain(tensor->autograd->node, tensor->autograd->index, slot);
     tensor->autograd->retains = status == TN_OK;
     return status;
 }
@@ -472,7 +472,7 @@ tn_tensor *tn_tensor_detach_(tn_tensor *tensor)
     }
     if (autograd != NULL && autograd->node != NULL) {
         if (autograd->retains)
-            tn__hooks_unretain(autograd->node, autograd->slot);
+            tn__grad_hooks_unretain(autograd->node, autograd->slot);
         autograd->retains = false;
         tn__node_drop(autograd->node);
         autograd->node = NULL;

@@ -71,9 +71,9 @@ tn_status tn__backward_new(tn_module *module, tn__backward **out)
     pthread_mutex_init(&passage->lock, NULL);
     passage->module = tn_module_keep(module);
     passage->full.at = passage->full.few;
-    tn_status status = tn__hook_row_take(module, TN__HOOK_BACKWARD_PRE, &passage->before);
+    tn_status status = tn__module_hooks_take(module, TN__HOOK_BACKWARD_PRE, &passage->before);
     if (status == TN_OK)
-        status = tn__hook_row_take(module, TN__HOOK_BACKWARD, &passage->full);
+        status = tn__module_hooks_take(module, TN__HOOK_BACKWARD, &passage->full);
     if (status == TN_OK && passage->before.count + passage->full.count > 0) {
         *out = passage;
         return TN_OK;
@@ -191,15 +191,15 @@ static tn_status run_before(tn__backward *passage, tn_pack **grad_output)
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < passage->before.count && status == TN_OK; i++) {
-        const tn__hook_code *code = passage->before.at[i]->code;
+        const tn__hook *hook = passage->before.at[i];
         tn__hook_turn turn;
         tn_pack *replaced;
 
         status = tn__hook_turn_begin(&turn);
         if (status != TN_OK)
             return status;
-        status = code->function.backward_pre(code->user, passage->module, *grad_output,
-                                             turn.replacement, &turn.outcome);
+        status = ((tn_backward_pre_hook)hook->function)(hook->user, passage->module, *grad_output,
+                                                        turn.replacement, &turn.outcome);
         status = tn__hook_turn_end(&turn, status, "backward pre hook", "new grad_output",
                                    &replaced);
         if (replaced == NULL)
@@ -219,15 +219,15 @@ static tn_status run_before(tn__backward *passage, tn_pack **grad_output)
 static tn_status run_full(tn__backward *passage, int64_t i, const tn_pack *grad_input,
                           const tn_pack *grad_output, tn_pack **replaced)
 {
-    const tn__hook_code *code = passage->full.at[i]->code;
+    const tn__hook *hook = passage->full.at[i];
     tn__hook_turn turn;
     tn_status status = tn__hook_turn_begin(&turn);
 
     *replaced = NULL;
     if (status != TN_OK)
         return status;
-    status = code->function.backward(code->user, passage->module, grad_input, grad_output,
-                                     turn.replacement, &turn.outcome);
+    status = ((tn_backward_hook)hook->function)(hook->user, passage->module, grad_input,
+                                                grad_output, turn.replacement, &turn.outcome);
     return tn__hook_turn_end(&turn, status, "backward hook", "new grad_input", replaced);
 }
 

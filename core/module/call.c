@@ -272,8 +272,8 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
     tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last_code();
 
     if (status == TN_OK) {
-        status = hook->code->function.forward_pre(hook->code->user, h->module, input,
-                                                  turn.replacement, &turn.outcome);
+        status = ((tn_forward_pre_hook)hook->function)(hook->user, h->module, input,
+                                                       turn.replacement, &turn.outcome);
         status = tn__hook_turn_end(&turn, status, "forward pre-hook",
                                    "a tuple of (new_args, new_kwargs)", &replaced);
     }
@@ -302,7 +302,7 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
 static tn_status run_pre_hooks(struct hooked *h)
 {
     tn__hook_row row;
-    tn_status status = tn__hook_row_take(h->module, TN__HOOK_FORWARD_PRE, &row);
+    tn_status status = tn__module_hooks_take(h->module, TN__HOOK_FORWARD_PRE, &row);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++)
         status = run_pre_hook(h, row.at[i]);
     tn__hook_row_drop(&row);
@@ -317,8 +317,8 @@ static tn_status run_forward_hook(struct hooked *h, const tn__hook *hook)
     tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last_code();
 
     if (status == TN_OK) {
-        status = hook->code->function.forward(hook->code->user, h->module, input, h->output,
-                                              turn.replacement, &turn.outcome);
+        status = ((tn_forward_hook)hook->function)(hook->user, h->module, input, h->output,
+                                                   turn.replacement, &turn.outcome);
         status = tn__hook_turn_end(&turn, status, "forward hook", "another output", &replaced);
     }
     tn_pack_drop(own);
@@ -331,7 +331,7 @@ static tn_status run_forward_hook(struct hooked *h, const tn__hook *hook)
 
 static tn_status run_forward_hooks(struct hooked *h)
 {
-    tn_status status = tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after);
+    tn_status status = tn__module_hooks_take(h->module, TN__HOOK_FORWARD, &h->after);
     h->taken = true;
     while (h->ran < h->after.count && status == TN_OK)
         status = run_forward_hook(h, h->after.at[h->ran++]);
@@ -345,7 +345,7 @@ static void run_always(struct hooked *h)
     const tn_error failure = *tn_error_last();
     bool is_described = described == tn_error_mark();
 
-    if (!h->taken && tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after) != TN_OK)
+    if (!h->taken && tn__module_hooks_take(h->module, TN__HOOK_FORWARD, &h->after) != TN_OK)
         tn__log(TN_LOG_WARNING,
                 "forward hooks: out of memory; hooks with TN_HOOK_ALWAYS do not run");
     h->taken = true;

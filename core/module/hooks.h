@@ -22,84 +22,32 @@ typedef enum tn__hook_kind {
     TN__HOOK_KINDS
 } tn__hook_kind;
 
-#define TN__HOOK_BIT(kind) ((uint32_t)1 << (kind))
 #define TN__HOOKS_OF_CALLS (TN__HOOK_BIT(TN__HOOK_STATE_PRE) - 1)
 /* Hooks that may change what a call computes. */
 #define TN__HOOKS_AROUND (TN__HOOKS_OF_CALLS & ~TN__HOOK_BIT(TN__HOOK_COMPILED))
 #define TN__HOOKS_BACKWARD (TN__HOOK_BIT(TN__HOOK_BACKWARD_PRE) | TN__HOOK_BIT(TN__HOOK_BACKWARD))
-
-typedef union tn__hook_function {
-    tn_forward_pre_hook forward_pre;
-    tn_forward_hook forward;
-    tn_backward_pre_hook backward_pre;
-    tn_backward_hook backward;
-    tn_state_pre_hook state_pre;
-    tn_state_hook state;
-    tn_load_pre_hook load_pre;
-    tn_load_hook load;
-    tn_slot_hook slot;
-    tn_child_hook child;
-} tn__hook_function;
-
-/* The function and the user data of a registration. Copies of a module share them. */
-typedef struct tn__hook_code {
-    _Atomic int32_t refs;
-    tn__hook_function function;
-    void *user;
-    void (*release)(void *user);
-} tn__hook_code;
-
-typedef struct tn__hook {
-    tn__hook_handle handle; /* first member: a pointer to it is cast to tn__hook */
-    _Atomic int32_t refs;   /* held by the list and by the rows that contain the hook */
-    struct tn__hooks *list; /* the list in which the hook is registered */
-    tn__hook_kind kind;
-    uint32_t flags;
-    tn__hook_code *code;
-} tn__hook;
-
-/* The hooks of one module, or the global hooks. rows[kind] has the hooks of that kind in calling
- * order. The lock of the hook handles protects the rows. */
-typedef struct tn__hooks {
-    /* TN__HOOK_BITs of the rows that are not empty; read without the lock. */
-    _Atomic uint32_t kinds;
-    struct {
-        tn__hook **at;
-        int64_t count, capacity;
-    } rows[TN__HOOK_KINDS];
-} tn__hooks;
 
 extern tn__hooks tn__hooks_global;
 
 /* Returns the kinds of hooks, global and the module's own, that a call of this module must run. */
 static inline uint32_t tn__hook_kinds(tn_module *module)
 {
-    tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
-    uint32_t kinds = atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed);
-    return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
+    return atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed) |
+           tn__hooks_kinds(&module->hooks);
 }
 
 /* Records whether the module is compiled. Fails if memory runs out. */
 tn_status tn__hooks_set_compiled(tn_module *module, bool compiled);
-/* Registers a hook of one module. `given` says whether the caller passed a function. Returns 0 and
- * sets the error on failure. */
-tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
-                                 tn__hook_function function, bool given, void *user,
-                                 void (*release)(void *user));
-
-/* ---- rows: copies of the hooks of one kind, the global hooks first --------------------------- */
-
-typedef struct tn__hook_row {
-    int64_t count;
-    tn__hook **at;
-    tn__hook *few[6];
-} tn__hook_row;
-
-/* Fills the row with references to the hooks of one kind: the global hooks, then the hooks of the
- * module. If `module` is NULL, the row has only the global hooks. A row must not be copied, because
- * its `at` may point to its own `few`. */
-tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row *row);
-void tn__hook_row_drop(tn__hook_row *row);
+/* Registers a hook of one module. Returns 0 and sets the error on failure. */
+tn_hook_handle tn__module_hook(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                               tn__hook_function function, void *user, void (*release)(void *user));
+/* Fills a row with the global hooks of a kind, then those of the module. */
+static inline tn_status tn__module_hooks_take(tn_module *module, tn__hook_kind kind,
+                                              tn__hook_row *row)
+{
+    return tn__hook_row_take(row, &tn__hooks_global,
+                             atomic_load_explicit(&module->hooks, memory_order_acquire), kind);
+}
 
 /* ---- the call of one hook -------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 
 #include "core/base/map.h"
 #include "core/grad/internal.h"
+#include "core/hook/internal.h"
 
 #define TN__MODULE_DEPTH TN__NESTING
 
@@ -90,10 +91,10 @@ struct tn_module {
     void *data; /* the layer's own struct */
     tn__keep *keep;
     tn__slots parameters, buffers, children, computed;
-    _Atomic uint32_t changes;        /* of options and forward */
-    struct tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
-    tn__compiled *compiled;          /* owned; NULL: calls run eagerly */
-    tn_module *next;                 /* in the list of modules that tn_module_drop() is freeing */
+    _Atomic uint32_t changes; /* of options and forward */
+    tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
+    tn__compiled *compiled;   /* owned; NULL: calls run eagerly */
+    tn_module *next;          /* in the list of modules that tn_module_drop() is freeing */
 };
 
 /* ---- small helpers ---- */
@@ -211,7 +212,6 @@ tn_status tn__build_limit_step(void);
 
 /* ---- hooks ---- */
 
-void tn__module_hooks_free(tn_module *module);
 /* Registers the hooks of `from` on its copy `to`. */
 tn_status tn__module_hooks_copy(tn_module *from, tn_module *to);
 /* Run the global hooks on registration, which may replace a value before it is stored under a name.

@@ -35,9 +35,7 @@ const char *tn__module_enter(const tn_module *module);
 /* Returns whether the module has hooks of its own of that kind. */
 static inline bool tn__has_hooks(tn_module *module, tn__hook_kind kind)
 {
-    tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
-    return own != NULL &&
-           (atomic_load_explicit(&own->kinds, memory_order_relaxed) & TN__HOOK_BIT(kind)) != 0;
+    return (tn__hooks_kinds(&module->hooks) & TN__HOOK_BIT(kind)) != 0;
 }
 /* Run the module's hooks of one kind (state_hooks.c). Hooks of kind TN__HOOK_LOAD_PRE get
  * `loading`, hooks of kind TN__HOOK_LOAD get `report`. */

@@ -55,7 +55,7 @@ void tn_module_drop(tn_module *module)
         tn__own_forward_drop(module->own_forward);
         if (module->compiled != NULL)
             module->compiled->drop(module->compiled);
-        tn__module_hooks_free(module);
+        tn__hooks_free(&module->hooks);
         tn__slots_clear(&module->parameters);
         tn__slots_clear(&module->buffers);
         tn__slots_clear(&module->children);

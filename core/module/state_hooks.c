@@ -8,37 +8,32 @@
 tn_hook_handle tn_module_hook_state_pre(tn_module *module, tn_state_pre_hook hook, void *user,
                                         void (*release)(void *user))
 {
-    tn__hook_function function = { .state_pre = hook };
-    return tn__hook_register(module, TN__HOOK_STATE_PRE, 0, function, hook != NULL, user, release);
+    return tn__module_hook(module, TN__HOOK_STATE_PRE, 0, (tn__hook_function)hook, user, release);
 }
 
 tn_hook_handle tn_module_hook_state(tn_module *module, tn_state_hook hook, void *user,
                                     void (*release)(void *user))
 {
-    tn__hook_function function = { .state = hook };
-    return tn__hook_register(module, TN__HOOK_STATE, 0, function, hook != NULL, user, release);
+    return tn__module_hook(module, TN__HOOK_STATE, 0, (tn__hook_function)hook, user, release);
 }
 
 tn_hook_handle tn_module_hook_load_pre(tn_module *module, tn_load_pre_hook hook, void *user,
                                        void (*release)(void *user))
 {
-    tn__hook_function function = { .load_pre = hook };
-    return tn__hook_register(module, TN__HOOK_LOAD_PRE, 0, function, hook != NULL, user, release);
+    return tn__module_hook(module, TN__HOOK_LOAD_PRE, 0, (tn__hook_function)hook, user, release);
 }
 
 tn_hook_handle tn_module_hook_load(tn_module *module, tn_load_hook hook, void *user,
                                    void (*release)(void *user))
 {
-    tn__hook_function function = { .load = hook };
-    return tn__hook_register(module, TN__HOOK_LOAD, 0, function, hook != NULL, user, release);
+    return tn__module_hook(module, TN__HOOK_LOAD, 0, (tn__hook_function)hook, user, release);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* The arguments for the hooks of one kind. */
 struct turn {
-    tn__hook_kind kind;
-    const char *name; /* for an error text if the hook recorded none */
+    tn_module *module;
     tn_state *state;
     const char *prefix;
     uint32_t flags;
@@ -46,53 +41,44 @@ struct turn {
     tn_load_report *report;
 };
 
-static tn_status run_one(const struct turn *turn, tn_module *module, const tn__hook_code *code)
+static tn_status run_one(const tn__hook *hook, void *data)
 {
-    switch (turn->kind) {
+    const struct turn *t = data;
+
+    switch (hook->kind) {
     case TN__HOOK_STATE_PRE:
-        return code->function.state_pre(code->user, module, turn->prefix, turn->flags);
-    case TN__HOOK_STATE: return code->function.state(code->user, module, turn->state, turn->prefix);
-    case TN__HOOK_LOAD_PRE: return code->function.load_pre(code->user, module, turn->loading);
-    default: return code->function.load(code->user, module, turn->report);
+        return ((tn_state_pre_hook)hook->function)(hook->user, t->module, t->prefix, t->flags);
+    case TN__HOOK_STATE:
+        return ((tn_state_hook)hook->function)(hook->user, t->module, t->state, t->prefix);
+    case TN__HOOK_LOAD_PRE:
+        return ((tn_load_pre_hook)hook->function)(hook->user, t->module, t->loading);
+    default: return ((tn_load_hook)hook->function)(hook->user, t->module, t->report);
     }
 }
 
-static tn_status run(const struct turn *turn, tn_module *module)
+/* `what` is for an error text if the hook recorded none. */
+static tn_status run(struct turn *turn, tn__hook_kind kind, const char *what)
 {
-    tn__hook_row row;
-    if (!tn__has_hooks(module, turn->kind))
-        return TN_OK;
-    tn_status status = tn__hook_row_take(module, turn->kind, &row);
-    for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
-        const char *before = tn__error_plugin(""); /* the plugin of the hook is not known */
-        uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
-        status = tn__error_returned(run_one(turn, module, row.at[i]->code), mark, turn->name);
-        tn_scope_end(scope);
-        tn__error_plugin_back(before);
-    }
-    tn__hook_row_drop(&row);
-    return status;
+    return tn__has_hooks(turn->module, kind)
+               ? tn__hooks_run(atomic_load_explicit(&turn->module->hooks, memory_order_acquire),
+                               NULL, kind, what, run_one, turn)
+               : TN_OK;
 }
 
 tn_status tn__state_hooks_run(tn_module *module, tn__hook_kind kind, tn_state *state,
                               const char *prefix, uint32_t flags)
 {
-    const struct turn turn = { .kind = kind,
-                               .name = kind == TN__HOOK_STATE ? "a hook after saving a state"
-                                                              : "a hook before saving a state",
-                               .state = state,
-                               .prefix = prefix,
-                               .flags = flags };
-    return run(&turn, module);
+    struct turn turn = { .module = module, .state = state, .prefix = prefix, .flags = flags };
+    return run(&turn, kind,
+               kind == TN__HOOK_STATE ? "a hook after saving a state"
+                                      : "a hook before saving a state");
 }
 
 tn_status tn__state_hooks_run_load(tn_module *module, tn__hook_kind kind, tn_loading *loading,
                                    tn_load_report *report)
 {
-    const struct turn turn = { .kind = kind,
-                               .name = kind == TN__HOOK_LOAD ? "a hook after loading a state"
-                                                             : "a hook before loading a state",
-                               .loading = loading,
-                               .report = report };
-    return run(&turn, module);
+    struct turn turn = { .module = module, .loading = loading, .report = report };
+    return run(&turn, kind,
+               kind == TN__HOOK_LOAD ? "a hook after loading a state"
+                                     : "a hook before loading a state");
 }

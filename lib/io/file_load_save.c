@@ -360,8 +360,7 @@ static tn_status check_hooks(tn_module *module, const char *path)
     tn__walk walk = { 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
-        const tn__hooks *hooks = atomic_load(&walk.at[i].module->hooks);
-        if (hooks != NULL && (atomic_load(&hooks->kinds) & TN__HOOKS_AROUND) != 0)
+        if ((tn__hooks_kinds(&walk.at[i].module->hooks) & TN__HOOKS_AROUND) != 0)
             status = tn_fail(TN_ERR_REFUSED,
                              "%s: script: module %q has hooks, which a file cannot hold; expected "
                              "none: call tn_module_unhook first",

@@ -25,7 +25,7 @@ void tn_optimizer_drop(tn_optimizer *optimizer)
     if (optimizer == NULL ||
         atomic_fetch_sub_explicit(&optimizer->refs, 1, memory_order_acq_rel) != 1)
         return;
-    tn__step_hooks_free(&optimizer->hooks);
+    tn__hooks_clear(&optimizer->hooks);
     for (int64_t i = 0; i < optimizer->count; i++)
         param_clear(&optimizer->params[i]);
     for (int64_t i = 0; i < optimizer->n_groups; i++)

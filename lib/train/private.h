@@ -4,6 +4,7 @@
 #ifndef TN_LIB_TRAIN_PRIVATE_H
 #define TN_LIB_TRAIN_PRIVATE_H
 
+#include "core/hook/internal.h"
 #include "core/plugin/check_thread.h"
 #include "lib/train/internal.h"
 
@@ -36,17 +37,8 @@ typedef enum tn__step_kind {
     TN__STEP_STATE_PRE,
     TN__STEP_STATE,
     TN__STEP_LOAD_PRE,
-    TN__STEP_LOAD,
-    TN__STEP_KINDS
+    TN__STEP_LOAD
 } tn__step_kind;
-
-/* The hooks of one optimizer, or of all. The lock of the hook handles guards the lists. */
-typedef struct tn__step_hooks {
-    struct {
-        struct tn__step_hook **at;
-        int64_t count, capacity;
-    } rows[TN__STEP_KINDS];
-} tn__step_hooks;
 
 /* Where the names of the parameters come from. */
 typedef enum tn__naming {
@@ -65,7 +57,7 @@ struct tn_optimizer {
     tn__param *params;
     int64_t count, params_capacity;
     tn__naming naming;
-    tn__step_hooks hooks;
+    tn__hooks hooks;
 };
 
 /* Returns the parameter with that index; NULL and sets the error if the index is out of range. */
@@ -94,6 +86,5 @@ tn_status tn__step_hooks_run(tn_optimizer *optimizer, tn__step_kind kind, tn_sta
                              const char *prefix);
 /* Whether hooks of this kind would run. */
 bool tn__step_hooks_any(const tn_optimizer *optimizer, tn__step_kind kind);
-void tn__step_hooks_free(tn__step_hooks *hooks);
 
 #endif

@@ -180,7 +180,7 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
                       tn_error_text());
         failures += tn_failed();
         tn_error_clear();
-        ck_assert_int_eq(tn__hook_handle_count(), 0);
+        ck_assert_int_eq(tn__hook_count(), 0);
         ck_assert_int_eq(tn_grad_node_count(), nodes);
         ck_assert_int_eq(live_bytes(), live);
         if (!reached)

@@ -375,12 +375,12 @@ START_TEST(what_runs_is_what_was_there_when_the_hooks_began)
     tn_hook_handle handles[2], adder;
     struct act a = { .letter = 'a', .remove = &handles[1] },
                b = { .letter = 'b', .remove = &handles[0] }, late = { .letter = 'l' };
-    int64_t before = tn__hook_handle_count();
+    int64_t before = tn__hook_count();
     handles[0] = after(m, &a, 0);
     handles[1] = after(m, &b, 0);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("ab");
-    ck_assert_int_eq(tn__hook_handle_count(), before);
+    ck_assert_int_eq(tn__hook_count(), before);
     ck_assert_int_eq(released, 2);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("");
@@ -388,7 +388,7 @@ START_TEST(what_runs_is_what_was_there_when_the_hooks_began)
     handles[1] = pre(m, &b, 0);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("ab");
-    ck_assert_int_eq(tn__hook_handle_count(), before);
+    ck_assert_int_eq(tn__hook_count(), before);
     adder = tn_module_hook_forward(m, add_another, 0, &late, NULL);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("");

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+
+libcore_la_SOURCES += \
+	%D%/hook.c \
+	%D%/internal.h
