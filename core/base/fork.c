@@ -14,12 +14,10 @@ static void before(void)
 {
     tn__log_fork(-1);
     tn__env_fork(-1);
-    tn__thread_pool_fork(-1);
 }
 
 static void in_parent(void)
 {
-    tn__thread_pool_fork(0);
     tn__env_fork(0);
     tn__log_fork(0);
 }
@@ -27,7 +25,6 @@ static void in_parent(void)
 static void in_child(void)
 {
     atomic_store(&forked, true);
-    tn__thread_pool_fork(1);
     tn__env_fork(1);
     tn__log_fork(1);
 }

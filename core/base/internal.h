@@ -330,15 +330,12 @@ void *tn__memory_realloc_quiet(void *block, size_t size);
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
 /* Functions of folders above core/base that core/base needs, because values hold tensors and
- * modules, and each piece of a parallel loop has a scope. lib/library/upward_calls.c fills the
- * table. */
+ * modules. lib/library/upward_calls.c fills the table. */
 typedef struct tn__base_calls {
     tn_tensor *(*tensor_keep)(tn_tensor *tensor);
     void (*tensor_drop)(tn_tensor *tensor);
     tn_module *(*module_keep)(tn_module *module);
     void (*module_drop)(tn_module *module);
-    uint64_t (*scope_begin)(void);
-    void (*scope_end)(uint64_t scope);
 } tn__base_calls;
 extern TN_HIDDEN const tn__base_calls tn__base_up;
 
@@ -346,12 +343,10 @@ extern TN_HIDDEN const tn__base_calls tn__base_up;
 
 /* Returns whether this process was forked from the process that first called this function. */
 bool tn__fork_is_child(void);
-void tn__thread_pool_shutdown(void);
 void tn__log_shutdown(void);
 /* Fork handlers, called on the forking thread: the locks are held during the fork, so that the
  * child finds them unlocked. */
 void tn__log_fork(int stage); /* -1 before, 0 after in the parent, 1 after in the child */
 void tn__env_fork(int stage);
-void tn__thread_pool_fork(int stage);
 
 #endif

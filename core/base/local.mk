@@ -27,7 +27,6 @@ libcore_la_SOURCES += \
 	%D%/options_get.c \
 	%D%/options_print.c \
 	%D%/pack.c \
-	%D%/thread_pool.c \
 	%D%/progress.c \
 	%D%/spec.c \
 	%D%/spec.h \

@@ -2,7 +2,7 @@
  *
  * The checked boundary: calls from plugins to the host, and kernels. */
 #include "core/check/check.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "core/tensor/internal.h"
 
 #if TN_BUILD_ASAN
@@ -111,11 +111,6 @@ struct shadow {
     tn_kernel_def real;
     const tn__plugin *plugin;
 };
-
-size_t tn__check_kernel_size(void)
-{
-    return sizeof(struct shadow);
-}
 
 static const struct shadow *shadow_of(const tn_call *call)
 {
@@ -251,9 +246,11 @@ static tn_status checked_run(const tn_call *call)
     return TN_OK;
 }
 
-void tn__check_kernel(tn_kernel_def *kernel, void *room, const tn__plugin *plugin)
+static tn_status check_kernel(tn_kernel_def *kernel, tn__plugin *plugin)
 {
-    struct shadow *shadow = room;
+    struct shadow *shadow = tn__plugin_keep(plugin, sizeof *shadow);
+    if (!shadow)
+        return TN_ERR_MEMORY;
     shadow->real = *kernel;
     shadow->plugin = plugin;
     kernel->data = shadow;
@@ -263,4 +260,13 @@ void tn__check_kernel(tn_kernel_def *kernel, void *room, const tn__plugin *plugi
     kernel->prepare = kernel->prepare ? checked_prepare : NULL;
     kernel->prepare_key = kernel->prepare_key ? checked_prepare_key : NULL;
     kernel->release = kernel->release ? checked_release : NULL;
+    return TN_OK;
+}
+
+tn_status tn__check_contribution(tn_head *copy, tn__plugin *plugin)
+{
+    return copy->kind == TN_KIND_tn_kernel_def ? check_kernel((tn_kernel_def *)copy, plugin)
+           : copy->kind == TN_KIND_tn_backend_def
+               ? tn__check_backend((tn_backend_def *)copy, plugin)
+               : TN_OK;
 }

@@ -31,12 +31,10 @@ bool tn__check_main(const char *function, const void *caller);
 tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
                            const char *function);
 
-/* Puts checking functions into the host's copy of a backend, before the copy is registered. */
+/* Puts checking functions into the host's copy of a backend or a kernel, before the copy is
+ * registered. Does nothing to other kinds. */
+tn_status tn__check_contribution(tn_head *copy, tn__plugin *plugin);
 tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin);
-/* Like tn__check_backend(), for a kernel. `shadow` is memory of tn__check_kernel_size() bytes that
- * lives as long as the kernel. */
-size_t tn__check_kernel_size(void);
-void tn__check_kernel(tn_kernel_def *kernel, void *shadow, const tn__plugin *plugin);
 /* Returns the backend's own handle of a device, for a handle of the core. */
 void *tn__check_device(void *handle);
 bool tn__check_is_host(void *handle);
@@ -48,14 +46,6 @@ uint64_t tn__check_fold(uint64_t sum, const void *bytes, size_t count);
 uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def);
 /* Waits until the work of a kernel is done. Returns its failure, if any. */
 tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel);
-
-/* ---- the thread that called a plugin (core/plugin/check_thread.h) ---------------------------- */
-
-struct tn__check_thread;
-void tn__check_thread_note(struct tn__check_thread *before);
-void tn__check_threads_note(struct tn__check_thread *before);
-tn_status tn__check_thread_judge(const struct tn__check_thread *before, const char *plugin,
-                                 const char *what, tn_status status);
 
 /* Returns the host's table of functions for an interface (lib/library/host_tables.c, generated),
  * NULL if the host does not have it. */

@@ -4,5 +4,4 @@ libcore_la_SOURCES += \
 	%D%/backend.c \
 	%D%/check.c \
 	%D%/check.h \
-	%D%/inputs.c \
-	%D%/thread.c
+	%D%/inputs.c

@@ -41,7 +41,9 @@ static tn_status look_in(const tn__node *node, teller *tell, void *user)
     return status;
 }
 
-static tn_status look(tn_tensor *const *tensors, int64_t count, teller *tell, void *user)
+tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
+                            tn_status (*tell)(void *user, tn__storage *storage, bool changed),
+                            void *user)
 {
     tn_status status = TN_OK;
     tn__walk w;
@@ -61,18 +63,6 @@ static tn_status look(tn_tensor *const *tensors, int64_t count, teller *tell, vo
         status = look_in(w.tasks[i].node, tell, user);
     tn__engine_end(&w);
     return status;
-}
-
-tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
-                            tn_status (*tell)(void *user, tn__storage *storage, bool changed),
-                            void *user)
-{
-    return look(tensors, count, tell, user);
-}
-
-tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count)
-{
-    return look(tensors, count, NULL, NULL);
 }
 
 bool tn__history_has_base(const tn_tensor *tensor)

@@ -35,14 +35,13 @@ uint64_t tn__node_last(void);
 void tn__grad_cut(tn_tensor *tensor, bool requires_grad);
 /* ---- history.c ---- */
 /* Calls `tell` for each storage that the histories of tensors have saved, with whether it has
- * changed since. `tell` may be called several times for one storage. */
+ * changed since. `tell` may be called several times for one storage. NULL: instead makes those that
+ * have memory count as not changed since. */
 tn_status tn__history_saved(tn_tensor *const *tensors, int64_t count,
                             tn_status (*tell)(void *user, tn__storage *storage, bool changed),
                             void *user);
 /* Whether a tensor holds another one, of which it is a view. */
 bool tn__history_has_base(const tn_tensor *tensor);
-/* Makes the storages that have memory count as not changed since. */
-tn_status tn__history_renew(tn_tensor *const *tensors, int64_t count);
 /* tn_grad() through a history that is retained, for tensors that were leaves and required gradients
  * when it was recorded. A tensor without a path has the gradient TN_NONE. */
 tn_status tn__grad_history(tn_tensor *const *outputs, tn_tensor *const *cotangents,

@@ -3,7 +3,7 @@
  * One step of the walk: runs the derivative of one node and brings the results into the form that
  * the next nodes expect. */
 #include "core/grad/private.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 tn_tensor *tn__grad_add(tn_tensor *a, tn_tensor *b, bool record)
 {

@@ -6,9 +6,8 @@
 #include "core/module/depth.h"
 #include "core/module/hooks.h"
 #include "core/tensor/trace.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
-static _Thread_local tn__call_frame *innermost TN__TLS_NEAR;
 static _Thread_local uint64_t described
     TN__TLS_NEAR; /* tn_error_mark() when add_where() last changed a message */
 
@@ -32,7 +31,7 @@ bool tn__call_holds(const tn_module *module)
 {
     tn__call_frame *holder = NULL;
 
-    for (tn__call_frame *frame = innermost; frame != NULL; frame = frame->outer)
+    for (tn__call_frame *frame = tn__call_here; frame != NULL; frame = frame->outer)
         if (frame->module == module)
             holder = frame;
     if (holder != NULL)
@@ -45,8 +44,8 @@ bool tn__call_holds(const tn_module *module)
 /* For anomaly mode: writes which module this thread is calling. */
 static void where_now(tn__text *text)
 {
-    if (innermost != NULL)
-        tn__call_path_where(innermost, text);
+    if (tn__call_here != NULL)
+        tn__call_path_where(tn__call_here, text);
 }
 
 /* Puts the path of the module in front of the error message. Only the innermost failed call does
@@ -421,7 +420,8 @@ tn_module *tn__call_bare(tn_module *module)
     return before;
 }
 
-static tn_status run_hooked(tn_module *module, struct exchange *x)
+/* Not a part of the caller, so that calls without hooks need less of the stack and of registers. */
+static TN_ATTR(noinline) tn_status run_hooked(tn_module *module, struct exchange *x)
 {
     struct hooked h = { .module = module, .input = tn_pack_new() };
     uint64_t failures = tn_error_mark();
@@ -463,8 +463,8 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
 
 static tn__call_frame frame_of(tn_module *module)
 {
-    return (tn__call_frame){ module, innermost, innermost != NULL ? innermost->depth + 1 : 0,
-                             false };
+    return (tn__call_frame){ module, tn__call_here,
+                             tn__call_here != NULL ? tn__call_here->depth + 1 : 0, false };
 }
 
 static tn_status call_in_scope(tn_module *module, struct exchange *x)
@@ -472,7 +472,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn__call_frame frame = frame_of(module);
     if (tn__unlikely(tn__depth_check("module calls", frame.depth) != TN_OK))
         return tn_error_last_code();
-    innermost = &frame;
+    tn__call_here = &frame;
     if (tn__unlikely(tn__anomaly_on()))
         atomic_store_explicit(&tn__anomaly_where, where_now, memory_order_release);
     const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
@@ -489,22 +489,17 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
         status = tn_error_last_code();
     }
     tn__error_plugin_back(before);
-    innermost = frame.outer;
+    tn__call_here = frame.outer;
     if (tn__unlikely(frame.orphan))
         tn__module_destroy(module);
     return status;
 }
 
-tn_module *tn__call_now(void)
-{
-    return innermost != NULL ? innermost->module : NULL;
-}
-
 /* The path of the innermost call, for a trace. */
 void tn__call_path(tn__text *text)
 {
-    if (innermost != NULL)
-        tn__call_path_put(innermost, text);
+    if (tn__call_here != NULL)
+        tn__call_path_put(tn__call_here, text);
 }
 
 /* A trace records the call as one node, or records the calls that the module makes. */

@@ -6,15 +6,6 @@
 
 #include "core/module/internal.h"
 
-/* A call of a module that is in progress in this thread. Error texts get their paths from the list
- * of frames. */
-typedef struct tn__call_frame {
-    tn_module *module;
-    struct tn__call_frame *outer;
-    int depth;
-    bool orphan; /* the module's last reference was dropped during this call */
-} tn__call_frame;
-
 /* Appends the path of a frame's module, such as "0.fc1", relative to the outermost module that is
  * being called. */
 void tn__call_path_put(const tn__call_frame *frame, tn__text *text);

@@ -18,22 +18,36 @@ static tn_status eager(tn_module *module, const tn__spec *spec, tn__compiled **o
     return TN_OK;
 }
 
+static tn_status unknown(const char *name)
+{
+    tn__text text = { 0 };
+    tn_status status;
+
+    for (const tn__runner *const *all = tn__runners; *all != NULL; all++)
+        tn__text_add(&text, ", %s()", (*all)->name);
+    status = tn_fail(TN_ERR_KEY,
+                     "tn_module_compile: spec: unknown way to run a module, got %q; expected one "
+                     "of: eager()%s",
+                     name, text.at != NULL ? text.at : "");
+    tn__text_free(&text);
+    return status;
+}
+
 static tn_status read_spec(tn_module *module, const char *spec, tn__compiled **out)
 {
     tn__spec *parsed = tn__spec_parse(spec != NULL ? spec : "eager()");
+    const tn__runner *const *row = tn__runners;
     tn_status status;
 
     if (parsed == NULL)
         return tn_error_prefix("tn_module_compile: spec: ");
+    while (*row != NULL && strcmp((*row)->name, parsed->type) != 0)
+        row++;
     if (strcmp(parsed->type, "eager") == 0)
         status = eager(module, parsed, out);
-    else if (strcmp(parsed->type, "plan") == 0)
-        status = tn__module_up.plan(parsed, out);
     else
-        status = tn_fail(TN_ERR_KEY,
-                         "tn_module_compile: spec: unknown way to run a module, got %q; expected "
-                         "one of: eager(), plan()",
-                         parsed->type[0] != '\0' ? parsed->type : spec);
+        status = *row != NULL ? (*row)->make(parsed, out)
+                              : unknown(parsed->type[0] != '\0' ? parsed->type : spec);
     tn__spec_free(parsed);
     return status;
 }

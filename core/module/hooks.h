@@ -32,8 +32,10 @@ extern tn__hooks tn__hooks_global;
 /* Returns the kinds of hooks, global and the module's own, that a call of this module must run. */
 static inline uint32_t tn__hook_kinds(tn_module *module)
 {
-    return atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed) |
-           tn__hooks_kinds(&module->hooks);
+    uint32_t kinds = atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed);
+    tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
+
+    return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
 
 /* Records whether the module is compiled. Fails if memory runs out. */

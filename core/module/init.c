@@ -2,7 +2,7 @@
  *
  * Initialization of tensors with inits that plugins provide. */
 #include "core/module/internal.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 /* True while this thread makes a module without initializing it (tn_module_skip_init). */
 static _Thread_local bool skipped;

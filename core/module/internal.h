@@ -51,10 +51,18 @@ typedef struct tn__compiled {
     void (*drop)(struct tn__compiled *self);
 } tn__compiled;
 
+/* A way to run the calls of modules, which tn_module_compile finds by its name. The folder that has
+ * it has its row; lib/library/runners.c lists the rows. */
+typedef struct tn__runner {
+    const char *name;
+    /* Reads the options of the spec, and makes what runs the calls of a module. */
+    tn_status (*make)(const tn__spec *spec, tn__compiled **out);
+} tn__runner;
+/* All rows. The last element is NULL. */
+extern TN_HIDDEN const tn__runner *const tn__runners[];
+
 /* Functions of lib/. lib/library/upward_calls.c fills the table. */
 typedef struct tn__module_calls {
-    /* Reads plan(...), and makes what runs the calls of a module. */
-    tn_status (*plan)(const tn__spec *spec, tn__compiled **out);
     /* Returns whether a tensor of the module is parametrized; NULL: whether any is. */
     bool (*is_parametrized)(tn_module *module, const char *name);
     /* Returns whether `rename` may do something. */
@@ -175,8 +183,6 @@ bool tn__call_holds(const tn_module *module);
  * with it (tn_layer_def.fuse), maybe none. Returns a tensor of the scope. */
 tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower *followers,
                           int64_t count, int64_t *done);
-/* Returns the innermost module that this thread is calling, or NULL. */
-tn_module *tn__call_now(void);
 /* Until it is called again, calls of `module` on this thread run forward without hooks, and
  * eagerly. Returns the module that the previous call of this function set. */
 tn_module *tn__call_bare(tn_module *module);

@@ -2,7 +2,7 @@
  *
  * Makes modules from the text of a spec, from printed text (repr), and from typed values. */
 #include "core/module/internal.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 tn_module *tn__module_new(const char *type)
 {

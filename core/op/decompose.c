@@ -2,7 +2,7 @@
  *
  * Operators that run as other operators: calls of `decompose`, and checks of its results. */
 #include "core/op/private.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 #include <string.h>
 

@@ -69,10 +69,9 @@ tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, 
                        tn_meta *out, uint64_t *writes);
 /* Fills in row-major strides for a meta that has no strides. */
 void tn__op_meta_strides(tn_meta *meta);
-/* Runs a kernel of an operator into existing tensors, without inference. Fails with
- * TN_ERR_NOT_IMPLEMENTED if no kernel takes the call. For copies and fills. */
-tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
-                            const void *options, tn_tensor *const *out, int64_t n_out);
+/* Functions that core/tensor calls through tn__tensor_up (core/tensor/internal.h). */
+tn_status tn__op_copy(tn_tensor *to, tn_tensor *from);
+tn_status tn__op_fill(tn_tensor *tensor, tn_scalar value);
 
 /* Calls the decomposition of an operator; gradients are recorded through its inner operators. The
  * caller owns the results. */
@@ -170,14 +169,29 @@ static inline tn_status tn__range_end(tn__range *range, tn_status status)
         tn__range_close(range, status);
     return status;
 }
-/* A copy of bytes as a range; `run` copies. */
+/* A copy of bytes as a range, for tn__memory_hooks; `run` copies. */
 tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t bytes,
                          tn_status (*run)(void *user), void *user);
 
+/* A call of a module that is in progress in this thread. core/module makes the frames; they are
+ * known here because observers of operators are told which module makes a call. */
+typedef struct tn__call_frame {
+    tn_module *module;
+    struct tn__call_frame *outer;
+    int depth;
+    bool orphan; /* the module's last reference was dropped during this call */
+} tn__call_frame;
+/* The innermost call, NULL outside of modules. */
+extern _Thread_local tn__call_frame *tn__call_here TN__TLS_NEAR;
+/* Returns the innermost module that this thread is calling, or NULL. */
+static inline tn_module *tn__call_now(void)
+{
+    return tn__call_here != NULL ? tn__call_here->module : NULL;
+}
+
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
-/* Functions of core/grad, which records gradients, and of core/module. lib/library/upward_calls.c
- * fills the table. */
+/* Functions of core/grad, which records gradients. lib/library/upward_calls.c fills the table. */
 typedef struct tn__op_calls {
     /* Whether a tensor whose `requires_grad` is not set requires gradients all the same, because
      * its base was changed in place. */
@@ -199,8 +213,6 @@ typedef struct tn__op_calls {
     void (*grad_alone)(tn_tensor *tensor);
     /* Records that `view` is a view of `base`, for later in-place changes. */
     tn_status (*grad_view)(tn_tensor *view, tn_tensor *base);
-    /* Returns the innermost module that this thread is calling, or NULL. */
-    tn_module *(*module_now)(void);
     /* Returns the number of the node that made the tensor, 0 without one. */
     uint64_t (*grad_sequence)(const tn_tensor *tensor);
 } tn__op_calls;

@@ -153,12 +153,6 @@ static tn_status kernel_add(const tn__kind *kind, tn_head *copy, tn__plugin *plu
         return tn_fail(TN_ERR_VALUE,
                        "kernel %q for operator %q: device: it is missing; expected a device type",
                        kernel->name != NULL ? kernel->name : "", kernel->op);
-    if (tn__checked()) {
-        void *shadow = tn__plugin_keep(plugin, tn__plugin_up.check_kernel_size());
-        if (shadow == NULL)
-            return TN_ERR_MEMORY;
-        tn__plugin_up.check_kernel(kernel, shadow, plugin);
-    }
     return tn__op_kernel_add(kernel, plugin);
 }
 
@@ -176,6 +170,7 @@ const tn__kind tn__kind_kernel = {
     .pass = TN__PASS_KERNELS,         .stays = true,
     .members = kernel_members,        .names = kernel_names,
     .complete = kernel_complete,      .add = kernel_add,
+    .unused = tn__op_kernels_unused,
 };
 
 /* ---- observers ------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "core/tensor/trace.h"
 
 _Atomic int32_t tn__observers_on;
+_Thread_local tn__call_frame *tn__call_here TN__TLS_NEAR;
 static int32_t registered; /* the observers counted in tn__observers_on; the rest are traces */
 
 /* Returns the observer of an entry, NULL if its plugin is not active. An observer is not called
@@ -60,6 +61,7 @@ static void memory_changed(const tn_device *device, int64_t bytes)
             observers[i]->memory(observers[i]->user, &event);
 }
 
+static const tn__memory_hooks memory_hooks = { .bytes = memory_changed, .copy = tn__range_copy };
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
 /* Decides whether a new observer is on, and counts those that are. */
@@ -82,8 +84,7 @@ void tn__observers_changed(void)
         }
         count += on > 0;
     }
-    atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL,
-                          memory_order_release);
+    atomic_store_explicit(&tn__memory_hook, count > 0 ? &memory_hooks : NULL, memory_order_release);
     atomic_fetch_add_explicit(&tn__observers_on, (int32_t)count - registered, memory_order_release);
     registered = (int32_t)count;
     pthread_mutex_unlock(&switching);
@@ -137,13 +138,9 @@ void tn__observer_begin(tn__observed *seen, const tn_op *op, tn_tensor *const *i
 {
     seen->count = tn__observers(seen->observers);
     seen->outer = innermost;
-    seen->event = (tn_op_event){ TN_HEAD(tn_op_event),
-                                 .op = &op->def,
-                                 .options = options,
-                                 .device = device,
-                                 .in = in,
-                                 .n_in = n_in,
-                                 .module = tn__op_up.module_now() };
+    seen->event = (tn_op_event){ TN_HEAD(tn_op_event),    .op = &op->def, .options = options,
+                                 .device = device,        .in = in,       .n_in = n_in,
+                                 .module = tn__call_now() };
     for (int64_t i = 0; i < n_in && seen->event.device == NULL; i++)
         if (tn__tensor_ok(in[i]))
             seen->event.device = in[i]->device;

@@ -61,7 +61,8 @@ typedef struct tn__work {
     const tn_op *op;
     tn_tensor *const *in; /* the caller's inputs, or `cast` */
     /* The inputs before promotion. Every cast begins with these: a cast to the dtype that promotion
-     * gave may lose what the dtype that inference asks for can represent. */
+     * gave may lose what the dtype that inference asks for can represent. NULL: a copy or a fill of
+     * the folder below, which nothing but a kernel may compute. */
     tn_tensor *const *given;
     int64_t n_in;
     const void *options; /* with defaults for what the caller left out */

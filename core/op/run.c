@@ -420,6 +420,8 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
         if (tn__likely(done) || status != TN_OK)
             return status;
     }
+    if (tn__unlikely(work->given == NULL))
+        return tn__op_missing(work, dtype, reasons);
     if (tn__is_decomposed(op, dtype))
         return work->into != NULL ? tn__decompose_into(work, out) : tn__decompose(work, out, false);
     if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* only shapes and dtypes exist */
@@ -465,83 +467,49 @@ tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_cal
     return status;
 }
 
-tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
-                            const void *options, tn_tensor *const *out, int64_t n_out)
+/* Runs a kernel of an operator that the folder below needs, without inference, into a tensor that
+ * exists. Its caller knows what to do if there is no kernel. */
+static tn_status run_needed(const tn_op *op, tn_tensor *in, const void *options, tn_tensor *into)
 {
-    const tn_view *in_views[TN__FEW], *out_views[TN__FEW];
-    const struct tn__kernel_list *list;
-    tn_tensor *made[TN__FEW];
-    char reasons[TN__REASONS] = "";
-    tn__work work = { 0 };
-    tn_dtype dtype;
-    tn_status status = TN_OK;
+    const tn_view *view = &in->view;
+    tn_meta meta; /* of which only the dtype is read */
+    tn_tensor *out[1] = { NULL };
+    tn__work work = { .op = op,
+                      .in = &in,
+                      .n_in = 1,
+                      .n_out = 1,
+                      .options = options,
+                      .device = into->device,
+                      .views = &view,
+                      .meta = &meta,
+                      .into = into };
+
+    meta.dtype = (tn_dtype)into->dtype;
+    tn_status status = tn__run_work(&work, out, false);
+    if (out[0] != NULL)
+        tn_tensor_drop(out[0]);
+    return status;
+}
+
+tn_status tn__op_copy(tn_tensor *to, tn_tensor *from)
+{
+    const tn_op *op = tn__op_needed(TN__NEED_copy);
+
+    return op != NULL ? run_needed(op, from, op->def.defaults, to) : TN_ERR_NOT_IMPLEMENTED;
+}
+
+tn_status tn__op_fill(tn_tensor *tensor, tn_scalar value)
+{
+    /* The layout of the schema's struct of options: its size, then the argument. */
+    const struct {
+        uint32_t size;
+        tn_scalar value;
+    } options = { sizeof options, value };
+    const tn_op *op = tn__op_needed(TN__NEED_fill);
 
     if (op == NULL)
-        return tn__error_null_input("tn__op_run_kernel");
-    if (n_in > TN__FEW || n_out > TN__FEW || n_out < 1)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "%s: wrong number of operands, got %d inputs and %d outputs; expected at most "
-            "%d of each, and at least one output",
-            op->def.name, (int)n_in, (int)n_out, TN__FEW);
-    work.op = op;
-    work.in = in;
-    work.n_in = n_in;
-    work.n_out = (int32_t)n_out;
-    work.options = options != NULL ? options : op->def.defaults;
-    work.device = out[0]->device;
-    work.views = in_views;
-    for (int64_t i = 0; i < n_in; i++)
-        in_views[i] = tn__is_none(in[i]) ? NULL : &in[i]->view;
-    for (int64_t i = 0; i < n_out; i++) {
-        made[i] = out[i];
-        out_views[i] = &out[i]->view;
-    }
-    work.out = made;
-    if (nothing_to_write(&work, made))
-        return TN_OK;
-    dtype = (tn_dtype)out[0]->dtype;
-    if (op->def.dispatch_input >= 0 && op->def.dispatch_input < n_in &&
-        !tn__is_none(in[op->def.dispatch_input]))
-        dtype = (tn_dtype)in[op->def.dispatch_input]->dtype;
-    list = tn__kernels_of(op, work.device->type);
-    if (list == NULL)
-        return TN_ERR_MEMORY;
-    for (int32_t i = 0; i < list->count; i++) {
-        const tn__kernel_entry *entry = list->at[i];
-        const char *before;
-        tn_stream *stream;
-        tn_call call;
-
-        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0 ||
-            (entry->kernel.flags & TN_KERNEL_DECOMPOSE) != 0)
-            continue;
-        if (entry->plugin != NULL && tn__plugin_use(entry->plugin) != TN_OK)
-            return tn_error_last_code();
-        status = tn__device_usable(work.device);
-        if (status != TN_OK)
-            return status;
-        stream = tn__stream_current(work.device);
-        if (stream == NULL)
-            return tn_error_last_code();
-        make_call(&work, &call, dtype, out_views);
-        call.kernel = &entry->kernel;
-        call.stream = stream->handle;
-        if (stream->lock != NULL) {
-            status = mark_use(&work, made, stream, &call);
-            if (status != TN_OK)
-                return status;
-        }
-        before = tn__error_plugin(entry->id);
-        if (entry->asks && !tn__kernel_takes(op, entry, &call, reasons)) {
-            tn__error_plugin(before);
-            continue;
-        }
-        status = run_kernel(&work, entry, &call, stream);
-        tn__error_plugin(before);
-        return status;
-    }
-    if (work.device->flags & TN_BACKEND_NO_MEMORY)
-        return TN_OK;
-    return tn__op_missing(&work, dtype, reasons);
+        return TN_ERR_NOT_IMPLEMENTED;
+    /* Inference fails if the dtype cannot hold the value. */
+    tn_status status = tn__op_takes(op, &tensor, 1, &options);
+    return status == TN_OK ? run_needed(op, tensor, &options, tensor) : status;
 }

@@ -4,7 +4,6 @@
  * the first of its contributions is needed, once, by one thread, while other threads that need it
  * wait. The plugins that it requires are activated first. tn_shutdown deactivates plugins but never
  * unmaps their files (rule 16). */
-#include "core/plugin/check_thread.h"
 #include "core/plugin/private.h"
 
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
@@ -64,12 +63,7 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
         return TN_OK;
     const char *before = tn__error_plugin(plugin->id);
     tn_log(TN_LOG_DEBUG, "activating %s", plugin->file);
-    tn__check_thread thread;
-    tn__check_enter(&thread);
-    if (!(own->flags & TN_PLUGIN_OWN_THREADS))
-        tn__check_threads(&thread);
-    tn_status status = tn__error_status_of(own->activate(own), "activate");
-    status = tn__check_leave(&thread, plugin->id, "activate", status);
+    tn_status status = tn__plugin_up.activate(own);
     tn__error_plugin(before);
     if (status == TN_OK)
         return TN_OK;

@@ -57,9 +57,11 @@ static tn_status options_acceptable(const tn__kind *kind, const tn_head *copy)
 
 static tn_status add(const tn__kind *kind, tn_head *copy, tn__plugin *plugin)
 {
-    tn_status status = kind->add ? kind->add(kind, copy, plugin)
-                                 : tn__registry_add(kind->kind, name_in(kind, copy), copy, plugin);
+    tn_status status = tn__checked() ? tn__plugin_up.check(copy, plugin) : TN_OK;
 
+    if (status == TN_OK)
+        status = kind->add ? kind->add(kind, copy, plugin)
+                           : tn__registry_add(kind->kind, name_in(kind, copy), copy, plugin);
     if (status == TN_OK && kind->changed)
         kind->changed();
     return status;

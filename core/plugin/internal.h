@@ -117,24 +117,17 @@ enum {
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
-struct tn__check_thread;
-
-/* Functions of folders above core/plugin that core/plugin needs: the checked boundary, and what
- * kernels have no operator. lib/library/upward_calls.c fills the table. */
+/* Functions of folders above core/plugin that core/plugin needs: the checked boundary.
+ * lib/library/upward_calls.c fills the table. */
 typedef struct tn__plugin_calls {
     /* Returns the host's table of functions for an interface (generated), NULL if the host does not
      * have it. */
     const void *(*host_interface)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                   uint32_t *size);
-    void (*kernels_idle)(void (*tell)(tn__plugin *plugin, const char *words));
-    /* These put checking functions into the host's copies of descriptors (core/check/check.h). */
-    tn_status (*check_backend)(tn_backend_def *backend, const tn__plugin *plugin);
-    size_t (*check_kernel_size)(void);
-    void (*check_kernel)(tn_kernel_def *kernel, void *shadow, const tn__plugin *plugin);
-    void (*check_thread_note)(struct tn__check_thread *before);
-    void (*check_threads_note)(struct tn__check_thread *before);
-    tn_status (*check_thread_judge)(const struct tn__check_thread *before, const char *plugin,
-                                    const char *what, tn_status status);
+    /* While checking is on, puts checking functions into the host's copy of a descriptor. */
+    tn_status (*check)(tn_head *copy, tn__plugin *plugin);
+    /* Calls the plugin's `activate`. */
+    tn_status (*activate)(const tn_plugin *plugin);
 } tn__plugin_calls;
 extern TN_HIDDEN const tn__plugin_calls tn__plugin_up;
 

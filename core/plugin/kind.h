@@ -56,6 +56,9 @@ struct tn__kind {
     tn_status (*add)(const tn__kind *kind, tn_head *copy, tn__plugin *plugin);
     /* Called after a descriptor was added or removed. May be NULL. */
     void (*changed)(void);
+    /* Calls `tell` for every contribution that can never run, under the lock of the registry;
+     * `words` names it and what is missing. May be NULL. */
+    void (*unused)(void (*tell)(tn__plugin *plugin, const char *words));
     /* Of a kind that has a registry of its own; otherwise NULL. */
     int64_t (*count)(void);
     const char *(*name_at)(int64_t index);

@@ -4,6 +4,7 @@
  * may be meant for a plugin that is loaded later, or their names may be misspelt. The plugin's line
  * of the load report and the log name them; the line no longer does when such a plugin has been
  * loaded. */
+#include "core/plugin/kind.h"
 #include "core/plugin/private.h"
 
 enum { IDLE_SHOWN = 3 };
@@ -59,7 +60,9 @@ void tn__unused_kernels_update(bool aloud)
     tn__plugins_lock();
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
         p->private->idle_count = 0;
-    tn__plugin_up.kernels_idle(tell);
+    for (const tn__kind *const *all = tn__kinds; *all; all++)
+        if ((*all)->unused)
+            (*all)->unused(tell);
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
         if (settle_line(p) && aloud)
             tn__text_add(&news, "plugin %q (%s): %s\n", p->id, p->file, p->private->idle_line);

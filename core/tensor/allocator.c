@@ -11,7 +11,7 @@
 #define KEPT_MOST 256
 #define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts before it calls settle() */
 
-void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
+const tn__memory_hooks *_Atomic tn__memory_hook;
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tn__allocator *all;
@@ -64,11 +64,10 @@ static inline void count_here(tn__cache *cache, int64_t bytes)
 
 void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes)
 {
-    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook,
-                                                                    memory_order_acquire);
+    const tn__memory_hooks *hooks = atomic_load_explicit(&tn__memory_hook, memory_order_acquire);
 
-    if (hook != NULL)
-        hook(allocator->device, bytes);
+    if (hooks != NULL)
+        hooks->bytes(allocator->device, bytes);
     if (cache != NULL && cache->allocator == allocator) {
         count_here(cache, bytes);
         return;

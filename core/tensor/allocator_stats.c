@@ -48,13 +48,12 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
 
 void tn__allocator_count_prepared(const tn_device *device, int64_t bytes)
 {
-    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook,
-                                                                    memory_order_acquire);
+    const tn__memory_hooks *hooks = atomic_load_explicit(&tn__memory_hook, memory_order_acquire);
 
     if (bytes == 0)
         return;
-    if (hook != NULL)
-        hook(device, bytes);
+    if (hooks != NULL)
+        hooks->bytes(device, bytes);
     atomic_fetch_add_explicit(&device->allocator->prepared, bytes, memory_order_relaxed);
 }
 

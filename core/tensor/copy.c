@@ -36,9 +36,9 @@ static tn_status observed(const tn_device *device, bool from_host, bool to_host,
 {
     const char *name = from_host ? "copy from host" : to_host ? "copy to host" : "copy";
 
-    if (tn__likely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) == NULL))
-        return run(user);
-    return tn__tensor_up.copy_observed(device, name, bytes, run, user);
+    const tn__memory_hooks *hooks = atomic_load_explicit(&tn__memory_hook, memory_order_acquire);
+
+    return tn__likely(hooks == NULL) ? run(user) : hooks->copy(device, name, bytes, run, user);
 }
 
 struct backend_copy {
@@ -152,12 +152,7 @@ static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 
 static tn_status kernel_copy(tn_tensor *to, const tn_tensor *from)
 {
-    const tn_op *op = tn__tensor_up.copy_op();
-    tn_tensor *in[1] = { (tn_tensor *)(uintptr_t)from }, *out[1] = { to };
-
-    if (op == NULL)
-        return TN_ERR_NOT_IMPLEMENTED;
-    return tn__tensor_up.op_run_kernel(op, in, 1, NULL, out, 1);
+    return tn__tensor_up.copy(to, (tn_tensor *)(uintptr_t)from);
 }
 
 /* Returns a new contiguous tensor with the shape of `tensor`. The caller owns it. */

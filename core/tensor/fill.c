@@ -49,14 +49,8 @@ static tn_status fill_from_host(tn_tensor *tensor, tn_scalar value)
 
 tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, const tn_device *device)
 {
-    /* The layout of the schema's struct of options: its size, then the argument. */
-    const struct {
-        uint32_t size;
-        tn_scalar value;
-    } options = { sizeof options, value };
     tn_tensor *tensor = tn_tensor_empty(shape, dtype, device); /* owned by the scope */
     uint64_t mark = tn_error_mark();
-    const tn_op *op;
     tn_status status;
 
     if (tensor == NULL)
@@ -65,11 +59,7 @@ tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, cons
         return tn__tracer_here->full(tn__tracer_here, shape, value, dtype, device);
     if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
         return tensor;
-    op = tn__tensor_up.fill_op();
-    if (op != NULL && tn__tensor_up.op_takes(op, &tensor, 1, &options) != TN_OK)
-        return NULL; /* the dtype cannot hold the value */
-    status = op != NULL ? tn__tensor_up.op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
-                        : TN_ERR_NOT_IMPLEMENTED;
+    status = tn__tensor_up.fill(tensor, value);
     if (status == TN_ERR_NOT_IMPLEMENTED && tn__unlikely(tn__making.is.traced)) {
         if (tn__tracer_here->kernel != NULL)
             return NULL; /* a plan has only kernels */

@@ -234,17 +234,10 @@ typedef struct tn__tensor_calls {
      * recursion. */
     void (*autograd_free)(struct tn__autograd *autograd);
     bool (*requires_grad)(const tn_tensor *tensor);
-    /* Return the operators `copy` and `fill`; NULL and set the error on failure. */
-    const struct tn_op *(*copy_op)(void);
-    const struct tn_op *(*fill_op)(void);
-    /* Described in core/op/internal.h. */
-    tn_status (*op_takes)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
-                          const void *options);
-    tn_status (*op_run_kernel)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
-                               const void *options, tn_tensor *const *out, int64_t n_out);
-    /* Calls `run`, which copies bytes, between the calls of the observers. */
-    tn_status (*copy_observed)(const tn_device *device, const char *name, uint64_t bytes,
-                               tn_status (*run)(void *user), void *user);
+    /* Run the operators `copy` and `fill` on the device of the tensor that they write. Fail with
+     * TN_ERR_NOT_IMPLEMENTED if no kernel takes the call. */
+    tn_status (*copy)(tn_tensor *to, tn_tensor *from);
+    tn_status (*fill)(tn_tensor *tensor, tn_scalar value);
 } tn__tensor_calls;
 extern TN_HIDDEN const tn__tensor_calls tn__tensor_up;
 
@@ -312,9 +305,18 @@ tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t 
 /* Checks the guard zones of all tensors. The message of a failure has the size of the tensor and
  * the place of the wrong write. */
 tn_status tn__allocator_check(struct tn__allocator *allocator);
-/* If not NULL, is called with the bytes that tensors allocate (> 0) and free (< 0). core/op sets
- * it, for observers of memory. */
-extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
+/* What observers want to know of memory. core/op sets the pointer while there are observers. */
+typedef struct tn__memory_hooks {
+    /* Gets the bytes that tensors allocate (> 0) and free (< 0). */
+    void (*bytes)(const tn_device *device, int64_t bytes);
+    /* Calls `run`, which copies bytes. */
+    tn_status (*copy)(const tn_device *device, const char *name, uint64_t bytes,
+                      tn_status (*run)(void *user), void *user);
+} tn__memory_hooks;
+extern const tn__memory_hooks *_Atomic tn__memory_hook;
+
+/* Ends the threads of tn_parallel_for. */
+void tn__thread_pool_shutdown(void);
 
 /* ---- devices ---- */
 /* Registers a backend contribution as a device type; core/plugin calls it. Refuses a type name that

@@ -13,12 +13,8 @@ static tn_status names(const tn_head *copy)
 
 static tn_status add(const tn__kind *kind, tn_head *copy, tn__plugin *plugin)
 {
-    tn_backend_def *backend = (tn_backend_def *)copy;
-
     (void)kind;
-    if (tn__checked() && tn__plugin_up.check_backend(backend, plugin) != TN_OK)
-        return TN_ERR_MEMORY;
-    return tn__device_add_backend(backend, plugin);
+    return tn__device_add_backend((const tn_backend_def *)copy, plugin);
 }
 
 static int64_t count(void)

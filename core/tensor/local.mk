@@ -10,14 +10,14 @@ libcore_la_SOURCES += \
 	%D%/capture.h \
 	%D%/capture_graph.c \
 	%D%/capture_graph.h \
+	%D%/check_thread.c \
+	%D%/check_thread.h \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/copy.c \
 	%D%/copy.h \
 	%D%/event.c \
 	%D%/fill.c \
-	%D%/decimal.c \
-	%D%/decimal.h \
 	%D%/default.c \
 	%D%/device.c \
 	%D%/device.h \
@@ -42,6 +42,7 @@ libcore_la_SOURCES += \
 	%D%/tensor.c \
 	%D%/thread.c \
 	%D%/thread.h \
+	%D%/thread_pool.c \
 	%D%/trace.c \
 	%D%/trace.h \
 	%D%/view.c

@@ -62,18 +62,13 @@ tn_status tn__trace_need_slow(tn_tensor *tensor, const char *function)
 /* Lets a plan record the kernel that copies. */
 static tn_status plan_copy(tn_tensor *to, const tn_tensor *from)
 {
-    const struct tn_op *op = tn__tensor_up.copy_op();
-    tn_tensor *in = (tn_tensor *)(uintptr_t)from;
-
-    if (op == NULL)
-        return tn_error_last_code();
     if (tn__tensor_same_view(to, from))
         return TN_OK;
     if (to->device != from->device || tn__tensor_overlap(to, from))
         return tn__tracer_here->refuse(tn__tracer_here, from,
                                        to->device != from->device ? "copy between devices"
                                                                   : "copy within one memory");
-    return tn__tensor_up.op_run_kernel(op, &in, 1, NULL, &to, 1);
+    return tn__tensor_up.copy(to, (tn_tensor *)(uintptr_t)from);
 }
 
 tn_status tn__trace_need_copy(tn_tensor *to, const tn_tensor *from, bool *done)

@@ -3,7 +3,7 @@
  * The communicator object: checks the tensors of an exchange between processes, and calls the
  * plugin that performs it. */
 #include "core/op/internal.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "core/tensor/thread.h"
 
 struct tn_comm {

@@ -5,7 +5,7 @@
 #define TN_LIB_DATA_PRIVATE_H
 
 #include "core/grad/internal.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "core/tensor/thread.h"
 
 /* ---- datasets -------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * replaced by regions. */
 #include "core/base/vector.h"
 #include "lib/graph/private.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 /* A set of nodes that the compiler has claimed. */
 struct set {

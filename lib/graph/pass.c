@@ -4,7 +4,7 @@
  * the place of the graph. */
 #include "core/base/vector.h"
 #include "lib/graph/private.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 /* One pass of a pipeline. */
 struct stage {

@@ -4,7 +4,7 @@
  * allocated. If the call is recorded, backward computes the gradients with the operators of the
  * region. */
 #include "lib/graph/private.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "core/tensor/thread.h"
 #include "core/tensor/trace.h"
 

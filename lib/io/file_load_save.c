@@ -4,7 +4,7 @@
  * functions. */
 #include "lib/io/private.h"
 #include "core/module/hooks.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 #include <ctype.h>
 

@@ -2,6 +2,7 @@
 
 libcore_la_SOURCES += \
 	%D%/kinds.c \
+	%D%/runners.c \
 	%D%/upward_calls.c \
 	%D%/host_tables.c \
 	%D%/shutdown.c

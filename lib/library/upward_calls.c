@@ -5,11 +5,10 @@
  * that it needs from higher folders, and this file, which includes all folders, fills these tables.
  */
 #include "core/check/check.h"
+#include "core/tensor/check_thread.h"
 #include "core/grad/internal.h"
 #include "core/module/internal.h"
-#include "core/op/needed.h"
 #include "lib/parametrize/parametrize.h"
-#include "lib/plan/internal.h"
 #include "lib/prune/prune.h"
 
 const tn__base_calls tn__base_up = {
@@ -17,43 +16,23 @@ const tn__base_calls tn__base_up = {
     .tensor_drop = tn_tensor_drop,
     .module_keep = tn_module_keep,
     .module_drop = tn_module_drop,
-    .scope_begin = tn_scope_begin,
-    .scope_end = tn_scope_end,
 };
 
 /* ---- core/plugin ----------------------------------------------------------------------------- */
 
 const tn__plugin_calls tn__plugin_up = {
     .host_interface = tn__host_interface,
-    .kernels_idle = tn__op_kernels_unused,
-    .check_backend = tn__check_backend,
-    .check_kernel_size = tn__check_kernel_size,
-    .check_kernel = tn__check_kernel,
-    .check_thread_note = tn__check_thread_note,
-    .check_threads_note = tn__check_threads_note,
-    .check_thread_judge = tn__check_thread_judge,
+    .check = tn__check_contribution,
+    .activate = tn__check_activate,
 };
 
 /* ---- core/tensor ----------------------------------------------------------------------------- */
 
-static const tn_op *copy_op(void)
-{
-    return tn__op_needed(TN__NEED_copy);
-}
-
-static const tn_op *fill_op(void)
-{
-    return tn__op_needed(TN__NEED_fill);
-}
-
 const tn__tensor_calls tn__tensor_up = {
     .autograd_free = tn__grad_free,
     .requires_grad = tn_tensor_requires_grad,
-    .copy_op = copy_op,
-    .fill_op = fill_op,
-    .op_takes = tn__op_takes,
-    .op_run_kernel = tn__op_run_kernel,
-    .copy_observed = tn__range_copy,
+    .copy = tn__op_copy,
+    .fill = tn__op_fill,
 };
 
 /* ---- core/op --------------------------------------------------------------------------------- */
@@ -66,14 +45,12 @@ const tn__op_calls tn__op_up = {
     .grad_after_inplace = tn__grad_after_inplace,
     .grad_alone = tn__grad_alone,
     .grad_view = tn__grad_view,
-    .module_now = tn__call_now,
     .grad_sequence = tn__grad_sequence,
 };
 
 /* ---- core/module ----------------------------------------------------------------------------- */
 
 const tn__module_calls tn__module_up = {
-    .plan = tn__plan_module_new,
     .is_parametrized = tn_is_parametrized,
     .renames = tn__parametrize_renames,
     .rename = tn__parametrize_rename,

@@ -337,7 +337,7 @@ static tn_status record(struct walk *w, tn_tensor *const *gradients)
     if (status == TN_OK)
         status = add_tensors(w);
     if (status == TN_OK)
-        status = tn__history_renew(t->outs, t->n_out);
+        status = tn__history_saved(t->outs, t->n_out, NULL, NULL);
     w->r.blocks = t->blocks;
     if (status == TN_OK)
         status = tn__plan_steps_run(&w->r, run_walk, w);

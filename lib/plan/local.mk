@@ -5,7 +5,6 @@ libcore_la_SOURCES += \
 	%D%/binding.c \
 	%D%/check.c \
 	%D%/device_graph.c \
-	%D%/internal.h \
 	%D%/memory.c \
 	%D%/module.c \
 	%D%/parts.c \

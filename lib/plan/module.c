@@ -3,7 +3,6 @@
  * Modules whose calls run plans (tn_module_compile, "plan()"): a plan for each form and layout of
  * the inputs, as long as the module is as it was when the plan was made. With "plan(train=True)",
  * calls in training mode or with gradients run plans of training. */
-#include "lib/plan/internal.h"
 #include "core/module/value_cache.h"
 #include "core/base/vector.h"
 #include "core/grad/internal.h"
@@ -461,7 +460,7 @@ static void drop(tn__compiled *self)
     tn_free(p);
 }
 
-tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out)
+static tn_status new_plan(const tn__spec *spec, tn__compiled **out)
 {
     planned *p = tn_calloc(1, sizeof *p);
     tn_status status;
@@ -485,3 +484,5 @@ tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out)
         drop(&p->head);
     return status;
 }
+
+const tn__runner tn__runner_plan = { "plan", new_plan };

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/decimal.c \
+	%D%/decimal.h \
 	%D%/tensor.c

@@ -11,8 +11,8 @@
  * is at least 1e8 (double precision), 1e6 (single) or 1e3 (smaller dtypes). Columns are aligned at
  * the point. */
 #include "core/tensor/convert.h"
-#include "core/tensor/decimal.h"
 #include "core/tensor/device.h"
+#include "lib/print/decimal.h"
 
 #include <math.h>
 
@@ -135,6 +135,14 @@ static void scan_width(void *user, const void *element)
     }
 }
 
+static double as_f16(double value)
+{
+    uint16_t bits;
+
+    tn__convert_write(&bits, TN_F16, tn_scalar_float(value));
+    return tn__convert_read(&bits, TN_F16).re;
+}
+
 /* Returns whether numbers are written in exponent form. Compares in the precision of the dtype (for
  * all dtypes below float32, in that of float16), as NumPy does: there the ratio is rounded and may
  * overflow. */
@@ -148,8 +156,7 @@ static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
         return largest >= 1e6 || (float)smallest < 0.0001f ||
                (float)largest / (float)smallest > 1000.0f;
     default:
-        return largest >= 1e3 || smallest < tn__convert_f16_value(tn__convert_f16_bits(0.0001)) ||
-               tn__convert_f16_value(tn__convert_f16_bits(largest / smallest)) > 1000.0;
+        return largest >= 1e3 || smallest < as_f16(0.0001) || as_f16(largest / smallest) > 1000.0;
     }
 }
 

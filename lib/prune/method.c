@@ -3,7 +3,7 @@
  * Pruning methods: reading their specs, and calling the code of their plugins. */
 #include "core/base/vector.h"
 #include "lib/prune/prune.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

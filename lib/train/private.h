@@ -5,7 +5,7 @@
 #define TN_LIB_TRAIN_PRIVATE_H
 
 #include "core/hook/internal.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "lib/train/internal.h"
 
 typedef struct tn__param_state {

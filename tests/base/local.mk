@@ -10,7 +10,6 @@ TN_BASE_TESTS = \
 	%D%/test_log \
 	%D%/test_memory \
 	%D%/test_options \
-	%D%/test_thread_pool \
 	%D%/test_spec
 check_PROGRAMS += $(TN_BASE_TESTS)
 TESTS += $(TN_BASE_TESTS)
@@ -27,8 +26,6 @@ TESTS += $(TN_BASE_TESTS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_options_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_thread_pool_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_thread_pool_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_spec_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -9,7 +9,7 @@ if HAVE_CHECK
 TN_TENSOR_TESTS = \
 	%D%/test_allocator %D%/test_capture %D%/test_copy %D%/test_device_list %D%/test_dlpack %D%/test_dtype %D%/test_memory \
 	%D%/test_memory_kinds \
-	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
+	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_thread_pool %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
 
@@ -70,6 +70,9 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c %D%/fixtur
 %C%_test_tensor_SOURCES = %D%/test_tensor.c $(TN_TENSOR_FIXTURE)
 %C%_test_tensor_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_tensor_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_thread_pool_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_thread_pool_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_threads_SOURCES = %D%/test_threads.c $(TN_TENSOR_FIXTURE)
 %C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)

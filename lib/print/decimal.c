@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Floating-point numbers as decimal digits. */
-#include "core/tensor/decimal.h"
+#include "lib/print/decimal.h"
 #include "core/base/number.h"
 
 #include <math.h>

@@ -2,8 +2,7 @@
  *
  * The checked boundary: modes, scopes and the state of the processor, which a function of a plugin
  * must leave unchanged. */
-#include "core/check/check.h"
-#include "core/plugin/check_thread.h"
+#include "core/tensor/check_thread.h"
 #include "core/tensor/autocast.h"
 #include "core/tensor/mode.h"
 #include "core/tensor/thread.h"
@@ -58,12 +57,6 @@ void tn__check_thread_note(tn__check_thread *before)
     before->streams = thread != NULL ? thread->n_streams : 0;
     before->autocasts = tn__autocast_depth();
     tn__modes_get(before->depth, before->now);
-}
-
-void tn__check_threads_note(tn__check_thread *before)
-{
-    if (before->on)
-        before->threads = threads_now();
 }
 
 /* Each of the following functions checks for one kind of change. If there is one, the function
@@ -167,4 +160,17 @@ tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plu
         return status;
     return tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q: %s %s",
                    plugin != NULL && plugin[0] != '\0' ? plugin : "?", what, first);
+}
+
+tn_status tn__check_activate(const tn_plugin *plugin)
+{
+    tn__check_thread thread;
+    tn_status status;
+
+    tn__check_enter(&thread);
+    /* counting threads needs one or two system calls */
+    if (thread.on && (plugin->flags & TN_PLUGIN_OWN_THREADS) == 0)
+        thread.threads = threads_now();
+    status = tn__error_status_of(plugin->activate(plugin), "activate");
+    return tn__check_leave(&thread, plugin->id, "activate", status);
 }

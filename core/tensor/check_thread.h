@@ -2,8 +2,8 @@
  *
  * The checked boundary (TENON_CHECK=1): the state of the calling thread that a plugin's function
  * must leave unchanged. When checking is off, a call costs one load. */
-#ifndef TN_CORE_PLUGIN_CHECK_THREAD_H
-#define TN_CORE_PLUGIN_CHECK_THREAD_H
+#ifndef TN_CORE_TENSOR_CHECK_THREAD_H
+#define TN_CORE_TENSOR_CHECK_THREAD_H
 
 #include "core/plugin/internal.h"
 
@@ -19,27 +19,27 @@ typedef struct tn__check_thread {
     bool now[TN__CHECK_MODES];
 } tn__check_thread;
 
+/* The slow path of the functions below, while checking is on. */
+void tn__check_thread_note(tn__check_thread *before);
+tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
+                                 const char *what, tn_status status);
+
 /* Records the state of the thread; to be called before a function of a plugin. */
 static inline void tn__check_enter(tn__check_thread *before)
 {
     before->on = tn__checked();
     if (tn__unlikely(before->on))
-        tn__plugin_up.check_thread_note(before);
+        tn__check_thread_note(before);
 }
-/* Also counts the threads of the process, which needs one or two system calls. */
-static inline void tn__check_threads(tn__check_thread *before)
-{
-    tn__plugin_up.check_threads_note(before);
-}
-
 /* Compares the state of the thread after the function has returned, and restores what it has
  * changed. If the function returned TN_OK but changed something, fails with TN_ERR_REFUSED and
  * names the plugin, the function and the change; otherwise returns `status`. */
 static inline tn_status tn__check_leave(const tn__check_thread *before, const char *plugin,
                                         const char *what, tn_status status)
 {
-    return tn__likely(!before->on) ? status
-                                   : tn__plugin_up.check_thread_judge(before, plugin, what, status);
+    return tn__likely(!before->on) ? status : tn__check_thread_judge(before, plugin, what, status);
 }
+/* Calls the function `activate` of a plugin, which must not start threads either. */
+tn_status tn__check_activate(const tn_plugin *plugin);
 
 #endif

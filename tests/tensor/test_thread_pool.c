@@ -2,6 +2,7 @@
  *
  * tn_parallel_for: which pieces there are, in which threads, and what a failure, a fork and a
  * change of the number of threads do. No timing. */
+#include "core/tensor/internal.h"
 #include "tests/base/suite.h"
 #include "tests/idle_fork.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Floating-point numbers as decimal digits, for printing. */
-#ifndef TN_CORE_TENSOR_DECIMAL_H
-#define TN_CORE_TENSOR_DECIMAL_H
+#ifndef TN_LIB_PRINT_DECIMAL_H
+#define TN_LIB_PRINT_DECIMAL_H
 
 #include "core/tensor/internal.h"
 

@@ -6,7 +6,7 @@
  * next piece. A thread claims a piece by compare-and-swap of the ticket; success proves that the
  * call is not over, so that the thread may read the rest of the slot. A thread that finds no piece
  * spins for some tens of microseconds and then sleeps. */
-#include "core/base/internal.h"
+#include "core/tensor/internal.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -56,29 +56,40 @@ static struct {
 
 static _Thread_local bool in_piece;
 
-/* Handles fork. In the child, the threads of the pool and the calls of other threads do not exist.
- * Locks that may be held for a long time are initialized again in the child; pool.sleep is held for
- * short times only, so it is held across the fork. */
-void tn__thread_pool_fork(int stage)
+/* Handlers of fork. In the child, the threads of the pool and the calls of other threads do not
+ * exist. Locks that may be held for a long time are initialized again in the child; pool.sleep is
+ * held for short times only, so it is held across the fork. */
+static void before_fork(void)
 {
-    if (stage < 0) {
-        pthread_mutex_lock(&pool.sleep);
-        return;
-    }
-    if (stage > 0) {
-        pthread_mutex_init(&pool.config, NULL);
-        pthread_cond_init(&pool.work, NULL);
-        pthread_cond_init(&pool.over, NULL);
-        atomic_store(&pool.running, 0);
-        atomic_store(&pool.sleepers, 0);
-        atomic_store(&pool.waiters, 0);
-        atomic_store(&pool.closed, false);
-        for (int i = 0; i < SLOTS; i++) {
-            pthread_mutex_init(&slots[i].lock, NULL);
-            atomic_store(&slots[i].taken, false);
-        }
+    pthread_mutex_lock(&pool.sleep);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&pool.sleep);
+}
+
+static void in_child(void)
+{
+    pthread_mutex_init(&pool.config, NULL);
+    pthread_cond_init(&pool.work, NULL);
+    pthread_cond_init(&pool.over, NULL);
+    atomic_store(&pool.running, 0);
+    atomic_store(&pool.sleepers, 0);
+    atomic_store(&pool.waiters, 0);
+    atomic_store(&pool.closed, false);
+    for (int i = 0; i < SLOTS; i++) {
+        pthread_mutex_init(&slots[i].lock, NULL);
+        atomic_store(&slots[i].taken, false);
     }
     pthread_mutex_unlock(&pool.sleep);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
 }
 
 static void relax(void)
@@ -111,7 +122,7 @@ static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_
 static tn_status run_piece(part_function *part, void *user, int64_t begin, int64_t end,
                            tn_error *error)
 {
-    uint64_t scope = tn__base_up.scope_begin(), mark = tn_error_mark();
+    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     bool nested = in_piece;
     tn_status status;
 
@@ -125,7 +136,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
         *error = *tn_error_last();
         tn_error_restore(mark);
     }
-    tn__base_up.scope_end(scope);
+    tn_scope_end(scope);
     return status;
 }
 
@@ -227,6 +238,7 @@ static void start_threads(void)
 {
     sigset_t all, before;
 
+    pthread_once(&once, watch_fork);
     /* Do not block: the thread that holds this lock starts threads itself, or waits until this call
      * is over (tn_set_num_threads). This call uses the threads that exist already. */
     if (pthread_mutex_trylock(&pool.config) != 0)
@@ -336,6 +348,7 @@ tn_status tn_set_num_threads(int count)
     if (status != TN_OK)
         return status;
     tn__fork_is_child();
+    pthread_once(&once, watch_fork);
     pthread_mutex_lock(&pool.config);
     close_pool();
     if (atomic_load(&pool.running) > count - 1)
