@@ -92,6 +92,7 @@ unknown or complex dtype # the line of the file comes before it
 column %lld: got %q; expected # of a text, by its place
 argument %q: unknown name; # the name is what came
 unknown setting %q # "did you mean"
+unknown name, got %q; did you mean # the nearest name is what is expected
 which the operators and tensors make # the line of the text is what came
 unknown name; expected one that tenon check # the name comes before it
 after refused case %s: wrong sum of # both numbers are there

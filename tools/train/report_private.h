@@ -236,6 +236,14 @@ tn_status report_at(report *r, int64_t step);
 
 /* ---- metrics.csv (report_rows.c) ------------------------------------------------------------- */
 
+/* Adds a field to a line; one with a comma or a quote gets quotes. */
+void report_rows_put(report_text *t, const char *text);
+/* Takes the next field of a line off `*at` into `out`, without quotes. Returns false after the
+ * last. */
+bool report_rows_field(const char **at, report_text *out);
+/* Reads metrics.csv of a run, which may still go on, into the series and epochs of a report that
+ * has nothing else; only reads. */
+tn_status report_rows_load(report *r, const char *folder);
 /* Opens metrics.csv, an empty one or the rows up to resume_step, which it adds to the series. */
 tn_status report_rows_open(report *r, const report_setup *setup);
 /* Writes the current row. */

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds a field; one with a comma or a quote gets quotes. */
-static void put_field(report_text *t, const char *text)
+void report_rows_put(report_text *t, const char *text)
 {
     if (strpbrk(text, ",\"") == NULL) {
         report_text_put(t, text);
@@ -28,7 +27,7 @@ static void put_header(report_text *t, const report_list *list)
     report_text_put(t, "step");
     for (int64_t i = 0; i < list->count; i++) {
         report_text_put(t, ",");
-        put_field(t, list->series[i].name);
+        report_rows_put(t, list->series[i].name);
     }
     report_text_put(t, "\n");
 }
@@ -118,9 +117,7 @@ tn_status report_rows_epoch(report *r, int64_t epoch, int64_t step)
 
 /* ---- resume ---------------------------------------------------------------------------------- */
 
-/* Takes the next field of a line off `*at` into `out`, without quotes. Returns false after the
- * last. */
-static bool next_field(const char **at, report_text *out)
+bool report_rows_field(const char **at, report_text *out)
 {
     const char *c = *at;
     if (c == NULL)
@@ -149,11 +146,11 @@ static tn_status bad_line(const report *r, int64_t line, const char *what, const
 
 static tn_status read_header(report *r, const char *line, report_text *field)
 {
-    if (!next_field(&line, field) || strcmp(field->bytes, "step") != 0)
+    if (!report_rows_field(&line, field) || strcmp(field->bytes, "step") != 0)
         return field->status != TN_OK
                    ? field->status
                    : bad_line(r, 1, "the first column is not step", field->bytes);
-    while (next_field(&line, field)) {
+    while (report_rows_field(&line, field)) {
         if (report_series_find(&r->list, field->bytes) != NULL)
             return bad_line(r, 1, "a column is there twice", field->bytes);
         if (report_series_make(&r->list, field->bytes) == NULL)
@@ -167,7 +164,7 @@ static tn_status read_row(report *r, const char *line, int64_t number, int64_t r
                           report_text *field)
 {
     int64_t step = 0, column = 0;
-    if (!next_field(&line, field))
+    if (!report_rows_field(&line, field))
         return field->status;
     if (!tn_read_int(field->bytes, &step) || step <= r->row_step)
         return bad_line(r, number, "it has no step after that of the line before", field->bytes);
@@ -176,7 +173,7 @@ static tn_status read_row(report *r, const char *line, int64_t number, int64_t r
         return TN_OK;
     r->row_step = step;
     tn_status status = TN_OK;
-    for (; status == TN_OK && next_field(&line, field); column++) {
+    for (; status == TN_OK && report_rows_field(&line, field); column++) {
         report_series *s = &r->list.series[column];
         if (column >= r->list.count)
             return bad_line(r, number, "it has more fields than line 1", field->bytes);
@@ -219,6 +216,32 @@ static tn_status read_rows(report *r, report_text *text, int64_t resume, int64_t
         *kept = end + 1 - text->bytes;
     }
     report_text_drop(&field);
+    return status;
+}
+
+tn_status report_rows_load(report *r, const char *folder)
+{
+    report_text text = { .status = TN_OK };
+    int64_t kept = 0;
+    tn_status status;
+
+    r->row_step = -1;
+    r->csv = (report_file){ .fd = -1, .path = report_file_path(folder, "metrics.csv") };
+    if (r->csv.path == NULL)
+        return tn_error_last_code();
+    status = report_file_read(r->csv.path, &text);
+    if (status == TN_OK && text.size == 0)
+        status = tn_fail(TN_ERR_IO,
+                         "report: %q: it is missing or empty; expected the folder of a run of "
+                         "tenon train",
+                         r->csv.path);
+    if (status == TN_OK && memchr(text.bytes, '\0', text.size) != NULL)
+        status = bad_line(r, 1, "the file has a byte 0", text.bytes);
+    if (status == TN_OK)
+        status = read_rows(r, &text, INT64_MAX, &kept);
+    if (status == TN_OK && kept == 0)
+        status = bad_line(r, 1, "it has no end", text.bytes);
+    report_text_drop(&text);
     return status;
 }
 
