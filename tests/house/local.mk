@@ -10,7 +10,6 @@ TN_HOUSE_TESTS = \
 	tests/house/guards.sh \
 	tests/house/laws.sh \
 	tests/house/folders.sh \
-	tests/house/macros.sh \
 	tests/house/messages.sh \
 	tests/house/names.sh \
 	tests/house/headers.sh \
@@ -18,9 +17,7 @@ TN_HOUSE_TESTS = \
 	tests/house/symbols.sh \
 	tests/house/host_tables.sh \
 	tests/house/links.sh \
-	tests/house/operator_names.sh \
 	tests/house/operator_results.sh \
-	tests/house/primitives.sh \
 	tests/house/outside.sh \
 	tests/house/prefix.sh
 TESTS += $(TN_HOUSE_TESTS)
@@ -31,4 +28,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/folders.pl %D%/names.pl %D%/messages.pl %D%/macros.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/operator_names.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/folders.pl %D%/names.pl %D%/messages.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/descriptors.c
