@@ -57,7 +57,7 @@ EXTRA_DIST += %D%/recipes/fine_tune.c %D%/recipes/threads.c %D%/recipes/own_modu
 EXTRA_DIST += %D%/recipes/averages.c %D%/recipes/char_gpt.c %D%/recipes/denoise.c %D%/recipes/embedded.c
 EXTRA_DIST += %D%/recipes/module_hooks.c %D%/recipes/own_function.c
 
-EXTRA_DIST += %D%/demo.sh %D%/data/README.md %D%/data/digits.csv.gz %D%/data/alice.txt.gz
+EXTRA_DIST += %D%/README.md %D%/demo.sh %D%/data/README.md %D%/data/digits.csv.gz %D%/data/alice.txt.gz
 
 # The networks of `make models` (tests/models/networks.py), each of run.c and one file.
 TN_NETWORKS = examples/networks/bert examples/networks/convnext_tiny examples/networks/dcgan examples/networks/densenet121 examples/networks/efficientnet_b0 examples/networks/gpt2 examples/networks/lstm examples/networks/mobilenet_v2 examples/networks/resnet50 examples/networks/swin_t examples/networks/unet examples/networks/vit_b_16
