@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * An operator with options of every kind, for tenon check: y = flip(x, dims) * scale * (the sum of
- * weights + count), negative where `turned`; the option `name` changes nothing. WRONG 1: its
+ * weights + count), negative where `turned`; the option `name` changes nothing. With `slope`, its
  * derivative forgets the weights. */
-#include <tenon/plugin.h>
+#include "mutant_choose.h"
 
 struct options {
     uint32_t size;
@@ -52,7 +52,7 @@ static tn_status derive(tn_derive *d)
 {
     const struct options *o = d->options;
 
-    d->gin[0] = tn_mul_scalar(tn_flip(d->gout[0], o->dims), factor(o, WRONG != 1));
+    d->gin[0] = tn_mul_scalar(tn_flip(d->gout[0], o->dims), factor(o, !is("slope")));
     return TN_OK;
 }
 

@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * An optimizer for tests of tenon check. Each value of WRONG puts one error into it, which tenon
- * check must find; with WRONG=RIGHT it has none. It is gradient descent with momentum, m = momentum
- * * m + g, p = p - lr * m. */
+ * An optimizer, gradient descent with momentum, m = momentum * m + g, p = p - lr * m, with errors
+ * (mutant_choose.h) that tenon check finds without numbers of the author. */
 #include <string.h>
 
-#include <tenon/plugin.h>
-
-#define RIGHT 0
-#define HIDES 1     /* keeps data outside its state */
-#define SHARES 2    /* one memory for all optimizers */
-#define TOUCHES 3   /* changes a parameter that has no gradient */
-#define NOTHING 4   /* changes none */
-#define WRITES 5    /* into the gradient */
-#define COARSE 6    /* computes in bfloat16 where float32 is meant */
-#define DEAF 7      /* ignores a learning rate that is set later */
-#define FORGETS 8   /* its spec does not build the same */
-#define OTHERWISE 9 /* p = p + lr * m: found only by expected numbers */
-#define OPENS 10    /* a scope stays open */
-#define MODES 11    /* a gradient mode stays on */
-#define NANS 12     /* 0 / 0 */
+#include "mutant_choose.h"
 
 struct rule {
     double lr, momentum;
@@ -37,9 +22,9 @@ static tn_status check(tn_optimizer *self, const void *options)
     struct rule *s = (struct rule *)(uintptr_t)options;
 
     (void)self;
-    if (WRONG == FORGETS)
+    if (is("forgets"))
         s->momentum += 0.25;
-    if (WRONG == DEAF && s->first == 0)
+    if (is("deaf") && s->first == 0)
         s->first = s->lr;
     return TN_OK;
 }
@@ -51,9 +36,9 @@ static tn_tensor *memory(tn_optimizer *self, int64_t index)
 {
     struct rule *s = tn_optimizer_data(self, 0);
 
-    if (WRONG == SHARES && index < 8)
+    if (is("shares") && index < 8)
         return shared[index];
-    if (WRONG == HIDES && index == 0)
+    if (is("hides") && index == 0)
         return s->hidden;
     return tn_optimizer_state(self, index, "momentum");
 }
@@ -62,9 +47,9 @@ static tn_status remember(tn_optimizer *self, int64_t index, tn_tensor *m)
 {
     struct rule *s = tn_optimizer_data(self, 0);
 
-    if (WRONG == HIDES && index == 0)
+    if (is("hides") && index == 0)
         s->hidden = tn_tensor_keep(m);
-    if (WRONG == SHARES && index < 8)
+    if (is("shares") && index < 8)
         shared[index] = tn_tensor_keep(m);
     return tn_optimizer_set_state(self, index, "momentum", m);
 }
@@ -76,25 +61,25 @@ static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *paramete
     tn_tensor *before = memory(self, index);
     tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient)
                                   : tn_clone(gradient);
-    tn_tensor *change = tn_mul_scalar(m, WRONG == DEAF ? s->first : s->lr);
+    tn_tensor *change = tn_mul_scalar(m, is("deaf") ? s->first : s->lr);
 
-    if (WRONG == OPENS)
+    if (is("opens"))
         tn_scope_begin();
-    if (WRONG == MODES)
+    if (is("modes"))
         tn_grad_begin(false);
-    if (WRONG == NANS)
+    if (is("nans"))
         change = tn_div(change, tn_sub(change, change));
-    if (WRONG == COARSE && tn_tensor_dtype(parameter) == TN_F32)
+    if (is("coarse") && tn_tensor_dtype(parameter) == TN_F32)
         change = tn_cast(tn_cast(change, TN_BF16), TN_F32);
-    if (WRONG == OTHERWISE)
+    if (is("otherwise"))
         change = tn_neg(change);
-    if (WRONG == WRITES)
+    if (is("writes"))
         tn_mul_scalar_(gradient, 0.5);
     if (m == NULL || change == NULL || remember(self, index, m) != TN_OK)
         return TN_ERR_RUNTIME;
-    for (int64_t i = 0; WRONG == TOUCHES && i < tn_optimizer_count(self); i++)
+    for (int64_t i = 0; is("touches") && i < tn_optimizer_count(self); i++)
         tn_mul_scalar_(tn_optimizer_parameter(self, i), 0.5);
-    if (WRONG == NOTHING)
+    if (is("nothing"))
         return TN_OK;
     return tn_sub_(parameter, change) != NULL ? TN_OK : TN_ERR_RUNTIME;
 }

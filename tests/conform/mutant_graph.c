@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pass, a compiler and a communicator. Each value of WRONG except RIGHT puts one error into one
- * of them, which tenon check must find. The compiler replaces each relu of float32. */
+ * A pass, a compiler and a communicator with one error each (mutant_choose.h). The compiler
+ * replaces each relu of float32. */
 #include <string.h>
 
-#include <tenon/plugin.h>
-
-#define RIGHT 0
-#define OTHER 1   /* the pass puts silu in the place of relu */
-#define LOSES 2   /* the pass refuses a graph that it has seen before */
-#define STRIDES 3 /* the compiler reads every input as if it were row-major */
-#define FORGETS 4 /* the compiler leaves its output as it is */
-#define PAST 5    /* the compiler writes beyond its output */
-#define HALVES 6  /* the communicator divides an average once more */
-#define LAZY 7    /* the communicator copies nothing */
-#define SILENT 8  /* the communicator fails without a message */
+#include "mutant_choose.h"
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-static bool is(const tn_node *node, const char *op)
+static bool calls_op(const tn_node *node, const char *op)
 {
     return tn_node_kind_of(node) == TN_NODE_OP &&
            strcmp(tn_op_definition(tn_node_op(node))->name, op) == 0;
@@ -30,18 +20,18 @@ static tn_status twice(const tn_pass_def *self, const tn_pass_args *args)
     static int calls;
 
     (void)self;
-    if (WRONG == LOSES && calls++ % 2 == 1)
+    if (is("loses") && calls++ % 2 == 1)
         return tn_fail(TN_ERR_RUNTIME, "it was here before");
     for (tn_node *node = tn_graph_first(args->graph), *in; node; node = tn_node_next(node)) {
-        if (!is(node, "relu"))
+        if (!calls_op(node, "relu"))
             continue;
         in = tn_node_input(node, 0);
-        if (WRONG == OTHER) {
+        if (is("other")) {
             tn_node *silu = tn_graph_add_op(args->graph, node, "silu()", &in, 1);
 
             if (!silu || tn_node_replace_uses(node, silu) < 0)
                 return tn_error_last_code();
-        } else if (is(in, "relu") && tn_node_replace_uses(node, in) < 0) {
+        } else if (calls_op(in, "relu") && tn_node_replace_uses(node, in) < 0) {
             return tn_error_last_code();
         }
     }
@@ -94,12 +84,12 @@ static tn_status run(void *program, const tn_region_call *call)
     const float *x = (const float *)(const void *)((const char *)in->data + in->byte_offset);
     float *y = (float *)(void *)((char *)out->data + out->byte_offset);
 
-    for (int64_t i = 0; i < *count && WRONG != FORGETS; i++) {
-        float value = x[WRONG == STRIDES ? i : place_of(in, i)];
+    for (int64_t i = 0; i < *count && !is("forgets"); i++) {
+        float value = x[is("strides") ? i : place_of(in, i)];
 
         y[i] = value < 0 ? 0 : value;
     }
-    if (WRONG == PAST)
+    if (is("past"))
         y[*count] = 1;
     return TN_OK;
 }
@@ -127,9 +117,9 @@ static tn_status all_reduce(const tn_comm_call *call)
 {
     float *x = (float *)(void *)((char *)call->out->data + call->out->byte_offset);
 
-    if (WRONG == SILENT)
+    if (is("silent"))
         return TN_ERR_PEER;
-    if (WRONG == HALVES && call->reduction == TN_REDUCTION_AVERAGE)
+    if (is("halves") && call->reduction == TN_REDUCTION_AVERAGE)
         x[0] /= 2;
     return TN_OK;
 }
@@ -140,7 +130,7 @@ static tn_status all_gather(const tn_comm_call *call)
 
     for (int32_t d = 0; d < call->in->ndim; d++)
         size *= (size_t)call->in->shape[d];
-    if (WRONG != LAZY)
+    if (!is("lazy"))
         memcpy((char *)call->out->data + call->out->byte_offset,
                (char *)call->in->data + call->in->byte_offset, size);
     return TN_OK;
@@ -161,4 +151,4 @@ static const tn_comm_def comm = { TN_HEAD(tn_comm_def),     .name = "one",
                                   .help = "for a test",     .dtypes = TN_BIT(TN_F32),
                                   .open = open_group,       .close = close_group,
                                   .all_reduce = all_reduce, .all_gather = all_gather };
-TN_PLUGIN("org.tenon.test.wrong_graph", "1.0.0", &pass, &compiler, &comm);
+TN_PLUGIN("org.example.mutant", "1.0.0", &pass, &compiler, &comm);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pruning methods that are wrong in one way each (tests/conform/kinds.sh compiles them with
- * -DWRONG=...). RIGHT: Odd masks every other entry, and Whole finds nothing to remove. */
-#include <tenon/plugin.h>
-
-#include <string.h>
-
-enum { RIGHT, WRITES, SCORES, REVIVES, CLOCK, PICKY, LOSES, COUNTS };
+ * Pruning methods with one error each (mutant_choose.h). Without an error, Odd masks every other
+ * entry, and Whole finds nothing to remove. */
+#include "mutant_choose.h"
 
 static tn_tensor *odd_mask(const tn_prune_def *self, const void *options, tn_tensor *scores,
                            tn_tensor *mask)
@@ -16,19 +12,19 @@ static tn_tensor *odd_mask(const tn_prune_def *self, const void *options, tn_ten
     tn_tensor *flat, *indices, *made;
 
     (void)options;
-    if (WRONG == PICKY) {
+    if (is("picky")) {
         tn_fail(TN_ERR_VALUE, "%s: not this one", self->name);
         return NULL;
     }
     calls++;
-    for (int64_t i = WRONG == CLOCK ? calls % 2 : 1; i < count && used < 1024; i += 2)
+    for (int64_t i = is("clock") ? calls % 2 : 1; i < count && used < 1024; i += 2)
         index[used++] = i;
     indices = tn_tensor_from(index, TN_I64, TN_SHAPE(used));
     flat = indices != NULL ? tn_reshape(mask, TN_INTS(-1)) : NULL;
-    made = flat != NULL ? tn_index_fill(flat, indices, 0, WRONG == REVIVES ? 2 : 0) : NULL;
-    if (made != NULL && WRONG == WRITES)
+    made = flat != NULL ? tn_index_fill(flat, indices, 0, is("revives") ? 2 : 0) : NULL;
+    if (made != NULL && is("writes"))
         made = tn_fill_(mask, 0);
-    if (made != NULL && WRONG == SCORES && tn_fill_(scores, 0) == NULL)
+    if (made != NULL && is("scores") && tn_fill_(scores, 0) == NULL)
         return NULL;
     return made != NULL ? tn_reshape(made, tn_tensor_shape(mask)) : NULL;
 }
@@ -43,8 +39,8 @@ static tn_status nothing(const tn_prune_net *args)
     int64_t count = tn_module_parameter_count(args->net);
 
     args->report->parameters_before = count;
-    args->report->parameters_after = WRONG == COUNTS ? 0 : count;
-    if (WRONG == LOSES)
+    args->report->parameters_after = is("counts") ? 0 : count;
+    if (is("loses"))
         return tn_init(tn_module_find_tensor(args->net, "4.weight"), "zeros");
     return TN_OK;
 }
@@ -54,4 +50,4 @@ static const tn_prune_def whole = {
     .type = TN_PRUNE_NETWORK, .channels = nothing, .compact = nothing,
 };
 
-TN_PLUGIN("org.example.wrong_prune", "1.0", &odd, &whole);
+TN_PLUGIN("org.example.mutant", "1.0.0", &odd, &whole);

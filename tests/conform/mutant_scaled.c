@@ -1,35 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A layer for tests of tenon check at level layers: y = scale * factor * x with a parameter `scale`
- * and an option `factor`. Each value of WRONG puts one error into it, which tenon check must find;
- * with RIGHT, EXTRA, TENSORS and LISTED it has none. */
+ * A layer, y = scale * factor * x with a parameter `scale` and an option `factor`, with the errors
+ * (mutant_choose.h) that tenon check finds at level layers. With `extra`, `tensors` and `listed` it
+ * has none: extra state that is a list, extra state that is a tensor and results in a list, options
+ * that are lists. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <tenon/plugin.h>
+#include "mutant_choose.h"
 
-#define RIGHT 0
-#define CACHES 1  /* keeps the parameter's tensor in its struct */
-#define HIDES 2   /* computes with a number that is not in the state */
-#define FORGETS 3 /* its spec does not build the same */
-#define MISPRINTS 4
-#define COUNTS 5   /* writes a buffer in eval mode */
-#define WIDENS 6   /* returns float32 for inputs of every dtype */
-#define CUTS 7     /* no gradient for the input */
-#define CUTS_OWN 8 /* none for the parameter */
-#define STEPS 9    /* changes its parameter in training */
-#define FAILS 10   /* in training mode */
-#define BORROWS 11 /* keeps its module in its struct: a copy reads the original's */
-#define ALTERS 12  /* a copy has another option */
-#define STAYS 13   /* it cannot be copied */
-#define EXTRA 14   /* right: extra state, a list of values of every kind */
-#define KEEPS 15   /* ignores the extra state that it is given */
-#define TICKS 16   /* its extra state changes in eval mode */
-#define CLINGS 17  /* a copy has extra state of its own */
-#define TENSORS 18 /* right: extra state is a tensor; results are a list with a number */
-#define LISTED 19  /* right: list and scalar options */
-
-#define HAS_EXTRA (WRONG >= EXTRA && WRONG <= TENSORS)
+static bool has_extra(void)
+{
+    return is("extra") || is("keeps") || is("ticks") || is("clings") || is("tensors");
+}
 
 struct layer {
     double factor, hidden;
@@ -49,11 +32,11 @@ static tn_status build(tn_module *self)
     tn_status status = tn_module_add_parameter(self, "scale", scale);
 
     s->owner = self;
-    s->hidden = WRONG == HIDES || HAS_EXTRA ? (last += 0.125) : 0;
-    s->cached = WRONG == CACHES ? tn_tensor_keep(scale) : NULL;
-    if (WRONG == FORGETS)
+    s->hidden = is("hides") || has_extra() ? (last += 0.125) : 0;
+    s->cached = is("caches") ? tn_tensor_keep(scale) : NULL;
+    if (is("forgets"))
         s->factor += 1;
-    if (status == TN_OK && WRONG == COUNTS)
+    if (status == TN_OK && is("counts"))
         status = tn_module_add_buffer(self, "calls", tn_tensor_full(TN_SHAPE(1), 0, TN_F32, NULL),
                                       0);
     return status;
@@ -62,24 +45,24 @@ static tn_status build(tn_module *self)
 static tn_tensor *forward(tn_module *self, tn_tensor *x)
 {
     const struct layer *s = tn_module_data(self);
-    tn_tensor *scale = WRONG == CACHES ? s->cached
-                                       : tn_module_get(WRONG == BORROWS ? s->owner : self, "scale"),
+    tn_tensor *scale = is("caches") ? s->cached
+                                    : tn_module_get(is("borrows") ? s->owner : self, "scale"),
               *y;
 
-    if (WRONG == FAILS && tn_module_is_training(self))
+    if (is("fails") && tn_module_is_training(self))
         return tn_fail(TN_ERR_RUNTIME, "not in this mode"), NULL;
-    if (WRONG == COUNTS && tn_add_scalar_(tn_module_get(self, "calls"), 1) == NULL)
+    if (is("counts") && tn_add_scalar_(tn_module_get(self, "calls"), 1) == NULL)
         return NULL;
-    if (WRONG == STEPS && tn_module_is_training(self)) {
+    if (is("steps") && tn_module_is_training(self)) {
         tn_grad_begin(false);
         tn_add_scalar_(scale, 1);
         tn_grad_end();
     }
-    y = tn_mul(WRONG == CUTS ? tn_detach(x) : x, WRONG == CUTS_OWN ? tn_detach(scale) : scale);
+    y = tn_mul(is("cuts") ? tn_detach(x) : x, is("cuts-own") ? tn_detach(scale) : scale);
     y = tn_mul_scalar(y, s->factor + s->hidden);
-    if (WRONG == TICKS)
+    if (is("ticks"))
         ((struct layer *)tn_module_data(self))->calls++;
-    return WRONG == WIDENS ? tn_cast(y, TN_F32) : y;
+    return is("widens") ? tn_cast(y, TN_F32) : y;
 }
 
 static int64_t repr(tn_module *self, char *out, size_t size)
@@ -87,7 +70,7 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     const struct layer *s = tn_module_data(self);
     char text[64];
 
-    snprintf(text, sizeof text, "%g", s->factor + (WRONG == MISPRINTS));
+    snprintf(text, sizeof text, "%g", s->factor + (is("misprints")));
     return tn_snprint(out, size, "%s", text);
 }
 
@@ -96,11 +79,11 @@ static tn_status copy(tn_module *self, tn_module *from)
     struct layer *s = tn_module_data(self);
 
     (void)from;
-    if (WRONG == STAYS)
+    if (is("stays"))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "there can be one only");
-    s->owner = WRONG == BORROWS ? s->owner : self;
-    s->factor += WRONG == ALTERS;
-    s->calls += WRONG == CLINGS;
+    s->owner = is("borrows") ? s->owner : self;
+    s->factor += is("alters");
+    s->calls += is("clings");
     return TN_OK;
 }
 
@@ -114,7 +97,7 @@ static tn_status get_extra_state(tn_module *self, tn_pack *out)
                               tn_value_string("words"),
                               { .kind = TN_VALUE_NONE } };
 
-    if (WRONG == TENSORS)
+    if (is("tensors"))
         return tn_pack_add(
             out, NULL,
             tn_value_tensor(tn_tensor_full(TN_SHAPE(2), s->hidden, TN_F64, tn_device_find("cpu"))));
@@ -125,9 +108,9 @@ static tn_status set_extra_state(tn_module *self, const tn_value *value)
 {
     struct layer *s = tn_module_data(self);
 
-    if (WRONG == KEEPS)
+    if (is("keeps"))
         return TN_OK;
-    if (WRONG == TENSORS) {
+    if (is("tensors")) {
         double both[2];
         tn_status status = value->kind == TN_VALUE_TENSOR
                                ? tn_tensor_copy_out(value->as.tensor, both, sizeof both)
@@ -184,19 +167,27 @@ static tn_tensor *listed_forward(tn_module *self, tn_tensor *x)
     return tn_mul_scalar(x, s->on ? sum : 1);
 }
 
-static const tn_layer_def layer = {
-    TN_HEAD(tn_layer_def),
-    .name = "Scaled",
-    .options = WRONG == LISTED ? listed_options : options,
-    .data_size = WRONG == LISTED ? sizeof(struct listed) : sizeof(struct layer),
-    .build = WRONG == LISTED ? NULL : build,
-    .forward = WRONG == LISTED    ? listed_forward
-               : WRONG == TENSORS ? NULL
-                                  : forward,
-    .call = WRONG == TENSORS ? call : NULL,
-    .repr = WRONG == LISTED ? NULL : repr,
-    .copy = WRONG == LISTED ? NULL : copy,
-    .get_extra_state = HAS_EXTRA ? get_extra_state : NULL,
-    .set_extra_state = HAS_EXTRA ? set_extra_state : NULL,
+static tn_layer_def layer = {
+    TN_HEAD(tn_layer_def), .name = "Scaled",
+    .options = options,    .data_size = sizeof(struct layer),
+    .build = build,        .forward = forward,
+    .repr = repr,          .copy = copy,
 };
-TN_PLUGIN("org.example.scaled", "1.0.0", &layer);
+
+__attribute__((constructor)) static void choose_members(void)
+{
+    if (has_extra()) {
+        layer.get_extra_state = get_extra_state;
+        layer.set_extra_state = set_extra_state;
+    }
+    if (is("tensors")) {
+        layer.forward = NULL;
+        layer.call = call;
+    }
+    if (is("listed")) {
+        layer = (tn_layer_def){ TN_HEAD(tn_layer_def), .name = "Scaled", .options = listed_options,
+                                .data_size = sizeof(struct listed), .forward = listed_forward };
+    }
+}
+
+TN_PLUGIN("org.example.mutant", "1.0.0", &layer);

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A dataset and transforms for tests of tenon check. Each value of WRONG puts one error into one of
- * them, which tenon check must find; with WRONG=RIGHT they have none. */
+ * A dataset and transforms with one error each (mutant_choose.h). */
 #include <stdlib.h>
 
-#include <tenon/plugin.h>
-
-#define RIGHT 0
-#define COUNTS 1 /* the samples depend on how many were read before */
-#define SHARES 2 /* all datasets share an array, which a close changes */
-#define FAILS 3  /* the last sample cannot be read */
-#define DRAWS 4  /* the transform has random numbers of its own */
-#define WRITES 5 /* the transform changes the sample */
-#define PICKY 6  /* the transform refuses everything */
-#define OPENS 7  /* the dataset leaves a scope open */
-#define ROLLS 8  /* the transform of batches has random numbers of its own */
-#define ERASES 9 /* the transform of batches changes the batch */
+#include "mutant_choose.h"
 
 typedef struct options {
     int64_t count;
@@ -28,7 +16,7 @@ static double *shared;
 
 static tn_status open_data(tn_dataset_open *args)
 {
-    double *values = WRONG == SHARES && shared ? shared : tn_malloc(3 * sizeof *values);
+    double *values = is("shares") && shared ? shared : tn_malloc(3 * sizeof *values);
 
     if (!values)
         return TN_ERR_MEMORY;
@@ -43,10 +31,10 @@ static void close_data(void *handle)
 {
     double *values = handle;
 
-    if (WRONG == SHARES && !shared)
+    if (is("shares") && !shared)
         return;
     values[0] = -1;
-    if (WRONG == SHARES) { /* not freed: a later read of it must not crash */
+    if (is("shares")) { /* not freed: a later read of it must not crash */
         return;
     }
     tn_free(values);
@@ -58,13 +46,13 @@ static tn_status get(const tn_sample_args *args)
     const double *values = args->handle;
     tn_tensor *x = tn_tensor_from(values, TN_F64, TN_SHAPE(3));
 
-    if (WRONG == FAILS && args->index == 99)
+    if (is("fails") && args->index == 99)
         return tn_fail(TN_ERR_FORMAT, "it ends in the middle");
-    if (WRONG == OPENS)
+    if (is("opens"))
         (void)tn_scope_begin();
     if (!x || tn_pack_add(args->out, NULL, tn_value_tensor(x)) != TN_OK)
         return tn_error_last_code();
-    return tn_pack_add(args->out, NULL, tn_value_int(WRONG == COUNTS ? ++calls : args->index));
+    return tn_pack_add(args->out, NULL, tn_value_int(is("counts") ? ++calls : args->index));
 }
 
 static const tn_dataset_def dataset = {
@@ -76,11 +64,11 @@ static const tn_dataset_def dataset = {
 static tn_status apply(tn_transform_args *args)
 {
     tn_tensor *x = tn_pack_tensor(args->in, 0);
-    double by = WRONG == DRAWS ? (double)rand() : tn_random_between(&args->random, 0, 1);
+    double by = is("draws") ? (double)rand() : tn_random_between(&args->random, 0, 1);
 
-    if (WRONG == PICKY || tn_tensor_dtype(x) != TN_F32)
+    if (is("picky") || tn_tensor_dtype(x) != TN_F32)
         return tn_fail(TN_ERR_TYPE, "Dims: image: wrong type; expected float32");
-    if (WRONG == WRITES)
+    if (is("writes"))
         *(float *)tn_tensor_data(x) = 2;
     x = tn_mul(x, tn_tensor_full(TN_SCALAR_SHAPE, by, TN_F32, NULL));
     return x ? tn_pack_add(args->out, NULL, tn_value_tensor(x)) : tn_error_last_code();
@@ -93,11 +81,11 @@ static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "
 static tn_status apply_batch(tn_transform_args *args)
 {
     tn_tensor *x = tn_pack_tensor(args->in, 0);
-    double by = WRONG == ROLLS ? (double)rand() : tn_random_between(&args->random, 0, 1);
+    double by = is("rolls") ? (double)rand() : tn_random_between(&args->random, 0, 1);
 
     if (tn_tensor_dtype(x) != TN_F32 || tn_tensor_ndim(x) != 4)
         return tn_fail(TN_ERR_TYPE, "Rows: images: wrong type; expected float32");
-    if (WRONG == ERASES)
+    if (is("erases"))
         *(float *)tn_tensor_data(x) = 2;
     x = tn_mul(x, tn_tensor_full(TN_SCALAR_SHAPE, by, TN_F32, NULL));
     if (!x || tn_pack_add(args->out, NULL, tn_value_tensor(x)) != TN_OK)
@@ -108,4 +96,4 @@ static tn_status apply_batch(tn_transform_args *args)
 static const tn_transform_def batches = { TN_HEAD(tn_transform_def), .name = "Rows",
                                           .help = "for a test", .flags = TN_TRANSFORM_BATCH,
                                           .apply = apply_batch };
-TN_PLUGIN("org.tenon.test.wrong_data", "1.0.0", &dataset, &transform, &batches);
+TN_PLUGIN("org.example.mutant", "1.0.0", &dataset, &transform, &batches);
