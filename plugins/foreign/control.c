@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-struct control {
-    const char *function;
-    tn_status (*call)(const struct run *run, const struct node *node, tn_rule_call *call);
-};
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static const struct graph *graph_at(const struct node *node, int64_t index)
@@ -81,7 +76,7 @@ static tn_status give_graph(const struct run *run, const struct graph *graph,
                             const struct operands *operands, tn_rule_call *call)
 {
     tn_value *out = rule_memory(call, graph->n_outputs, sizeof *out);
-    tn_status status = out != NULL ? run_graph(run, graph, operands->at, operands->count, out)
+    tn_status status = out != NULL ? run_graph(run, call, graph, operands->at, operands->count, out)
                                    : call->status;
 
     for (int64_t i = 0; i < graph->n_outputs && status == TN_OK; i++)
@@ -113,7 +108,7 @@ static tn_status run_block(const struct blocks *blocks, const struct graph *grap
         values[i] = blocks->operands->at[i].kind == TN_VALUE_TENSOR && at < n_in
                         ? tn_value_tensor(in[at++])
                         : blocks->operands->at[i];
-    status = run_graph(blocks->run, graph, values, count, out);
+    status = run_graph(blocks->run, blocks->call, graph, values, count, out);
     tn_free(values);
     return status;
 }
@@ -234,12 +229,12 @@ static tn_status loop_on_host(const struct run *run, const struct graph *test,
     for (uint64_t step = 0; status == TN_OK; step++) {
         status = tn_progress_report("running a loop", step, 0);
         if (status == TN_OK)
-            status = run_graph(run, test, operands->at, operands->count, &go);
+            status = run_graph(run, call, test, operands->at, operands->count, &go);
         if (status == TN_OK)
             status = truth(&go, &more);
         if (status != TN_OK || !more)
             break;
-        status = run_graph(run, body, operands->at, operands->count, out);
+        status = run_graph(run, call, body, operands->at, operands->count, out);
         for (int64_t i = 0; i < count && status == TN_OK; i++)
             operands->at[i] = out[i];
     }
@@ -350,7 +345,7 @@ static tn_status run_loop(const struct run *run, const struct graph *graph, stru
         if (status == TN_OK)
             status = fill_step(loop, t);
         if (status == TN_OK)
-            status = run_graph(run, graph, loop->all.at, loop->all.count, out);
+            status = run_graph(run, call, graph, loop->all.at, loop->all.count, out);
         for (int64_t i = 0; i < graph->n_outputs && status == TN_OK; i++)
             if (i < n_carried)
                 loop->carried.at[i] = out[i];
@@ -477,13 +472,16 @@ static const struct control controls[] = {
     { "higher_order.tag_activation_checkpoint", call_checkpoint },
     { "higher_order.wrap_activation_checkpoint", call_checkpoint },
     { "higher_order.invoke_subgraph", call_subgraph },
+    { NULL, NULL },
 };
 
-const struct control *control_find(const char *function)
+const struct control *control_find(enum rules_of of, const char *function)
 {
-    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
-        if (strcmp(controls[i].function, function) == 0)
-            return &controls[i];
+    const struct control *control = of == RULES_ONNX ? controls_onnx : controls;
+
+    for (; control->function != NULL; control++)
+        if (strcmp(control->function, function) == 0)
+            return control;
     return NULL;
 }
 

@@ -9,6 +9,9 @@
 /* pt2.c */
 TN_HIDDEN extern const tn_format_def foreign_pt2;
 
+/* onnx/load.c */
+TN_HIDDEN extern const tn_format_def onnx_format;
+
 /* plugin.c: limits the memory that a file can take beyond its own size: adds `more` bytes to *sum,
  * the total of this file so far; fails with TN_ERR_REFUSED if *sum then exceeds the setting. */
 TN_HIDDEN tn_status foreign_unpacked(const tn_source *source, uint64_t *sum, uint64_t more);

@@ -1,29 +1,21 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/foreign.la
-plugins_foreign_la_SOURCES = %D%/foreign.h %D%/plugin.c
-if HAVE_JANSSON
-plugins_foreign_la_SOURCES += \
+plugins_foreign_la_SOURCES = \
 	%D%/arena.c \
 	%D%/arena.h \
 	%D%/control.c \
+	%D%/foreign.h \
+	%D%/host.c \
 	%D%/modes.c \
 	%D%/module.c \
 	%D%/module_root.c \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/plugin.c \
 	%D%/program.c \
 	%D%/program.h \
 	%D%/programs.c \
-	%D%/pt2.c \
-	%D%/pt2.h \
-	%D%/pt2_archive.c \
-	%D%/pt2_graph.c \
-	%D%/pt2_program.c \
-	%D%/pt2_spec.c \
-	%D%/pt2_stack.c \
-	%D%/pt2_weights.c \
-	%D%/pt2_write.c \
 	%D%/rules.c \
 	%D%/rules.h \
 	%D%/rules_arithmetic.c \
@@ -45,9 +37,44 @@ plugins_foreign_la_SOURCES += \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/segments.c \
+	%D%/onnx/control.c \
+	%D%/onnx/scope.c \
+	%D%/onnx/load.c \
+	%D%/onnx/model.c \
+	%D%/onnx/nodes.c \
+	%D%/onnx/onnx.h \
+	%D%/onnx/onnx_rules.h \
+	%D%/onnx/rules_elements.c \
+	%D%/onnx/rules_index.c \
+	%D%/onnx/rules_layers.c \
+	%D%/onnx/rules_numbers.c \
+	%D%/onnx/rules_parts.c \
+	%D%/onnx/rules_quantized.c \
+	%D%/onnx/rules_recurrent.c \
+	%D%/onnx/rules_reduce.c \
+	%D%/onnx/rules_resize.c \
+	%D%/onnx/rules_sequences.c \
+	%D%/onnx/rules_shapes.c \
+	%D%/onnx/rules_windows.c \
+	%D%/onnx/scope.h \
+	%D%/onnx/tensor.c \
+	%D%/onnx/tree.c \
+	%D%/onnx/wire.c \
+	%D%/onnx/wire.h \
 	$(TN_ZIP_SOURCES)
+if HAVE_JANSSON
+plugins_foreign_la_SOURCES += \
+	%D%/pt2.c \
+	%D%/pt2.h \
+	%D%/pt2_archive.c \
+	%D%/pt2_graph.c \
+	%D%/pt2_program.c \
+	%D%/pt2_spec.c \
+	%D%/pt2_stack.c \
+	%D%/pt2_weights.c \
+	%D%/pt2_write.c
 endif
-plugins_foreign_la_CPPFLAGS = -I$(srcdir)/plugins/zip $(TN_PLUGIN_CPPFLAGS)
+plugins_foreign_la_CPPFLAGS = -I$(srcdir)/plugins/foreign -I$(srcdir)/plugins/zip $(TN_PLUGIN_CPPFLAGS)
 plugins_foreign_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 plugins_foreign_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_foreign_la_LIBADD = $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBM)

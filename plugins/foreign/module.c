@@ -40,6 +40,8 @@ static tn_status fill_input(const struct run *run, const struct segment *call, b
 
         if (call->takes[i].slot && !own)
             continue;
+        if (run->program->rules_of == RULES_ONNX && host_tensor(&value) != TN_OK)
+            return tn_error_last_code();
         status = value.kind == TN_VALUE_TENSOR
                      ? tn_pack_add(pack, NULL, value)
                      : tn_fail(TN_ERR_NOT_IMPLEMENTED, "uses a result that no rule gives");
@@ -68,7 +70,8 @@ static tn_status take_values(struct run *run, const struct segment *call, const 
                        "module of the program gives",
                        (long long)tn_pack_count(output), (long long)call->n_gives);
     for (int64_t i = 0; i < call->n_gives; i++)
-        run_set(run, call->gives[i].outside, tn_pack_at(output, i));
+        if (run_set(run, call->gives[i].outside, tn_pack_at(output, i)) != TN_OK)
+            return tn_error_last_code();
     return TN_OK;
 }
 
@@ -183,10 +186,11 @@ static tn_status read_input(struct run *run, const struct segment *segment, cons
         tn_value value = numbers.as.list[i];
 
         if (value.kind != TN_VALUE_INT && value.kind != TN_VALUE_FLOAT &&
-            value.kind != TN_VALUE_BOOL)
+            value.kind != TN_VALUE_BOOL && run->program->rules_of != RULES_ONNX)
             return tn_fail(TN_ERR_TYPE, "%s: " NUMBERS ": wrong kind, got %s; expected numbers",
                            path, tn_value_kind_name(value.kind));
-        run_set(run, segment->takes[segment->n_tensors + i].value, value);
+        if (run_set(run, segment->takes[segment->n_tensors + i].value, value) != TN_OK)
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -195,8 +199,14 @@ static tn_status write_output(const struct run *run, const struct segment *segme
 {
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < segment->n_gives && status == TN_OK; i++)
-        status = tn_pack_add(output, NULL, run->values[segment->gives[i].value]);
+    for (int64_t i = 0; i < segment->n_gives && status == TN_OK; i++) {
+        tn_value value = run->values[segment->gives[i].value];
+
+        if (run->program->rules_of == RULES_ONNX && segment->gives[i].kind == VALUE_TENSOR)
+            status = host_tensor(&value);
+        if (status == TN_OK)
+            status = tn_pack_add(output, NULL, value);
+    }
     return status;
 }
 

@@ -25,23 +25,28 @@ static int64_t count_needed(const struct program *program)
     return count;
 }
 
-/* The number of leaves of a value: containers are flattened, as PyTorch does. */
-static int64_t count_leaves(const tn_value *value, int level)
+/* The number of leaves of a value: containers are flattened, as PyTorch does. In ONNX a list is one
+ * value, a sequence. */
+static int64_t count_leaves(const struct program *program, const tn_value *value, int level)
 {
     int64_t count = 0;
 
+    if (program->rules_of == RULES_ONNX)
+        return 1;
     if (value->kind != TN_VALUE_LIST && value->kind != TN_VALUE_TUPLE &&
         value->kind != TN_VALUE_DICT)
         return 1;
     for (uint32_t i = 0; i < tn_value_size(value) && level < PROGRAM_LEVELS; i++)
-        count += count_leaves(tn_value_item(value, i), level + 1);
+        count += count_leaves(program, tn_value_item(value, i), level + 1);
     return count;
 }
 
 static void put_leaves(struct arguments *a, const tn_value *value, int level)
 {
-    if (value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE ||
-        value->kind == TN_VALUE_DICT) {
+    bool flat = a->program->rules_of != RULES_ONNX;
+
+    if (flat && (value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE ||
+                 value->kind == TN_VALUE_DICT)) {
         for (uint32_t i = 0; i < tn_value_size(value) && level < PROGRAM_LEVELS; i++)
             put_leaves(a, tn_value_item(value, i), level + 1);
         return;
@@ -59,7 +64,7 @@ static tn_status put_positional(struct arguments *a, const tn_pack *input)
     for (int64_t i = 0; i < tn_pack_positional(input); i++) {
         tn_value value = tn_pack_at(input, i);
 
-        count += count_leaves(&value, 0);
+        count += count_leaves(a->program, &value, 0);
     }
     a->all = count > needed;
     if (count > needed && count != a->program->n_inputs)
@@ -125,12 +130,16 @@ static tn_status check(struct run *run, const struct arguments *a)
                                    "the value that the program was exported with");
             continue;
         }
+        if (input->optional && (!a->given[i] || value->kind == TN_VALUE_NONE))
+            continue;
         if (!a->given[i])
             return wrong_input(program, i, "nothing", "a value");
         number = input->to >= 0 && is_number(value);
-        if (value->kind != TN_VALUE_TENSOR && !number)
+        if (value->kind != TN_VALUE_TENSOR && !number &&
+            !(program->rules_of == RULES_ONNX && value->kind == TN_VALUE_LIST))
             return wrong_input(program, i, tn_value_kind_name(value->kind), "a tensor");
-        run_set(run, input->to, *value);
+        if (run_set(run, input->to, *value) != TN_OK)
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -195,6 +204,8 @@ static tn_status write_results(const struct run *run, const struct arguments *a,
         tn_value value;
 
         status = run_arg(run, &call, &program->main.outputs[i], &value);
+        if (status == TN_OK && program->rules_of == RULES_ONNX)
+            status = host_tensor(&value);
         if (status == TN_OK && to->kind == OUTPUT_USER) {
             status = tn_pack_add(output, to->name, value);
         } else if (status == TN_OK) {

@@ -3,9 +3,8 @@
  * The plugin for programs of other frameworks, which become modules: its list of formats and its
  * setting. */
 #include "foreign.h"
-#ifdef TN_WITH_JANSSON
 #include "program.h"
-#endif
+
 #include "zip.h"
 
 #define SETTING "TENON_FOREIGN_UNPACKED_MAX"
@@ -23,22 +22,15 @@ static const tn_option options[] = {
 static tn_status activate(const tn_plugin *self)
 {
     (void)self;
-#ifndef TN_WITH_JANSSON
-    return tn_fail(
-        TN_ERR_NOT_IMPLEMENTED,
-        "programs of PyTorch (.pt2) need jansson, which Tenon was built without; build it "
-        "with --with-jansson (Debian: libjansson-dev)");
-#else
     return zip_unpacked_check(settings.unpacked_max, SETTING);
-#endif
 }
 
-#ifdef TN_WITH_JANSSON
 tn_status foreign_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
     return zip_unpacked(source, sum, more, settings.unpacked_max, SETTING);
 }
-#else
+
+#ifndef TN_WITH_JANSSON
 /* So that a file says what is missing. */
 static bool recognize(const tn_format_def *self, const tn_source *source)
 {
@@ -51,6 +43,9 @@ static tn_module *load_module(const tn_format_def *self, const tn_source *source
 {
     (void)self;
     (void)source;
+    tn_fail(TN_ERR_NOT_IMPLEMENTED,
+            "programs of PyTorch (.pt2) need jansson, which Tenon was built without; build it "
+            "with --with-jansson (Debian: libjansson-dev)");
     return NULL;
 }
 
@@ -60,29 +55,25 @@ const tn_format_def foreign_pt2 = {
 };
 #endif
 
-#ifdef TN_WITH_JANSSON
 static const tn_interface_row interfaces[] = {
     { "tenon.foreign.programs", 0, sizeof programs_api, &programs_api, NULL },
     { NULL, 0, 0, NULL, NULL },
 };
-#endif
 
-static const void *const contributions[] = { &foreign_pt2 };
+static const void *const contributions[] = { &foreign_pt2, &onnx_format };
 
 static const tn_plugin foreign = {
     TN_HEAD(tn_plugin),
     .id = "tenon.foreign",
     .version = "0.1.0",
-    .help = "programs of other frameworks as modules: PyTorch's .pt2",
+    .help = "programs of other frameworks as modules: PyTorch's .pt2, ONNX",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
     .options = options,
     .options_data = &settings,
     .activate = activate,
-#ifdef TN_WITH_JANSSON
     .interfaces = interfaces,
-#endif
 };
 
 TN_PLUGIN_EXPORT(foreign);

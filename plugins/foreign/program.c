@@ -61,6 +61,7 @@ struct missing {
 /* The rule of a function: looked for once. */
 struct found {
     const tn_rule_def *rule; /* NULL: none */
+    int64_t version;
     bool in_place;
 };
 
@@ -115,14 +116,19 @@ static tn_status refuse(const struct program *program, const struct missing *mis
 
 /* ---- rules of calls -------------------------------------------------------------------------- */
 
-static tn_status find_rule(struct binding *b, const char *function, struct found *out)
+static tn_status find_rule(struct binding *b, const struct node *node, struct found *out)
 {
+    const char *function = node->function;
     int64_t at = names_find(&b->functions, function);
 
-    if (at >= 0) {
+    if (at >= 0 && b->found[at].version == node->version) {
         *out = b->found[at];
         return TN_OK;
     }
+    out->version = node->version;
+    out->rule = rules_find(&b->rules, function, node->version, &out->in_place);
+    if (at >= 0)
+        return TN_OK;
     if (b->count == b->capacity) {
         int64_t capacity = 2 * b->capacity + 64;
         struct found *more = tn_realloc(b->found, (size_t)capacity * sizeof *more);
@@ -132,7 +138,6 @@ static tn_status find_rule(struct binding *b, const char *function, struct found
         b->found = more;
         b->capacity = capacity;
     }
-    out->rule = rules_find(&b->rules, function, 0, &out->in_place);
     b->found[b->count] = *out;
     return names_add(&b->functions, function, b->count++);
 }
@@ -258,13 +263,13 @@ static tn_status bind_graph(void *binding, struct graph *graph);
 
 static tn_status bind_node(struct binding *b, struct node *node)
 {
-    struct found found = { NULL, false };
+    struct found found = { 0 };
     tn_status status;
 
-    node->control = control_find(node->function);
+    node->control = control_find(b->program->rules_of, node->function);
     if (node->control != NULL)
         return program_graphs(node->args, node->n_args, bind_graph, b);
-    status = find_rule(b, node->function, &found);
+    status = find_rule(b, node, &found);
     if (status != TN_OK)
         return status;
     if (found.rule == NULL)
@@ -287,7 +292,7 @@ static tn_status bind_graph(void *binding, struct graph *graph)
 tn_status program_bind(struct program *program)
 {
     struct binding b = { .program = program };
-    tn_status status = rules_set_open(&b.rules, RULES_ATEN);
+    tn_status status = rules_set_open(&b.rules, program->rules_of);
 
     if (status == TN_OK)
         status = bind_graph(&b, &program->main);

@@ -48,6 +48,7 @@ struct control;
 struct node {
     const char *function; /* "aten.add.Tensor" */
     const char *name;     /* for messages */
+    int64_t version;      /* of its operator set; 0: none */
     struct arg *args;     /* of a rule: one for each of its arguments, in its order */
     const char **names;   /* of args, until they are in that order; "" without a name */
     int64_t n_args;
@@ -158,6 +159,7 @@ enum input_kind { INPUT_VALUE, INPUT_CONSTANT };
 struct program_input {
     const char *name; /* of the argument; NULL: not known */
     bool constant;    /* must have this value */
+    bool optional;    /* None if it is not given */
     tn_value value;
     int64_t to; /* the value of the main graph */
 };
@@ -173,6 +175,7 @@ struct program_output {
 
 struct program {
     struct arena arena;
+    enum rules_of rules_of;
     _Atomic int64_t references;
     const char *path; /* of the file, for messages */
     struct graph main;
@@ -208,6 +211,9 @@ TN_HIDDEN tn_status program_graphs(const struct arg *args, int64_t count, progra
 /* program.c: gives all calls their rules, after the reader has read everything. Fails with one
  * message that names all functions without a rule and all arguments that no rule takes. */
 TN_HIDDEN tn_status program_bind(struct program *program);
+/* host.c: finds the values that are integers of the host whatever the arguments, so that modules
+ * pass them as such. */
+TN_HIDDEN void host_find(struct program *program);
 /* segments.c: divides the program into the calls of modules. */
 TN_HIDDEN tn_status segments_divide(struct program *program);
 
@@ -230,6 +236,6 @@ TN_HIDDEN extern const tn_program_api programs_api;
 TN_HIDDEN tn_module *module_make(struct program *program);
 
 /* control.c: finds a function of control flow; NULL, without an error, if there is none. */
-TN_HIDDEN const struct control *control_find(const char *function);
+TN_HIDDEN const struct control *control_find(enum rules_of of, const char *function);
 
 #endif

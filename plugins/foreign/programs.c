@@ -69,6 +69,11 @@ static const char *text(tn_module *module, size_t *size)
 
     if (program == NULL)
         return NULL;
+    if (program->text == NULL) {
+        tn_fail(TN_ERR_TYPE, "module: the program of %s has no text; expected a .pt2 file",
+                program->path);
+        return NULL;
+    }
     *size = program->text_size;
     return program->text;
 }
@@ -77,7 +82,14 @@ static tn_state *files(tn_module *module)
 {
     struct program *program = programs_of(module);
 
-    return program != NULL ? program->files : NULL;
+    if (program == NULL)
+        return NULL;
+    if (program->text == NULL) {
+        tn_fail(TN_ERR_TYPE, "module: the program of %s has no extra files; expected a .pt2 file",
+                program->path);
+        return NULL;
+    }
+    return program->files;
 }
 
 const tn_program_api programs_api = { text, files };

@@ -328,6 +328,9 @@ tn_status pt2_write(const tn_format_def *self, const tn_sink *sink, tn_module *m
     tn_status status;
 
     (void)self;
+    if (w.program != NULL && w.program->rules_of != RULES_ATEN)
+        return tn_fail(TN_ERR_TYPE, "%s: pt2: the program of %s; expected one of a .pt2 file",
+                       sink->path, w.program->path);
     if (w.program == NULL)
         return tn_error_prefix("%s: pt2: ", sink->path);
     zip_writer_open(&w.zip, sink);

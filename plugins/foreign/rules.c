@@ -3,6 +3,8 @@
  * The lists of rules: finding one, and reading its arguments. */
 #include "rules_bound.h"
 
+#include "onnx/onnx_rules.h"
+
 #include <string.h>
 
 #define LIST(rows)                                                                                 \
@@ -16,8 +18,16 @@ static const tn_rule_list aten_lists[] = {
     LIST(rules_products), LIST(rules_reduce), LIST(rules_rnn),        LIST(rules_numbers),
 };
 
+static const tn_rule_list onnx_lists[] = {
+    LIST(onnx_rules_elements),  LIST(onnx_rules_numbers),   LIST(onnx_rules_shapes),
+    LIST(onnx_rules_parts),     LIST(onnx_rules_index),     LIST(onnx_rules_reduce),
+    LIST(onnx_rules_windows),   LIST(onnx_rules_resize),    LIST(onnx_rules_layers),
+    LIST(onnx_rules_recurrent), LIST(onnx_rules_quantized), LIST(onnx_rules_sequences),
+};
+
 static const struct rules_dialect dialects[] = {
     [RULES_ATEN] = { "aten", aten_lists, sizeof aten_lists / sizeof *aten_lists, true },
+    [RULES_ONNX] = { "onnx", onnx_lists, sizeof onnx_lists / sizeof *onnx_lists, false },
 };
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -154,8 +164,8 @@ const tn_rule_def *rules_find(const struct rules_set *set, const char *function,
 
 bool rules_is_ignored(const char *argument)
 {
-    static const char *const names[] = { "device", "layout", "memory_format", "pin_memory",
-                                         "non_blocking" };
+    static const char *const names[] = { "device",     "layout",       "memory_format",
+                                         "pin_memory", "non_blocking", "consumed_inputs" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(argument, names[i]) == 0)

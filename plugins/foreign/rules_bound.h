@@ -77,6 +77,11 @@ TN_HIDDEN void rules_call_end(tn_rule_call *call);
 /* A number as a tensor without dimensions, whose dtype does not change that of a result with
  * `like` (NULL: there is no other tensor). */
 TN_HIDDEN tn_tensor *rules_number(const tn_value *value, const tn_tensor *like);
+/* Makes integers of the host (ONNX) an int64 tensor; other values stay, and so do lists of
+ * tensors. */
+TN_HIDDEN tn_status host_tensor(tn_value *value);
+/* Makes a tensor with at most one dimension numbers of the host. */
+TN_HIDDEN tn_status host_numbers(tn_rule_call *call, tn_value *value);
 /* A scalar of a value; false if the value is not a number. */
 TN_HIDDEN bool rules_scalar(const tn_value *value, tn_scalar *out);
 

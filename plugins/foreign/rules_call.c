@@ -90,6 +90,31 @@ const tn_value *rule_value(tn_rule_call *call, const char *name)
     return &none;
 }
 
+/* An argument of ONNX as a tensor, or as numbers, where it is the other. */
+static const tn_value *converted(tn_rule_call *call, const char *name, bool to_tensor)
+{
+    const tn_value *value = rule_value(call, name);
+    tn_value *copy;
+
+    if (!call->host || (value->kind == TN_VALUE_TENSOR) == to_tensor || call->status != TN_OK)
+        return value;
+    copy = rule_memory(call, 1, sizeof *copy);
+    if (copy == NULL)
+        return value;
+    *copy = *value;
+    if ((to_tensor ? host_tensor(copy) : host_numbers(call, copy)) != TN_OK)
+        failed(call);
+    return copy;
+}
+
+/* A number where the argument is a list of one. */
+static const tn_value *number(tn_rule_call *call, const char *name)
+{
+    const tn_value *value = converted(call, name, false);
+
+    return call->host && value->kind == TN_VALUE_LIST && value->count == 1 ? value->as.list : value;
+}
+
 bool rule_has(tn_rule_call *call, const char *name)
 {
     return rule_value(call, name)->kind != TN_VALUE_NONE;
@@ -102,7 +127,7 @@ bool rule_is_tensor(tn_rule_call *call, const char *name)
 
 tn_tensor *rule_tensor(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = converted(call, name, true);
 
     if (value->kind == TN_VALUE_TENSOR)
         return value->as.tensor;
@@ -186,13 +211,17 @@ tn_tensor **rule_tensors(tn_rule_call *call, const char *name, int64_t *count)
     }
     tensors = rule_memory(call, value->count, sizeof(tn_tensor *));
     for (uint32_t i = 0; i < value->count && tensors != NULL; i++) {
-        const tn_value *item = &value->as.list[i];
+        tn_value item = value->as.list[i];
 
-        if (item->kind != TN_VALUE_TENSOR && item->kind != TN_VALUE_NONE) {
-            wrong(call, name, item, "a list of tensors");
+        if (call->host && host_tensor(&item) != TN_OK) {
+            failed(call);
             return NULL;
         }
-        tensors[i] = item->kind == TN_VALUE_TENSOR ? item->as.tensor : TN_NONE;
+        if (item.kind != TN_VALUE_TENSOR && item.kind != TN_VALUE_NONE) {
+            wrong(call, name, &item, "a list of tensors");
+            return NULL;
+        }
+        tensors[i] = item.kind == TN_VALUE_TENSOR ? item.as.tensor : TN_NONE;
     }
     *count = tensors != NULL ? value->count : 0;
     return tensors;
@@ -200,7 +229,7 @@ tn_tensor **rule_tensors(tn_rule_call *call, const char *name, int64_t *count)
 
 int64_t rule_int(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = number(call, name);
 
     if (value->kind == TN_VALUE_INT || value->kind == TN_VALUE_BOOL)
         return value->as.i;
@@ -210,7 +239,7 @@ int64_t rule_int(tn_rule_call *call, const char *name)
 
 double rule_float(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = number(call, name);
 
     if (value->kind == TN_VALUE_FLOAT)
         return value->as.f;
@@ -222,7 +251,7 @@ double rule_float(tn_rule_call *call, const char *name)
 
 bool rule_bool(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = number(call, name);
 
     if (value->kind == TN_VALUE_BOOL || value->kind == TN_VALUE_INT)
         return value->as.i != 0;
@@ -232,7 +261,7 @@ bool rule_bool(tn_rule_call *call, const char *name)
 
 tn_scalar rule_scalar(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = number(call, name);
     tn_scalar scalar = tn_scalar_none();
 
     if (!rules_scalar(value, &scalar))
@@ -266,7 +295,7 @@ tn_dtype rule_dtype(tn_rule_call *call, const char *name)
 
 tn_ints rule_ints(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = converted(call, name, false);
     bool one = value->kind == TN_VALUE_INT;
     uint32_t count = one ? 1 : value->count;
     int64_t *at;
@@ -292,7 +321,7 @@ tn_ints rule_ints(tn_rule_call *call, const char *name)
 
 tn_floats rule_floats(tn_rule_call *call, const char *name)
 {
-    const tn_value *value = rule_value(call, name);
+    const tn_value *value = converted(call, name, false);
     double *at;
 
     if (value->kind == TN_VALUE_NONE)

@@ -497,8 +497,50 @@ static tn_status no_form(const struct rules_bound *bound, tn_rule_call *call)
                      bound->rule->text);
 }
 
+/* In ONNX integers stand for tensors, and tensors for options: makes each what the form needs. */
+static tn_status convert(const struct rules_form *form, tn_rule_call *call, tn_value *values)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < form->n_inputs && form->op != NULL && status == TN_OK; i++) {
+        tn_value *value = form->inputs[i].argument >= 0 ? &values[form->inputs[i].argument] : NULL;
+        tn_value *items;
+
+        if (value == NULL)
+            continue;
+        if (value->kind != TN_VALUE_LIST || (form->def->inputs[i].flags & TN_OPERAND_LIST) == 0) {
+            status = host_tensor(value);
+            continue;
+        }
+        items = rule_memory(call, value->count, sizeof *items);
+        if (items == NULL)
+            return call->status;
+        for (uint32_t k = 0; k < value->count && status == TN_OK; k++) {
+            items[k] = value->as.list[k];
+            status = host_tensor(&items[k]);
+        }
+        *value = tn_value_list(items, value->count);
+    }
+    for (int64_t i = 0; i < form->n_options && status == TN_OK; i++)
+        if (form->options[i].term.argument >= 0)
+            status = host_numbers(call, &values[form->options[i].term.argument]);
+    return status;
+}
+
 tn_status rules_text_call(const struct rules_bound *bound, tn_rule_call *call)
 {
+    tn_value values[RULES_ARGUMENTS];
+
+    if (call->host) {
+        tn_status status = TN_OK;
+
+        memcpy(values, call->values, (size_t)call->count * sizeof *values);
+        for (int64_t i = 0; i < bound->n_forms && status == TN_OK; i++)
+            status = convert(&bound->forms[i], call, values);
+        if (status != TN_OK)
+            return status;
+        call->values = values;
+    }
     for (int numbers = 0; numbers < 2; numbers++)
         for (int64_t i = 0; i < bound->n_forms; i++) {
             const struct rules_form *form = &bound->forms[i];

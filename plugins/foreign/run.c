@@ -16,11 +16,45 @@ tn_status run_begin(struct run *run, const struct program *program, tn_module *m
     return run->values != NULL ? TN_OK : TN_ERR_MEMORY;
 }
 
+static void drop_value(tn_value value)
+{
+    for (uint32_t i = 0; value.kind == TN_VALUE_LIST && i < value.count; i++)
+        drop_value(value.as.list[i]);
+    if (value.kind == TN_VALUE_TENSOR)
+        tn_tensor_drop(value.as.tensor);
+    if (value.kind == TN_VALUE_LIST)
+        tn_free((void *)(uintptr_t)value.as.list);
+}
+
 static void drop(struct run *run, int64_t index)
 {
-    if (run->values[index].kind == TN_VALUE_TENSOR)
-        tn_tensor_drop(run->values[index].as.tensor);
+    drop_value(run->values[index]);
     run->values[index] = tn_value_none();
+}
+
+/* Makes a value that the call owns, as sequences of ONNX are. */
+static tn_status own(tn_value *value)
+{
+    tn_value *items;
+    tn_status status = TN_OK;
+
+    if (value->kind == TN_VALUE_TENSOR)
+        tn_tensor_keep(value->as.tensor);
+    if (value->kind != TN_VALUE_LIST)
+        return TN_OK;
+    items = tn_calloc((size_t)value->count + 1, sizeof *items);
+    if (items == NULL)
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < value->count && status == TN_OK; i++) {
+        items[i] = value->as.list[i];
+        status = own(&items[i]);
+        if (status != TN_OK)
+            items[i] = tn_value_none();
+    }
+    *value = tn_value_list(items, value->count);
+    if (status != TN_OK)
+        drop_value(*value);
+    return status;
 }
 
 void run_end(struct run *run)
@@ -30,12 +64,13 @@ void run_end(struct run *run)
     tn_free(run->values);
 }
 
-void run_set(struct run *run, int64_t index, tn_value value)
+tn_status run_set(struct run *run, int64_t index, tn_value value)
 {
-    if (value.kind == TN_VALUE_TENSOR)
-        tn_tensor_keep(value.as.tensor);
+    tn_status status = own(&value);
+
     drop(run, index);
-    run->values[index] = value;
+    run->values[index] = status == TN_OK ? value : tn_value_none();
+    return status;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -49,7 +84,7 @@ tn_status run_arg(const struct run *run, tn_rule_call *call, const struct arg *a
     case ARG_CONSTANT: *out = arg->as.constant; return TN_OK;
     case ARG_VALUE:
         *out = run->values[arg->as.value];
-        return out->kind != TN_VALUE_NONE
+        return out->kind != TN_VALUE_NONE || run->program->rules_of == RULES_ONNX
                    ? TN_OK
                    : tn_fail(TN_ERR_NOT_IMPLEMENTED, "uses a result that no rule gives");
     case ARG_GRAPH:
@@ -83,12 +118,12 @@ static tn_status store_list(struct run *run, const struct result *result, const 
     for (int64_t i = 0; i < result->count; i++) {
         if (result->list[i] < 0)
             continue;
-        /* The memory of a list belongs to the call: no value may be one. */
         if (value->as.list[i].kind == TN_VALUE_LIST)
             return tn_fail(TN_ERR_TYPE,
                            "element %lld of a result is a list; expected a tensor or a number",
                            (long long)i);
-        run_set(run, result->list[i], value->as.list[i]);
+        if (run_set(run, result->list[i], value->as.list[i]) != TN_OK)
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -113,11 +148,11 @@ static tn_status store(struct run *run, const struct node *node, const tn_rule_c
             return too_few(call);
         if (result->list != NULL)
             status = store_list(run, result, &call->results[i]);
-        else if (call->results[i].kind == TN_VALUE_LIST)
+        else if (call->results[i].kind == TN_VALUE_LIST && !call->host)
             status = tn_fail(TN_ERR_RUNTIME, "result %lld is a list; expected one value",
                              (long long)i);
         else
-            run_set(run, result->value, call->results[i]);
+            status = run_set(run, result->value, call->results[i]);
     }
     return status;
 }
@@ -129,7 +164,7 @@ static void set_mode(const struct run *run, const struct rules_bound *bound, tn_
 
     if (mode == NULL)
         return;
-    if (mode->kind == TN_VALUE_BOOL)
+    if (mode->kind == TN_VALUE_BOOL || mode->kind == TN_VALUE_INT)
         mode->as.i = run->training;
     else if (mode->kind == TN_VALUE_FLOAT && !run->training)
         mode->as.f = 0.0;
@@ -179,11 +214,16 @@ static tn_status count_batch(const struct run *run)
 
 static tn_status run_node(struct run *run, const struct node *node)
 {
-    tn_rule_call call = { .name = node->function, .training = run->training };
+    tn_rule_call call = { .name = node->function,
+                          .training = run->training,
+                          .host = run->program->rules_of == RULES_ONNX };
     uint64_t scope;
     tn_status status;
 
     scope = tn_scope_begin();
+    for (int64_t i = 0; i < node->n_results; i++)
+        if (node->results[i].value >= 0 || node->results[i].list != NULL)
+            call.wanted = i + 1;
     if (node->counts && !run->training) /* the count stays */
         status = rule_give_value(&call, run->values[node->args[0].as.value]);
     else
@@ -218,26 +258,48 @@ tn_status run_segment(struct run *run, const struct segment *segment)
     return status;
 }
 
-static tn_status give_outputs(const struct run *run, const struct graph *graph, tn_value *out)
+/* Moves a value from a graph to the call around it. */
+static tn_status give_output(tn_rule_call *call, tn_value *value)
+{
+    tn_value *items;
+    tn_status status = TN_OK;
+
+    if (value->kind == TN_VALUE_TENSOR)
+        tn_tensor_to_scope(tn_tensor_keep(value->as.tensor));
+    if (value->kind != TN_VALUE_LIST)
+        return TN_OK;
+    items = rule_memory(call, value->count, sizeof *items);
+    if (items == NULL)
+        return call->status;
+    for (uint32_t i = 0; i < value->count && status == TN_OK; i++) {
+        items[i] = value->as.list[i];
+        status = give_output(call, &items[i]);
+    }
+    *value = tn_value_list(items, value->count);
+    return status;
+}
+
+static tn_status give_outputs(const struct run *run, tn_rule_call *outer, const struct graph *graph,
+                              tn_value *out)
 {
     tn_rule_call call = { 0 };
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < graph->n_outputs && status == TN_OK; i++) {
         status = run_arg(run, &call, &graph->outputs[i], &out[i]);
-        if (status == TN_OK && out[i].kind == TN_VALUE_LIST)
+        if (status == TN_OK && out[i].kind == TN_VALUE_LIST && run->program->rules_of != RULES_ONNX)
             status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
                              "output %lld of a graph is a list; expected a tensor or a number",
                              (long long)i);
-        if (status == TN_OK && out[i].kind == TN_VALUE_TENSOR)
-            tn_tensor_to_scope(tn_tensor_keep(out[i].as.tensor));
+        if (status == TN_OK)
+            status = give_output(outer, &out[i]);
     }
     rules_call_end(&call);
     return status;
 }
 
-tn_status run_graph(const struct run *around, const struct graph *graph, const tn_value *in,
-                    int64_t n_in, tn_value *out)
+tn_status run_graph(const struct run *around, tn_rule_call *call, const struct graph *graph,
+                    const tn_value *in, int64_t n_in, tn_value *out)
 {
     struct run run;
     tn_status status;
@@ -249,11 +311,11 @@ tn_status run_graph(const struct run *around, const struct graph *graph, const t
                        graph->whole->n_values);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         if (graph->inputs[i] >= 0)
-            run_set(&run, graph->inputs[i], in[i]);
+            status = run_set(&run, graph->inputs[i], in[i]);
     if (status == TN_OK)
         status = run_segment(&run, graph->whole);
     if (status == TN_OK)
-        status = give_outputs(&run, graph, out);
+        status = give_outputs(&run, call, graph, out);
     run_end(&run);
     return status;
 }

@@ -24,8 +24,6 @@ struct other {
     "\"net.safetensors\")), and the network as a spec"
 
 static const struct other others[] = {
-    { ".onnx", 0, 0, "", "a network of ONNX",
-      SAVE_WEIGHTS "; onnx.numpy_helper.to_array of Python reads the weights of this file" },
     { NULL, 4, 0, "GGUF", "weights of llama.cpp (GGUF), which are often quantized",
       "the original weights, which the publisher of the model has as safetensors; the package gguf "
       "of Python (GGUFReader, dequantize) reads this file" },
@@ -95,7 +93,7 @@ const tn_format_def format_others = {
     TN_HEAD(tn_format_def),
     .name = "other-programs",
     .help =
-        "files of other programs (ONNX, GGUF, Keras, TensorFlow Lite, ...): says what they are, "
+        "files of other programs (GGUF, Keras, TensorFlow Lite, ...): says what they are, "
         "and how to get their weights; reads none of them",
     .recognize = recognize,
     .load = load,

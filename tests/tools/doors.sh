@@ -69,7 +69,6 @@ other() { # FILE BYTES WORDS
     printf "$2" >"$1"
     check 1 "$1: cannot be read, got $3.*; expected " inspect "$1"
 }
-other net.onnx '\010\010\022\007pytorch\032\000' 'a network of ONNX'
 other net.gguf 'GGUF\003\000\000\000' 'weights of llama\.cpp'
 other weights.bin 'GGUF\003\000\000\000' 'weights of llama\.cpp'
 other net.h5 '\211HDF\r\n\032\n\000\000' 'HDF5, as Keras'
@@ -77,15 +76,17 @@ other net.keras 'PK\003\004\024\000' 'a network of Keras'
 other net.tflite '\034\000\000\000TFL3\024\000' 'a network of TensorFlow Lite'
 other forest.pkl '\200\004\225\000\000' 'objects of Python'
 other a.mat 'MATLAB 5.0 MAT-file \000' 'a file of MATLAB'
-onnx='net\.onnx: cannot be read, got a network of ONNX; expected the weights as safetensors'
+printf '\010\010\022\007pytorch\032\000' >net.onnx
+onnx='net\.onnx: onnx: graph: missing; expected a model of ONNX'
+check 1 "$onnx" inspect net.onnx
 check 1 "$onnx" convert net.onnx x.npz
 check 1 "$onnx" eval net.onnx --data "$digits"
 check 1 "$onnx" predict "$net" net.onnx
 check 1 "$onnx" finetune net.onnx --data "$digits" --out x
 # such a file is no rival of the weights of a folder, and no format to write
-mkdir both && cp run/best.safetensors both/model.safetensors && cp net.onnx both/model.onnx
+mkdir both && cp run/best.safetensors both/model.safetensors && cp net.keras both/model.keras
 check 0 '^accuracy' eval both --data "$digits"
-check 1 'no format has this extension' convert run/best.safetensors x.onnx
+check 1 'no format has this extension' convert run/best.safetensors x.keras
 check 1 'no format recognizes its content or its extension; formats: ' inspect "$here/doors.sh"
 grep -q 'other-programs' err && complain 'a format without extensions among those with'
 

@@ -21,8 +21,8 @@
 /* What a model is, for the help of the commands. */
 #define MODEL_HELP                                                                                 \
     "MODEL is a spec, the name of a layer, a file with a spec or a printed model, a script, a "    \
-    "program of PyTorch (.pt2), or a file with weights whose metadata has the spec (" MODEL_SPEC   \
-    ")."
+    "program of PyTorch (.pt2) or ONNX, or a file with weights whose metadata has the spec ("      \
+    MODEL_SPEC ")."
 
 enum {
     /* Names that only the module or only the file has are listed on standard error, and are no

@@ -67,6 +67,12 @@ static inline tn_state *tn_program_files(tn_module *module)
 
 struct tn_rule_call;
 
+enum {
+    TN_RULE_HOST_NEVER = 0,
+    TN_RULE_HOST_KEEPS = 1, /* if all tensors among the arguments are */
+    TN_RULE_HOST_ALWAYS = 2
+};
+
 typedef struct tn_rule_def {
     /* The function and its arguments: names, and defaults of those that files may leave out: None,
      * True, False, numbers, 'texts', [lists]. Arguments of the file that the rule does not have are
@@ -85,7 +91,9 @@ typedef struct tn_rule_def {
      * for one operator that with the largest version up to the file's counts. 0: any. */
     int32_t since;
     bool copies; /* the results are copied, because they may be views of arguments */
-    bool host;   /* of ONNX: gives integers of the host if all arguments are such */
+    /* TN_RULE_HOST_*: when the results are integers of the host: of ONNX, whose programs compute
+     * shapes with tensors. */
+    uint32_t host;
 } tn_rule_def;
 
 /* The table of an interface with rules. */
@@ -127,11 +135,13 @@ typedef struct tn_rule_call {
     tn_tensor *into;  /* the tensor that an in-place function writes; else NULL */
     bool training;    /* mode of the module to which the call belongs, for rules with `mode` */
     tn_status status; /* the first failure of the functions below */
+    int64_t wanted;   /* number of results up to the last one that the program uses */
+    bool host;        /* of ONNX: integers and lists of them can stand for tensors, and tensors for
+                       * numbers; the functions below convert them */
     /* For the functions below. */
     tn_value *results;
     int64_t n_results, capacity;
     void *memory;
-    bool host; /* lists of integers are tensors (ONNX) */
 } tn_rule_call;
 
 /* These read an argument. If it has another kind, call->status becomes the failure, whose message

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The format "onnx": models of ONNX, which many frameworks write. */
+#include "foreign.h"
+#include "onnx/onnx.h"
+
+#include <string.h>
+
+enum { RECOGNIZE = 4096 }; /* bytes that decide, at most */
+
+/* A model begins with its version (field 1, a small number), or with what made it. */
+static bool recognize(const tn_format_def *self, const tn_source *source)
+{
+    unsigned char bytes[RECOGNIZE];
+    size_t size = source->size < sizeof bytes ? (size_t)source->size : sizeof bytes;
+    struct wire message = { bytes, bytes + size };
+    struct wire_field field;
+    tn_status status = TN_OK;
+    uint64_t mark = tn_error_mark();
+    bool version = false;
+    int fields = 0;
+
+    (void)self;
+    if (size < 8 || source->read(source->user, 0, bytes, size) != TN_OK || bytes[0] != 0x08) {
+        tn_error_restore(mark);
+        return false;
+    }
+    while (wire_next(&message, &field, &status) && field.number <= 26) {
+        version = version || (field.number == 1 && field.type == WIRE_VARINT && field.value < 100);
+        fields++;
+    }
+    tn_error_restore(mark);
+    /* The graph, which is long, often ends beyond these bytes. */
+    return version && (status != TN_OK || (fields > 1 && field.number <= 26));
+}
+
+/* Reads the whole file to the host; mapped files are not copied. */
+static tn_status open_file(struct onnx_file *file)
+{
+    const tn_source *source = file->source;
+    uint64_t scope = tn_scope_begin();
+    tn_status status = tn_device_begin(tn_device_find("cpu"));
+
+    if (status == TN_OK && source->size > INT64_MAX)
+        status = tn_fail(TN_ERR_FORMAT, "size: too large, got %llu; expected at most 2^63 - 1",
+                         (unsigned long long)source->size);
+    if (status == TN_OK) {
+        file->bytes = tn_source_tensor(source, 0, TN_U8, TN_SHAPE((int64_t)source->size));
+        status = file->bytes != NULL ? TN_OK : tn_error_last_code();
+    }
+    tn_device_end();
+    if (status == TN_OK) {
+        tn_tensor_keep(file->bytes);
+        file->start = tn_tensor_data(file->bytes);
+        status = file->start != NULL ? TN_OK : tn_error_last_code();
+    }
+    tn_scope_end(scope);
+    return status;
+}
+
+static tn_status read_program(const tn_source *source, struct program *program)
+{
+    struct onnx_file *file = tn_calloc(1, sizeof *file);
+    tn_status status;
+
+    if (file == NULL)
+        return TN_ERR_MEMORY;
+    file->source = source;
+    file->program = program;
+    status = open_file(file);
+    if (status == TN_OK)
+        status = onnx_model_read(file);
+    if (status != TN_OK && strncmp(tn_error_text(), source->path, strlen(source->path)) != 0)
+        status = tn_error_prefix("%s: onnx: ", source->path);
+    names_free(&file->function_names);
+    names_free(&file->slots);
+    names_free(&file->parts);
+    tn_tensor_drop(file->bytes);
+    tn_free(file);
+    return status;
+}
+
+static struct program *new_program(const tn_source *source)
+{
+    struct program *program = program_new(source->path);
+
+    if (program != NULL)
+        program->rules_of = RULES_ONNX;
+    return program;
+}
+
+static tn_module *load_module(const tn_format_def *self, const tn_source *source)
+{
+    struct program *program = new_program(source);
+    tn_module *module = NULL;
+
+    (void)self;
+    if (program != NULL && read_program(source, program) == TN_OK &&
+        program_bind(program) == TN_OK) {
+        host_find(program);
+        if (segments_divide(program) == TN_OK)
+            module = module_make(program);
+    }
+    program_drop(program);
+    return module;
+}
+
+/* The tensors, so that a module of another origin can load them. */
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
+{
+    struct program *program = new_program(source);
+    tn_status status = program != NULL ? read_program(source, program) : TN_ERR_MEMORY;
+
+    (void)self;
+    for (int64_t i = 0; status == TN_OK && i < program->n_slots; i++)
+        if ((program->slots[i].flags & TN_SLOT_NOT_PERSISTENT) == 0)
+            status = tn_state_set(state, program->slots[i].path, program->slots[i].tensor);
+    program_drop(program);
+    return status;
+}
+
+const tn_format_def onnx_format = {
+    TN_HEAD(tn_format_def), .name = "onnx", .help = "models of ONNX",   .extensions = ".onnx",
+    .recognize = recognize, .load = load,   .load_module = load_module,
+};

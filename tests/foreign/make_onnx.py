@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# Writes onnx_*.onnx and onnx_*.npz for tests/foreign/test_onnx: operators of ONNX in float64 with
+# values that NumPy and PyTorch compute, and a network that PyTorch exports. In an .npz file, in.N
+# are the inputs, out.N the results, grad.NAME the gradients of the sum of the results times their
+# weights (as in make_modules.py), after.NAME the buffers after a call in training mode, whose
+# results are train.out.N.
+#
+#   PYTHON make_onnx.py FOLDER      (needs the package onnx)
+import io
+import sys
+import warnings
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from make_modules import save_numbers
+
+warnings.filterwarnings('ignore')
+TYPES = {
+    np.dtype(k): v
+    for k, v in (
+        ('float64', TensorProto.DOUBLE),
+        ('int64', TensorProto.INT64),
+        ('int32', TensorProto.INT32),
+        ('uint8', TensorProto.UINT8),
+        ('int8', TensorProto.INT8),
+        ('bool', TensorProto.BOOL),
+    )
+}
+
+
+def t(x):
+    return torch.from_numpy(np.ascontiguousarray(x))
+
+
+def single(x):
+    """Attributes have 32 bits."""
+    return float(np.float32(x))
+
+
+def numbers(*shape, seed=0, low=-2, high=2):
+    return np.random.default_rng(seed + sum(shape)).uniform(low, high, shape)
+
+
+I64 = np.int64
+X = numbers(2, 3, 5, 6, seed=1)
+M = numbers(3, 4, seed=2)
+V = numbers(4, seed=3)
+W = numbers(4, 3, 3, 2, seed=4)
+POSITIVE = numbers(3, 4, seed=5, low=0.2, high=3)
+INTS = np.array([[7, -7, 5], [-5, 9, -9]], I64)
+
+
+def conv_same_upper(x, w):
+    """Stride 2 over 5 x 6 with a window of 3 x 2: one row above and below, no columns."""
+    return F.conv2d(F.pad(t(x), (0, 0, 1, 1)), t(w), stride=2)
+
+
+def average_of_parts(x):
+    """Windows of 3 x 3, stride 2, one element around; only real elements count."""
+    ones = torch.ones_like(t(x))
+    total = F.avg_pool2d(t(x), 3, 2, 1, divisor_override=1, count_include_pad=True)
+    return total / F.avg_pool2d(ones, 3, 2, 1, divisor_override=1, count_include_pad=True)
+
+
+def cubic(x, *sizes):
+    return F.interpolate(t(x), size=(7, 9), mode='bicubic', align_corners=False)
+
+
+def lstm(x, w, r, b):
+    """The gates of ONNX are i, o, f, c."""
+    h = c = np.zeros((x.shape[1], r.shape[2]))
+    out = []
+    sig = lambda v: 1 / (1 + np.exp(-v))
+    for step in x:
+        gates = step @ w[0].T + h @ r[0].T + b[0, : 4 * h.shape[1]] + b[0, 4 * h.shape[1] :]
+        i, o, f, g = np.split(gates, 4, 1)
+        c = sig(f) * c + sig(i) * np.tanh(g)
+        h = sig(o) * np.tanh(c)
+        out.append(h)
+    return np.stack(out)[:, None], h[None], c[None]
+
+
+def gru(x, w, r, b):
+    """The gates are z, r, h; the reset comes before the product."""
+    h = np.zeros((x.shape[1], r.shape[2]))
+    out = []
+    sig = lambda v: 1 / (1 + np.exp(-v))
+    n = h.shape[1]
+    wz, wr, wh = np.split(w[0], 3)
+    rz, rr, rh = np.split(r[0], 3)
+    bias = np.split(b[0], 6)
+    for step in x:
+        z = sig(step @ wz.T + h @ rz.T + bias[0] + bias[3])
+        reset = sig(step @ wr.T + h @ rr.T + bias[1] + bias[4])
+        g = np.tanh(step @ wh.T + (reset * h) @ rh.T + bias[2] + bias[5])
+        h = (1 - z) * g + z * h
+        out.append(h)
+    return np.stack(out)[:, None], h[None]
+
+
+def scatter_nd(x, index, updates):
+    x = x.copy()
+    for place, value in zip(index, updates):
+        x[tuple(place)] += value
+    return x
+
+
+LSTM = [numbers(3, 2, 4, seed=6), numbers(1, 20, 4, seed=7), numbers(1, 20, 5, seed=8)]
+GRU = [numbers(3, 2, 4, seed=6), numbers(1, 15, 4, seed=7), numbers(1, 15, 5, seed=8)]
+FLAT = lambda x: torch.softmax(t(x).reshape(2, -1), 1).reshape(x.shape)
+# (operator, inputs, attributes, function of the inputs, opset)
+CASES = [
+    ('Add', [X, numbers(5, 6)], {}, lambda a, b: a + b),
+    ('Div', [INTS, np.array([2, 2, -4], I64)], {}, lambda a, b: np.trunc(a / b).astype(I64)),
+    ('Mod', [INTS, np.array([4, 4, -4], I64)], {}, np.mod),
+    ('Mod', [M, V], {'fmod': 1}, np.fmod),
+    ('Pow', [POSITIVE, np.array(1.5)], {}, np.power),
+    ('Clip', [M, np.array(-0.5), np.array(1.0)], {}, np.clip),
+    ('Max', [M, V, -M], {}, lambda *a: np.maximum(np.maximum(a[0], a[1]), a[2])),
+    ('Mean', [M, V], {}, lambda a, b: (a + b) / 2),
+    ('HardSigmoid', [M], {'alpha': 0.25}, lambda x: np.clip(0.25 * x + 0.5, 0, 1)),
+    ('Gelu', [M], {'approximate': 'tanh'}, lambda x: F.gelu(t(x), approximate='tanh'), 20),
+    ('PRelu', [M, V], {}, lambda x, s: np.where(x < 0, s * x, x)),
+    (
+        'Shrink',
+        [M],
+        {'lambd': 1.0, 'bias': 0.5},
+        lambda x: np.sign(x) * (abs(x) - 0.5) * (abs(x) > 1),
+    ),
+    ('Softmax', [X], {}, lambda x: torch.softmax(t(x), -1)),
+    ('Softmax', [X], {'axis': 1}, FLAT, 11),
+    ('LogSoftmax', [X], {'axis': 1}, lambda x: torch.log_softmax(t(x), 1)),
+    ('Hardmax', [M], {}, lambda x: np.eye(4)[x.argmax(1)]),
+    ('IsInf', [np.array([1, np.inf, -np.inf])], {'detect_positive': 0}, lambda x: x == -np.inf),
+    ('Cast', [M], {'to': TensorProto.INT32}, lambda x: x.astype(np.int32)),
+    ('Reshape', [X, np.array([0, -1, 2], I64)], {}, lambda x, s: x.reshape(2, -1, 2)),
+    ('Expand', [V, np.array([3, 1], I64)], {}, lambda x, s: np.broadcast_to(x, (3, 4))),
+    ('Tile', [M, np.array([2, 3], I64)], {}, lambda x, n: np.tile(x, (2, 3))),
+    ('Transpose', [X], {'perm': [2, 0, 3, 1]}, lambda x: x.transpose(2, 0, 3, 1)),
+    ('Squeeze', [X[:1, :, :1], np.array([0, 2], I64)], {}, lambda x, a: x[0, :, 0]),
+    ('Unsqueeze', [M, np.array([0, -1], I64)], {}, lambda x, a: x[None, ..., None]),
+    (
+        'Slice',
+        [X] + [np.array(a, I64) for a in ([4, 1], [-99, 6], [2, 3], [-2, 3])],
+        {},
+        lambda x, *a: x[:, :, 4::-2, 1:6:3],
+    ),
+    (
+        'Pad',
+        [M, np.array([1, 0, 0, 2], I64)],
+        {'mode': 'reflect'},
+        lambda x, p: np.pad(x, ((1, 0), (0, 2)), 'reflect'),
+    ),
+    (
+        'Pad',
+        [M, np.array([1, -1], I64), np.array(0.5), np.array([1], I64)],
+        {},
+        lambda x, *a: np.pad(x, ((0, 0), (1, 0)), constant_values=0.5)[:, :-1],
+        18,
+    ),
+    (
+        'DepthToSpace',
+        [numbers(1, 8, 2, 3)],
+        {'blocksize': 2, 'mode': 'CRD'},
+        lambda x: F.pixel_shuffle(t(x), 2),
+    ),
+    ('Trilu', [M, np.array(1, I64)], {}, lambda x, k: np.triu(x, 1)),
+    ('Gather', [X, np.array([[2, -1]], I64)], {'axis': 1}, lambda x, i: x[:, [[2, -1]]]),
+    (
+        'GatherElements',
+        [M, np.array([[0, -1], [1, 2]], I64)],
+        {'axis': 1},
+        lambda x, i: np.take_along_axis(x[:2], i, 1),
+    ),
+    ('GatherND', [X, np.array([[1, 0], [0, 2]], I64)], {}, lambda x, i: x[[1, 0], [0, 2]]),
+    (
+        'ScatterElements',
+        [M, np.array([[1, 0], [2, -1]], I64), numbers(2, 2)],
+        {'axis': 1, 'reduction': 'add'},
+        lambda x, i, u: t(x).scatter_add(1, t(i % 4), t(u)),
+    ),
+    (
+        'ScatterND',
+        [M, np.array([[0, 1], [2, 3], [0, 1]], I64), numbers(3)],
+        {'reduction': 'add'},
+        scatter_nd,
+    ),
+    (
+        'OneHot',
+        [np.array([0, -1, 2], I64), np.array(3, I64), np.array([0.5, 2.0])],
+        {'axis': 0},
+        lambda i, d, v: np.where(np.eye(3)[i].T > 0, 2.0, 0.5),
+    ),
+    ('ReduceSum', [X, np.array([1, -1], I64)], {'keepdims': 0}, lambda x, a: x.sum((1, 3))),
+    ('ReduceMean', [X], {'axes': [2, 3]}, lambda x: x.mean((2, 3), keepdims=True)),
+    ('ReduceL2', [M], {'axes': [0]}, lambda x: np.sqrt((x * x).sum(0, keepdims=True))),
+    ('ReduceLogSumExp', [M], {}, lambda x: np.log(np.exp(x).sum(keepdims=True))),
+    (
+        'ArgMax',
+        [np.array([[1.0, 3, 3], [2, 2, 1]])],
+        {'axis': 1, 'select_last_index': 1},
+        lambda x: np.array([[2], [1]], I64),
+    ),
+    (
+        'TopK',
+        [M, np.array([2], I64)],
+        {'largest': 0},
+        lambda x, k: (np.sort(x)[:, :2], np.argsort(x)[:, :2]),
+    ),
+    (
+        'CumSum',
+        [M, np.array(1, I64)],
+        {'exclusive': 1, 'reverse': 1},
+        lambda x, a: np.flip(np.cumsum(np.flip(x, 1), 1), 1) - x,
+    ),
+    ('Conv', [X, W], {'auto_pad': 'SAME_UPPER', 'strides': [2, 2]}, conv_same_upper),
+    (
+        'Conv',
+        [X, numbers(3, 1, 2, 2), numbers(3)],
+        {'group': 3, 'dilations': [2, 1], 'pads': [1, 0, 0, 1]},
+        lambda x, w, b: F.conv2d(F.pad(t(x), (0, 1, 1, 0)), t(w), t(b), groups=3, dilation=(2, 1)),
+    ),
+    (
+        'ConvTranspose',
+        [X, numbers(3, 2, 3, 3)],
+        {'strides': [2, 1], 'pads': [1, 0, 0, 1]},
+        lambda x, w: F.conv_transpose2d(t(x), t(w), stride=(2, 1))[:, :, 1:, :-1],
+    ),
+    (
+        'MaxPool',
+        [X],
+        {'kernel_shape': [3, 2], 'strides': [2, 2], 'pads': [0, 0, 1, 1]},
+        lambda x: F.max_pool2d(F.pad(t(x), (0, 1, 0, 1), value=-np.inf), (3, 2), 2),
+    ),
+    (
+        'AveragePool',
+        [X],
+        {'kernel_shape': [3, 3], 'strides': [2, 2], 'pads': [1, 1, 1, 1]},
+        average_of_parts,
+    ),
+    (
+        'Resize',
+        [X, np.array([]), np.array([]), np.array([2, 3, 7, 9], I64)],
+        {'mode': 'cubic'},
+        cubic,
+    ),
+    (
+        'Resize',
+        [X, np.array([]), np.array([1, 1, 2, 2], np.float32)],
+        {
+            'mode': 'nearest',
+            'coordinate_transformation_mode': 'asymmetric',
+            'nearest_mode': 'floor',
+        },
+        lambda x, *a: x.repeat(2, 2).repeat(2, 3),
+    ),
+    (
+        'Gemm',
+        [M, numbers(3, 5), numbers(5)],
+        {'alpha': 0.5, 'beta': 2.0, 'transA': 1},
+        lambda a, b, c: 0.5 * a.T @ b + 2 * c,
+    ),
+    ('Einsum', [M, numbers(3, 5)], {'equation': 'ij,ik->jk'}, lambda a, b: a.T @ b),
+    (
+        'BatchNormalization',
+        [X, numbers(3, low=0.5), numbers(3), numbers(3), numbers(3, low=0.5)],
+        {'epsilon': 1e-3},
+        lambda x, s, b, m, v: F.batch_norm(t(x), t(m), t(v), t(s), t(b), eps=single(1e-3)),
+    ),
+    (
+        'LayerNormalization',
+        [X, numbers(5, 6), numbers(5, 6)],
+        {'axis': 2},
+        lambda x, s, b: F.layer_norm(t(x), (5, 6), t(s), t(b), 1e-5),
+    ),
+    (
+        'GroupNormalization',
+        [numbers(2, 4, 3), numbers(4), numbers(4)],
+        {'num_groups': 2},
+        lambda x, s, b: F.group_norm(t(x), 2, t(s), t(b), 1e-5),
+        21,
+    ),
+    ('LpNormalization', [M], {'axis': 0, 'p': 1}, lambda x: x / abs(x).sum(0)),
+    (
+        'LRN',
+        [X],
+        {'size': 3, 'alpha': 0.3, 'bias': 2.0},
+        lambda x: F.local_response_norm(t(x), 3, single(0.3), 0.75, 2.0),
+    ),
+    (
+        'NegativeLogLikelihoodLoss',
+        [M, np.array([1, 3, 0], I64), numbers(4, low=0.5)],
+        {'ignore_index': 3},
+        lambda x, i, w: F.nll_loss(t(x), t(i), t(w), ignore_index=3),
+    ),
+    ('LSTM', LSTM + [numbers(1, 40, seed=9)], {'hidden_size': 5}, lstm),
+    ('GRU', GRU + [numbers(1, 30, seed=9)], {'hidden_size': 5}, gru),
+    (
+        'QuantizeLinear',
+        [M, np.array([0.5, 0.25, 0.125, 1.0]), np.array([3, 0, -5, 1], np.int8)],
+        {'axis': 1},
+        lambda x, s, z: np.clip(np.rint(x / s) + z, -128, 127).astype(np.int8),
+        23,
+    ),
+    (
+        'MatMulInteger',
+        [INTS.astype(np.int8), INTS.T.astype(np.int8), np.array(2, np.int8)],
+        {},
+        lambda a, b, z: ((a.astype(int) - z) @ b.astype(int)).astype(np.int32),
+    ),
+]
+
+
+def add_case(index, case, models):
+    op, inputs, attributes, function = case[:4]
+    opset = case[4] if len(case) > 4 else 17
+    nodes, ins, initializers, recorded, results, shared = models.setdefault(
+        opset, ([], [], [], {}, {}, {})
+    )
+    names = []
+    for k, x in enumerate(inputs):
+        name = 'c%d_%d' % (index, k)
+        if x.size == 0:
+            name = ''
+        elif x.dtype == I64 and x.ndim < 2 and k > 0 or x.dtype == np.float32:
+            initializers.append(numpy_helper.from_array(x, name))
+        elif id(x) in shared:
+            name = shared[id(x)]
+        else:
+            shared[id(x)] = name
+            ins.append(helper.make_tensor_value_info(name, TYPES[x.dtype], x.shape))
+            recorded[name] = x
+        names.append(name)
+    wanted = function(*inputs)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    outs = ['y%d_%d' % (index, k) for k in range(len(wanted))]
+    node = helper.make_node(op, names, outs, **attributes)
+    nodes.append(node)
+    results.update({n: np.asarray(w) for n, w in zip(outs, wanted)})
+
+
+def tensors(numbers):
+    return {
+        k: torch.from_numpy(np.ascontiguousarray(v).reshape(np.shape(v)))
+        for k, v in numbers.items()
+    }
+
+
+def write_operators(folder):
+    models = {}
+    for index, case in enumerate(CASES):
+        add_case(index, case, models)
+    for opset, (nodes, ins, initializers, recorded, results, _) in models.items():
+        outs = [
+            helper.make_tensor_value_info(n, TYPES[y.dtype], y.shape) for n, y in results.items()
+        ]
+        graph = helper.make_graph(nodes, 'cases', ins, outs, initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset)])
+        onnx.save(model, folder + '/onnx_operators_%d.onnx' % opset)
+        all_numbers = {'in.%d' % i: x for i, x in enumerate(recorded.values())}
+        all_numbers.update({'out.%d' % i: y for i, y in enumerate(results.values())})
+        save_numbers(folder + '/onnx_operators_%d.npz' % opset, tensors(all_numbers))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.ReLU())
+        self.norm = nn.LayerNorm(3)
+        self.attention = nn.MultiheadAttention(3, 1, batch_first=True)
+        self.fc = nn.Linear(3, 4)
+
+    def forward(self, x):
+        y = self.features(x).flatten(2).transpose(1, 2)
+        y = self.norm(y)
+        y = y + self.attention(y, y, y, need_weights=False)[0]
+        return self.fc(y.mean(1))
+
+
+def weighted(y, number):
+    n = y.numel()
+    w = ((7 * torch.arange(n) + 3 * number) % 11 - 5).double() / 8
+    return (y * w.reshape(y.shape)).sum()
+
+
+def write_net(folder):
+    torch.manual_seed(0)
+    net = Net().double().eval()
+    with torch.no_grad():  # the exporter makes one tensor of equal ones
+        for p in net.parameters():
+            p.add_(torch.randn_like(p) / 8)
+    net.features[1].running_mean.uniform_(-0.5, 0.5)
+    net.features[1].running_var.uniform_(0.5, 1.5)
+    x = torch.randn(2, 2, 5, 4).double()
+    raw = io.BytesIO()
+    torch.onnx.export(
+        net,
+        (x,),
+        raw,
+        dynamo=False,
+        opset_version=17,
+        input_names=['x'],
+        output_names=['y'],
+        dynamic_axes={'x': {0: 'n'}},
+        training=torch.onnx.TrainingMode.PRESERVE,
+        do_constant_folding=False,
+    )
+    model = onnx.load_from_string(raw.getvalue())
+    onnx.save(model, folder + '/onnx_net.onnx')
+    recorded = {'in.0': x}
+    y = net(x)
+    recorded['out.0'] = y
+    weighted(y, 0).backward()
+    recorded.update({'grad.' + n: p.grad for n, p in net.named_parameters() if p.grad is not None})
+    net.train()
+    recorded['train.out.0'] = net(x)
+    recorded.update({'after.' + n: b for n, b in net.named_buffers() if 'num_' not in n})
+    save_numbers(folder + '/onnx_net.npz', recorded)
+
+
+def write_flow(folder):
+    """If, Loop and Scan with values from outside, a local function, a sequence, an optional
+    input."""
+    text = '''
+<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+flow (double[3] x, int64 m)
+  => (double[3] chosen, double[3] total, double[n, 3] all, double[3] s, double[k] cat)
+{
+  zero = Constant <value = double {0.0}> ()
+  sum = ReduceSum <keepdims = 0> (x)
+  positive = Greater (sum, zero)
+  chosen = If (positive) <
+    then_branch = first () => (double[3] a) { a = local.scaled <by = 3.0> (x) },
+    else_branch = second () => (double[3] b) { b = Neg (x) }
+  >
+  yes = Constant <value = bool {1}> ()
+  total, all = Loop (m, yes, x) <
+    body = step (int64 i, bool go, double[3] v) => (bool more, double[3] next, double[3] scan) {
+      f = CastLike (i, v)
+      half = Mul (v, x)
+      next = Add (half, f)
+      scan = Identity (next)
+      limit = Constant <value = double {40.0}> ()
+      size = ReduceMax <keepdims = 0> (next)
+      more = Less (size, limit)
+    }
+  >
+  s, unused = Scan (x, all) <num_scan_inputs = 1,
+    body = add (double[3] c, double[3] e) => (double[3] d, double[3] o) {
+      d = Add (c, e)
+      o = Identity (d)
+    }
+  >
+  list = SequenceConstruct (x, s)
+  more_list = SequenceInsert (list, chosen)
+  cat = ConcatFromSequence <axis = 0> (more_list)
+}
+<domain: "local", opset_import: ["" : 17]>
+scaled <by: float = 1.0> (v) => (w)
+{
+  factor = Constant <value_float: float = @by> ()
+  factor_of_type = CastLike (factor, v)
+  w = Mul (v, factor_of_type)
+}
+'''
+    model = onnx.parser.parse_model(text)
+    onnx.save(model, folder + '/onnx_flow.onnx')
+    x = np.array([0.5, -1.0, 2.0])
+    recorded = {'in.0': x, 'in.1': np.array(9, I64)}
+
+    def flow(x, m):
+        chosen = 3 * x if x.sum() > 0 else -x
+        v, steps, go = x, [], True
+        for i in range(m):
+            v = v * x + i
+            steps.append(v)
+            if not v.max() < 40:
+                break
+        s = x + sum(steps)
+        return chosen, v, np.stack(steps), s, np.concatenate([x, s, chosen])
+
+    for prefix, sign in (('', 1), ('more.', -1)):
+        outs = flow(sign * x, 9)
+        recorded.update({prefix + 'out.%d' % i: y for i, y in enumerate(outs)})
+    save_numbers(folder + '/onnx_flow.npz', tensors(recorded))
+
+
+def main(folder):
+    write_operators(folder)
+    write_net(folder)
+    write_flow(folder)
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])
