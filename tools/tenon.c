@@ -35,11 +35,11 @@ static const command version_command = { "version",
                                          NULL };
 
 static const command *const commands[] = {
-    &plugins_command, &why_command,      &devices_command, &ops_command,     &env_command,
-    &info_command,    &inspect_command,  &convert_command, &summary_command, &graph_command,
-    &eval_command,    &predict_command,  &bench_command,   &check_command,   &new_command,
-    &train_command,   &finetune_command, &sweep_command,   &prune_command,   &script_command,
-    &profile_command, &complete_command, &help_command,    &version_command
+    &plugins_command, &why_command,      &devices_command,  &ops_command,     &env_command,
+    &info_command,    &inspect_command,  &convert_command,  &summary_command, &graph_command,
+    &eval_command,    &predict_command,  &bench_command,    &check_command,   &new_command,
+    &train_command,   &finetune_command, &sweep_command,    &report_command,  &prune_command,
+    &script_command,  &profile_command,  &complete_command, &help_command,    &version_command
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

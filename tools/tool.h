@@ -43,7 +43,7 @@ typedef struct command {
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command, new_command,
     eval_command, graph_command, predict_command, bench_command, train_command, finetune_command,
-    profile_command, script_command, prune_command, complete_command, sweep_command;
+    profile_command, script_command, prune_command, complete_command, sweep_command, report_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */

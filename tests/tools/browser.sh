@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# report.html in a headless browser, wide and narrow: no error, nothing is loaded, nothing is wider
-# than the window, tables are sorted and values are shown. Skipped without Chromium.
+# report.html and the page of tenon report in a headless browser, wide and narrow: no error, nothing
+# is loaded, nothing is wider than the window, tables are sorted and values are shown. Skipped
+# without Chromium.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -73,6 +74,26 @@ for width in 1200 520; do
     dom $width "$work/page.html" >after
     grep -q '<title>all is well</title>' after || {
         echo "$width pixels: $(grep -o '<title>[^<]*' after | head -n 1)"; bad=1; }
+done
+# A window is at least 500 pixels wide: telephones are frames. A comparison has no pictures, and no
+# table that is sorted.
+cat >frame.html <<'END'
+<script>addEventListener('message', (event) => { document.title = event.data; });</script>
+<iframe src="page.html" style="width: 390px; height: 900px; border: 0"></iframe>
+END
+tell="<script>addEventListener('load', () => parent.postMessage(document.title, '*'));</script>"
+sed -e '/pictures.length > 0/d' -e '/tables.length > 0/d' last >some
+cp -r run other
+"$tenon" report run other --out comparison.html >log 2>&1 || { cat log; exit 1; }
+for page in run/report.html comparison.html; do
+    check=some
+    test $page = comparison.html || check=last
+    { cat first $page $check; echo "$tell"; } >page.html
+    for file in page.html frame.html; do
+        dom 1440 "$work/$file" >after
+        grep -q '<title>all is well</title>' after || {
+            echo "$page, $file: $(grep -o '<title>[^<]*' after | head -n 1)"; bad=1; }
+    done
 done
 # The check itself notices a script that fails.
 { cat first run/report.html; echo '<script>nothing.at.all()</script>'; cat last; } >page.html

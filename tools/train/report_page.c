@@ -194,35 +194,49 @@ static void put_tiles(const report *r, report_text *page)
     report_text_put(page, "</li></ul>");
 }
 
-static void put_head(const report *r, report_text *page)
+void report_page_begin(report_text *page, const char *title)
 {
-    char date[64] = "";
-    time_t seconds = time(NULL);
-    struct tm now;
-    bool running = r->outcome == NULL, failed = !running && strncmp(r->outcome, "failed", 6) == 0;
-    if (localtime_r(&seconds, &now) == NULL ||
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &now) == 0)
-        date[0] = '\0';
     report_text_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
                           "\n<meta name=\"color-scheme\" content=\"light dark\">\n"
                           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
                           "'none'; img-src data:; style-src 'unsafe-inline'; script-src "
                           "'unsafe-inline'\">\n<title>");
-    report_text_short(page, r->title, 100);
+    report_text_short(page, title, 100);
     report_text_put(page, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
     report_text_put(page, (const char *)tn_embed_page_style);
     report_text_put(page, "</style></head>\n<body><header><div>");
-    report_text_put(page, strlen(r->title) > 60 ? "<h1 class=\"long\">" : "<h1>");
-    report_text_short(page, r->title, 200);
-    report_text_add(page, "</h1><p class=\"sub\"><span class=\"badge %s\">",
+    report_text_put(page, strlen(title) > 60 ? "<h1 class=\"long\">" : "<h1>");
+    report_text_short(page, title, 200);
+    report_text_put(page, "</h1>");
+}
+
+void report_page_time(report_text *page)
+{
+    char date[64];
+    time_t seconds = time(NULL);
+    struct tm now;
+
+    if (localtime_r(&seconds, &now) == NULL ||
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &now) == 0)
+        date[0] = '\0';
+    report_text_add(page, "<time>%s</time>", date);
+}
+
+static void put_head(const report *r, report_text *page)
+{
+    bool running = r->outcome == NULL, failed = !running && strncmp(r->outcome, "failed", 6) == 0;
+
+    report_page_begin(page, r->title);
+    report_text_add(page, "<p class=\"sub\"><span class=\"badge %s\">",
                     running                                   ? "running"
                     : failed                                  ? "failed"
                     : strncmp(r->outcome, "finished", 8) == 0 ? "finished"
                                                               : "");
     report_text_short(page, running ? "running" : r->outcome, 300);
-    report_text_add(page, "</span> <time>%s</time></p></div>", date);
-    report_text_put(page, "<nav aria-label=\"Sections\"><a href=\"#curves\">Curves</a>");
+    report_text_put(page, "</span> ");
+    report_page_time(page);
+    report_text_put(page, "</p></div><nav aria-label=\"Sections\"><a href=\"#curves\">Curves</a>");
     static const char *const links[][2] = { { "epochs", "Epochs" },
                                             { "confusion", "Confusion" },
                                             { "worst", "Worst samples" },
@@ -311,6 +325,20 @@ void report_epochs_section(const report *r, report_text *page)
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
+void report_page_end(report_text *page, const char *note, const report_text *data)
+{
+    report_text_put(page, "</main><footer><p>Written by Tenon ");
+    report_text_html(page, tn_version());
+    report_text_put(page, ". ");
+    report_text_put(page, note);
+    report_text_put(page, "</p></footer>\n<script type=\"application/json\" id=\"data\">[");
+    if (data->size > 0)
+        report_text_bytes(page, data->bytes, data->size);
+    report_text_put(page, "]</script>\n<script>\n");
+    report_text_put(page, (const char *)tn_embed_page_script);
+    report_text_put(page, "</script></body></html>\n");
+}
+
 tn_status report_page_text(const report *r, report_text *page)
 {
     report_text data = { .status = TN_OK };
@@ -321,16 +349,10 @@ tn_status report_page_text(const report *r, report_text *page)
     report_samples_section(r, page);
     report_ridges_section(r, page);
     put_run(r, page);
-    report_text_put(page, "</main><footer><p>Written by Tenon ");
-    report_text_html(page, tn_version());
-    report_text_put(page, ". The numbers are in metrics.csv, and for TensorBoard in the event file "
-                          "beside this page.</p></footer>\n<script type=\"application/json\" "
-                          "id=\"data\">[");
-    if (data.size > 0)
-        report_text_bytes(page, data.bytes, data.size);
-    report_text_put(page, "]</script>\n<script>\n");
-    report_text_put(page, (const char *)tn_embed_page_script);
-    report_text_put(page, "</script></body></html>\n");
+    report_page_end(page,
+                    "The numbers are in metrics.csv, and for TensorBoard in the event file beside "
+                    "this page.",
+                    &data);
     tn_status status = page->status != TN_OK ? page->status : data.status;
     report_text_drop(&data);
     return status;

@@ -274,6 +274,9 @@ static int usual_color(const report_series *s)
 static int color_of(const chart *c, int index)
 {
     int usual = usual_color(c->series[index]);
+
+    if (c->series[index]->color > 0)
+        return c->series[index]->color - 1;
     bool any = usual >= 0;
     for (int i = 0; i < c->count && !any; i++)
         any = usual_color(c->series[i]) >= 0;

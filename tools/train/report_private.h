@@ -100,6 +100,7 @@ typedef struct report_series {
     double row;         /* the value in the current row of metrics.csv */
     bool in_row;        /* `row` has a value */
     bool fresh;         /* the value in `row` is not in the event file yet */
+    int color;          /* 1 + the number of its color in all charts; 0: by its name */
 } report_series;
 
 typedef struct report_list {
@@ -255,6 +256,12 @@ tn_status report_rows_epoch(report *r, int64_t epoch, int64_t step);
 
 /* Make the rows of the tables of settings and of the environment. */
 tn_status report_page_rows(report *r, const report_setup *setup);
+/* Adds the beginning of a page up to its title, which is its only h1. */
+void report_page_begin(report_text *page, const char *title);
+/* Adds the present time. */
+void report_page_time(report_text *page);
+/* Adds the end of a page: a note, which is HTML, and the values of its charts. */
+void report_page_end(report_text *page, const char *note, const report_text *data);
 /* Adds the whole page. */
 tn_status report_page_text(const report *r, report_text *page);
 /* Each adds a section of the page, if the run has what it shows. */

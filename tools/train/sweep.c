@@ -210,7 +210,7 @@ static int run_sweep(sweep *s)
 
 static void print_help(void)
 {
-    printf("\nOptions:\n");
+    printf("\nOptions of the sweep:\n");
     print_wrapped("  --set NAME=VALUES", 26,
                   "what changes from trial to trial; give it once for each name. NAME is an option "
                   "below, an option of the optimizer or of the model (lr), of another spec "
