@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computed slots: names whose tensor a callback computes at every access. */
-#include "core/module/value_cache.h"
+#include "core/module/internal.h"
 
 #define DEPTH_MAX 100 /* longest chain of computed slots of which each reads the next */
 
@@ -57,7 +57,7 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
         status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
     if (status == TN_OK)
         status = tn__computed_add(module, name, how, user);
-    tn__value_cache_changed(module);
+    tn__module_changed(module);
     return status;
 }
 

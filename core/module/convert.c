@@ -5,7 +5,6 @@
  * module unchanged. */
 #include "core/base/vector.h"
 #include "core/module/depth.h"
-#include "core/module/value_cache.h"
 
 /* ---- the map over all tensors ---------------------------------------------------------------- */
 
@@ -228,7 +227,7 @@ static tn_status run_map(struct map *map, tn_module *module, bool recurse)
     if (status == TN_OK)
         status = swap_all(map);
     tn_grad_end();
-    tn__value_cache_forget();
+    tn__module_changed(NULL);
     for (int64_t i = 0; i < map->count; i++) {
         tn_tensor_drop(map->at[i].tensor);
         tn_tensor_drop(map->at[i].with);

@@ -41,6 +41,15 @@ typedef struct tn__own_forward {
 /* Changes when an option or the forward of any module is set. */
 extern _Atomic uint64_t tn__module_epoch;
 
+/* If not NULL, this thread wants to know of modules in which a tensor, a child or an option has
+ * changed; NULL: in any. lib/parametrize sets it while the thread keeps computed values. */
+extern _Thread_local void (*tn__module_changed_here)(const tn_module *module) TN__TLS_NEAR;
+static inline void tn__module_changed(const tn_module *module)
+{
+    if (tn__unlikely(tn__module_changed_here != NULL))
+        tn__module_changed_here(module);
+}
+
 /* How the calls of a compiled module run. */
 typedef struct tn__compiled {
     /* Computes what forward would. *done is false if forward has to run. */

@@ -7,7 +7,6 @@
 #include "core/module/depth.h"
 #include "core/module/name_table.h"
 #include "core/module/loading.h"
-#include "core/module/value_cache.h"
 
 /* A change of the module that is postponed until the whole state was checked (TN_LOAD_WHOLE). */
 struct step {
@@ -569,7 +568,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
     tn_status status = tn__lazy_load(module, state);
     if (status == TN_OK)
         status = load_all(&l, module);
-    tn__value_cache_forget();
+    tn__module_changed(NULL);
     tn__load_report_free_names(&own.missing);
     tn__load_report_free_names(&own.unexpected);
     tn__load_report_free_names(&own.errors);

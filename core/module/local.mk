@@ -41,8 +41,6 @@ libcore_la_SOURCES += \
 	%D%/state.c \
 	%D%/state_hooks.c \
 	%D%/tree.c \
-	%D%/value_cache.c \
-	%D%/value_cache.h \
 	%D%/name_table.c \
 	%D%/name_table.h \
 	%D%/repr.c \

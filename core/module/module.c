@@ -5,6 +5,8 @@
 #include "core/module/mode_seen.h"
 #include "core/tensor/trace.h"
 
+_Thread_local void (*tn__module_changed_here)(const tn_module *module) TN__TLS_NEAR;
+
 tn_module *tn_module_keep(tn_module *module)
 {
     if (tn__not_null(module, "tn_module_keep: module"))

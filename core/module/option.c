@@ -2,7 +2,7 @@
  *
  * Options of a module by name. The value of an option may be a buffer of the module, such as the
  * weight of a loss: then the tensor, not the option struct, has the value. */
-#include "core/module/value_cache.h"
+#include "core/module/internal.h"
 #include "core/tensor/convert.h"
 
 const tn__slot *tn__option_buffer(const tn_module *module, const tn_option *row)
@@ -294,7 +294,7 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
         status = tn_error_last_code();
     else
         status = adopt(module, row, now, made);
-    tn__value_cache_changed(module);
+    tn__module_changed(module);
     atomic_fetch_add_explicit(&module->changes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&tn__module_epoch, 1, memory_order_relaxed);
     tn_module_drop(now);

@@ -3,7 +3,6 @@
  * The slots of a module: ordered maps of parameters, buffers, children and computed slots. A name
  * can be in one of them only. It keeps its place when its value is replaced. */
 #include "core/module/depth.h"
-#include "core/module/value_cache.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -122,7 +121,7 @@ static void slot_put(tn_module *module, tn__slot *slot, tn_tensor *tensor)
     tn_tensor *before = slot->tensor;
     slot->flags &= ~(uint32_t)TN__SLOT_UNSHAPED;
     slot->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
-    tn__value_cache_changed(module);
+    tn__module_changed(module);
     if (before != NULL && !tn__is_none(before))
         tn_tensor_drop(before);
 }
@@ -333,7 +332,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
         tn_module_drop(child);
         return status != TN_OK ? status : tn_error_last_code();
     }
-    tn__value_cache_changed(module);
+    tn__module_changed(module);
     tn__slot_hold(module, slot, child);
     set_depth(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
     return TN_OK;
@@ -363,7 +362,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
     tn__slot *slot = tn__slots_make(&module->children, name);
     if (slot == NULL)
         return tn_error_last_code();
-    tn__value_cache_changed(module);
+    tn__module_changed(module);
     tn__slot_hold(module, slot, NULL);
     return TN_OK;
 }
@@ -442,7 +441,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
                            "tensor first",
                            name, module->type);
         if (slot != NULL) {
-            tn__value_cache_changed(module);
+            tn__module_changed(module);
             tn__slots_remove(kinds[i], slot);
             return TN_OK;
         }

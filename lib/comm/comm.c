@@ -335,11 +335,9 @@ static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn
     if ((in != NULL && in->numel == 0) || (out != NULL && out->numel == 0))
         return TN_OK;
     status = tn__plugin_use(comm->plugin);
-    if (status == TN_OK)
-        status = tn__device_usable(comm->device);
     if (status != TN_OK)
         return status;
-    stream = tn__stream_current(comm->device);
+    stream = tn_stream_current(comm->device);
     if (stream == NULL)
         return tn_error_last_code();
     if (in != NULL && stream->lock != NULL)

@@ -53,13 +53,15 @@ static tn_status misfit(const struct place *place, int64_t index, tn_status code
 {
     tn__text text = { 0 };
     va_list args;
+    char *words;
 
+    va_start(args, format);
+    words = tn__text_from_format(format, args);
+    va_end(args);
     tn__text_add(&text, "loader: sample %lld: ", (long long)index);
     add_place(&text, place);
-    tn__text_add(&text, ": ");
-    va_start(args, format);
-    tn__text_addv(&text, format, args);
-    va_end(args);
+    tn__text_add(&text, ": %s", words != NULL ? words : "does not fit");
+    tn_free(words);
     code = text.failed ? tn_fail(code, "loader: sample %lld: does not fit", (long long)index)
                        : tn_fail(code, "%s", text.at);
     tn__text_free(&text);

@@ -146,11 +146,9 @@ static tn_status run_views(struct running *run)
     if (tn__tracer_here != NULL)
         return skip(run);
     status = tn__plugin_use(region->plugin);
-    if (status == TN_OK)
-        status = tn__device_usable(region->device);
     if (status != TN_OK)
         return status;
-    stream = tn__stream_current(region->device);
+    stream = tn_stream_current(region->device);
     if (stream == NULL)
         return tn_error_last_code();
     if (stream->lock != NULL)

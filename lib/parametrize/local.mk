@@ -7,4 +7,6 @@ libcore_la_SOURCES += \
 	%D%/parametrize.h \
 	%D%/remove.c \
 	%D%/step.c \
-	%D%/tree.c
+	%D%/tree.c \
+	%D%/value_cache.c \
+	%D%/value_cache.h

@@ -9,7 +9,7 @@
 #define TN_LIB_PARAMETRIZE_PARAMETRIZE_H
 
 #include "core/module/loading.h"
-#include "core/module/value_cache.h"
+#include "lib/parametrize/value_cache.h"
 
 /* Functions of lib/prune. lib/library/upward_calls.c fills the table. */
 typedef struct tn__parametrize_calls {

@@ -3,7 +3,7 @@
  * Modules whose calls run plans (tn_module_compile, "plan()"): a plan for each form and layout of
  * the inputs, as long as the module is as it was when the plan was made. With "plan(train=True)",
  * calls in training mode or with gradients run plans of training. */
-#include "core/module/value_cache.h"
+#include "lib/parametrize/value_cache.h"
 #include "core/base/vector.h"
 #include "core/grad/internal.h"
 #include "lib/plan/train.h"

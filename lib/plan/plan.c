@@ -310,9 +310,9 @@ static tn__plan_state *take_state(tn_plan *plan, tn__plan_binding *b, tn_stream 
 static tn_status run_bound(tn_plan *plan, tn__plan_binding *b, tn_tensor *const *in,
                            tn_tensor **out)
 {
-    tn_status status = tn__device_usable(b->device);
-    tn_stream *stream = status == TN_OK ? tn__stream_current(b->device) : NULL;
+    tn_stream *stream = tn_stream_current(b->device);
     tn__plan_state *state = stream != NULL ? take_state(plan, b, stream) : NULL;
+    tn_status status;
 
     if (state == NULL)
         return tn_error_last_code();

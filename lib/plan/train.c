@@ -62,8 +62,7 @@ bool tn__plan_train_holds(const tn__plan_train *t, tn_module *module)
 
 tn__plan_state *tn__plan_train_take(tn__plan_train *t, tn__plan_binding *b)
 {
-    tn_stream *stream = tn__device_usable(b->device) == TN_OK ? tn__stream_current(b->device)
-                                                              : NULL;
+    tn_stream *stream = tn_stream_current(b->device);
     tn__plan_state *state = NULL;
 
     if (stream == NULL)

@@ -5,7 +5,7 @@
  * are added. */
 #include "lib/plan/whole_step.h"
 
-#include "core/module/value_cache.h"
+#include "lib/parametrize/value_cache.h"
 #include "core/grad/internal.h"
 #include "core/module/hooks.h"
 #include "core/tensor/autocast.h"

@@ -2,7 +2,7 @@
  *
  * Values that modules have computed, which a thread keeps for a while: those of parametrized
  * tensors between tn_parametrize_cache_begin and tn_parametrize_cache_end. */
-#include "core/module/value_cache.h"
+#include "lib/parametrize/value_cache.h"
 
 #include "core/base/map.h"
 
@@ -13,11 +13,6 @@ static _Thread_local struct {
     int32_t depth;
     tn__map values[2]; /* without and with recording */
 } cache;
-
-void tn__value_cache_begin(void)
-{
-    cache.depth++;
-}
 
 static void drop_all(tn__map *map)
 {
@@ -47,15 +42,23 @@ static bool has_below(const tn_module *module, const tn_module *what)
     return found;
 }
 
-void tn__value_cache_changed(const tn_module *module)
+/* For tn__module_changed_here: drops all values if the thread keeps one of a module that has this
+ * module. */
+static void changed(const tn_module *module)
 {
-    bool found = false;
+    bool found = module == NULL;
 
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; !found && i < cache.values[k].count; i++)
             found = has_below(cache.values[k].at[i].key, module);
     if (found)
         tn__value_cache_forget();
+}
+
+void tn__value_cache_begin(void)
+{
+    cache.depth++;
+    tn__module_changed_here = changed;
 }
 
 bool tn__value_cache_on(void)
@@ -65,8 +68,10 @@ bool tn__value_cache_on(void)
 
 void tn__value_cache_end(void)
 {
-    if (cache.depth > 0 && --cache.depth == 0)
-        tn__value_cache_forget();
+    if (cache.depth == 0 || --cache.depth > 0)
+        return;
+    tn__module_changed_here = NULL;
+    tn__value_cache_forget();
 }
 
 tn_tensor *tn__value_cache_get(const tn_module *module)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Values that modules have computed, which a thread keeps for a while. */
-#ifndef TN_CORE_MODULE_VALUE_CACHE_H
-#define TN_CORE_MODULE_VALUE_CACHE_H
+#ifndef TN_LIB_PARAMETRIZE_VALUE_CACHE_H
+#define TN_LIB_PARAMETRIZE_VALUE_CACHE_H
 
 #include "core/module/internal.h"
 
@@ -16,8 +16,5 @@ tn_tensor *tn__value_cache_get(const tn_module *module);
 tn_status tn__value_cache_put(tn_module *module, tn_tensor *value);
 /* Drops all values that the thread keeps. */
 void tn__value_cache_forget(void);
-/* For a module in which a tensor, a child or an option has changed: drops all values if the thread
- * keeps one of a module that has this module. */
-void tn__value_cache_changed(const tn_module *module);
 
 #endif
