@@ -168,6 +168,8 @@ done
 cp -r more hurt
 sed 's/^grid,false/grid/' more/sweep.csv >hurt/sweep.csv
 check 1 '^tenon: --resume: hurt/sweep.csv: damaged, got "grid"' sweep --resume --out hurt
+sed 's/^trials,3/trials,1001/' more/sweep.csv >hurt/sweep.csv
+check 1 '^tenon: --resume: hurt/sweep.csv: trials: wrong, got "1001"' sweep --resume --out hurt
 
 # ---- killed, with its trial, at calls that change a file, and stopped: the same in the end ----
 set -- --set lr=1e-3:1e-1 --set wide=2,4 --trials 2 --out

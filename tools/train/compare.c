@@ -154,6 +154,15 @@ const char *compare_setting(const compare_run *one, int which)
     return !one->known ? "not known" : one->settings[which] != NULL ? one->settings[which] : "-";
 }
 
+int compare_known(const compare *all)
+{
+    int count = 0;
+
+    for (int i = 0; i < all->count; i++)
+        count += all->runs[i].known;
+    return count;
+}
+
 bool compare_differs(const compare *all, int which)
 {
     const compare_run *first = NULL;
@@ -230,17 +239,18 @@ static void print_best(const compare *all)
 static void print_settings(const compare *all)
 {
     table t = { .columns = 3, .wraps = true };
-    bool any = false;
 
-    table_row(&t, "SETTING", "RUN", "VALUE");
+    if (compare_known(all) < 2)
+        return;
+    putchar('\n');
     for (int s = 0; s < SETTINGS; s++)
         for (int i = 0; i < all->count && compare_differs(all, s); i++) {
+            if (t.count == 0)
+                table_row(&t, "SETTING", "RUN", "VALUE");
             table_row(&t, i == 0 ? settings_row((setting)s)->name : "", all->runs[i].name,
                       compare_setting(&all->runs[i], s));
-            any = true;
         }
-    putchar('\n');
-    if (any)
+    if (t.count > 0)
         table_print(&t);
     else
         printf("the settings do not differ\n");

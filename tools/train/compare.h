@@ -46,6 +46,8 @@ bool compare_has(const compare *all, int column);
 bool compare_is_best(const compare *all, int column, double value);
 /* Returns the text of a setting of a run, "-" if it has none. */
 const char *compare_setting(const compare_run *run, int which);
+/* Returns the number of runs whose settings are known. */
+int compare_known(const compare *all);
 /* Returns whether the runs whose settings are known have different ones. */
 bool compare_differs(const compare *all, int which);
 int64_t compare_steps(const compare_run *run);

@@ -154,7 +154,7 @@ static void put_settings(report_text *page, const compare *all)
             if (compare_differs(all, s))
                 put_setting(page, all, s);
         report_text_put(page, "</tbody></table></div>");
-    } else {
+    } else if (compare_known(all) >= 2) {
         report_text_put(page, "<p class=\"note\">The settings do not differ.</p>");
     }
     for (int i = 0; i < all->count; i++)

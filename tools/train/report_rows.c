@@ -233,7 +233,7 @@ tn_status report_rows_load(report *r, const char *folder)
     if (status == TN_OK && text.size == 0)
         status = tn_fail(TN_ERR_IO,
                          "report: %q: it is missing or empty; expected the folder of a run of "
-                         "tenon train",
+                         "tenon train, or of a trial of tenon sweep",
                          r->csv.path);
     if (status == TN_OK && memchr(text.bytes, '\0', text.size) != NULL)
         status = bad_line(r, 1, "the file has a byte 0", text.bytes);

@@ -158,8 +158,12 @@ static tn_status take_line(reading *r, const char *name, const char *value)
 
     if (strcmp(name, "set") == 0)
         return take_set(r, value);
-    if (strcmp(name, "trials") == 0 && tn_read_int(value, &trials) && trials >= 1 &&
-        trials <= SWEEP_TRIALS) {
+    if (strcmp(name, "trials") == 0) {
+        if (!tn_read_int(value, &trials) || trials < 1 || trials > SWEEP_TRIALS)
+            return tn_fail(TN_ERR_FORMAT,
+                           "--resume: %s/sweep.csv: trials: wrong, got %q; expected a whole number "
+                           "from 1 to %d",
+                           s->folder, value, SWEEP_TRIALS);
         s->n_trials = s->trials_given ? s->n_trials : trials;
         return TN_OK;
     }
