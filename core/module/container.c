@@ -97,7 +97,7 @@ static tn_status append_entry(tn_module *list, const tn__slot *from)
     if (tn__slots_find(entries(list), name) != NULL)
         return tn_fail(TN_ERR_KEY,
                        "%s: entry \"%s\": exists already, because a slice keeps the names of its "
-                       "entries; tn_list_insert and tn_list_delete renumber them, "
+                       "entries; tn_list_insert and tn_list_delete_range renumber them, "
                        "tn_module_add_child adds an entry under another name",
                        list->type, name);
     return add_entry(list, name, from);
@@ -308,15 +308,6 @@ tn_status tn_list_delete_range(tn_module *list, int64_t start, int64_t stop, int
     return status == TN_OK ? renumber(slots) : status;
 }
 
-tn_status tn_list_delete(tn_module *list, int64_t index)
-{
-    int64_t place = 0;
-    tn_status status = is_a(list, TN_LAYER_LIST, "tn_list_delete");
-    if (status == TN_OK)
-        status = place_of(list, index, &place);
-    return status == TN_OK ? tn_list_delete_range(list, place, place + 1, 1) : status;
-}
-
 tn_module *tn_list_pop(tn_module *list, int64_t index)
 {
     int64_t place = 0;
@@ -341,26 +332,24 @@ tn_status tn_list_extend(tn_module *list, tn_module *other)
     return status;
 }
 
-tn_status tn_list_multiply(tn_module *list, int64_t count)
+/* Appends the entries of `list` to `made` `count` times. */
+static tn_status extend_times(tn_module *made, tn_module *list, int64_t count)
 {
-    tn_status status = is_a(list, TN_LAYER_LIST, "tn_list_multiply");
-    if (status == TN_OK && count <= 0)
+    int64_t once = entries(list)->count;
+    tn_status status;
+    if (count <= 0)
         /* PyTorch's wording */
-        status = tn_fail(TN_ERR_VALUE, "Non-positive multiplication factor %lld for %s",
-                         (long long)count, list->type);
-    int64_t once = status == TN_OK ? entries(list)->count : 0;
+        return tn_fail(TN_ERR_VALUE, "Non-positive multiplication factor %lld for %s",
+                       (long long)count, list->type);
     if (once > 0 && count > TN__BUILD_MAX / once)
-        status = tn_fail(TN_ERR_VALUE,
-                         "%s of %lld entries times %lld: too many; expected at most %d in one call",
-                         list->type, (long long)once, (long long)count, TN__BUILD_MAX);
-    if (status == TN_OK)
-        status = tn__build_limit_begin();
+        return tn_fail(TN_ERR_VALUE,
+                       "%s of %lld entries times %lld: too many; expected at most %d in one call",
+                       list->type, (long long)once, (long long)count, TN__BUILD_MAX);
+    status = tn__build_limit_begin();
     if (status != TN_OK)
         return status;
-    for (int64_t i = once; status == TN_OK && i < once * count; i++) {
-        tn__slot from = entries(list)->at[i % once];
-        status = append_entry(list, &from);
-    }
+    for (int64_t i = 0; status == TN_OK && i < once * count; i++)
+        status = append_entry(made, &entries(list)->at[i % once]);
     tn__build_limit_end();
     return status;
 }
@@ -381,26 +370,12 @@ tn_module *tn_list_slice(tn_module *list, int64_t start, int64_t stop, int64_t s
     return finished(made, status);
 }
 
-tn_module *tn_list_join(tn_module *first, tn_module *second)
-{
-    if (same_kind(first, second, TN_LAYER_LIST, "tn_list_join") != TN_OK)
-        return NULL;
-    tn_module *made = like(first);
-    tn_status status = made != NULL ? tn_list_extend(made, first) : tn_error_last_code();
-    if (status == TN_OK)
-        status = tn_list_extend(made, second);
-    return finished(made, status);
-}
-
 tn_module *tn_list_repeat(tn_module *list, int64_t count)
 {
     if (is_a(list, TN_LAYER_LIST, "tn_list_repeat") != TN_OK)
         return NULL;
     tn_module *made = like(list);
-    tn_status status = made != NULL ? tn_list_extend(made, list) : tn_error_last_code();
-    if (status == TN_OK)
-        status = tn_list_multiply(made, count);
-    return finished(made, status);
+    return finished(made, made != NULL ? extend_times(made, list, count) : tn_error_last_code());
 }
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
@@ -447,28 +422,6 @@ tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor
     if (status == TN_OK)
         status = key_given(key);
     return status == TN_OK ? add_parameter(dict, key, tensor) : status;
-}
-
-tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent)
-{
-    if (holds(dict, TN_LAYER_DICT, true, "tn_dict_tensor") != TN_OK || key_given(key) != TN_OK)
-        return NULL;
-    const tn__slot *slot = tn__slots_find(entries(dict), key);
-    return slot != NULL ? slot->tensor : absent;
-}
-
-tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
-{
-    if (tensor == NULL) {
-        tn__error_null_input("tn_dict_default_tensor: tensor");
-        return NULL;
-    }
-    if (holds(dict, TN_LAYER_DICT, true, "tn_dict_default_tensor") != TN_OK ||
-        key_given(key) != TN_OK)
-        return NULL;
-    if (tn__slots_find(entries(dict), key) == NULL && add_parameter(dict, key, tensor) != TN_OK)
-        return NULL;
-    return tn__slots_find(entries(dict), key)->tensor;
 }
 
 /* Returns the entry to be removed; NULL and sets the error if there is none. */
@@ -523,34 +476,4 @@ tn_status tn_dict_update(tn_module *dict, tn_module *other)
     for (int64_t i = 0; status == TN_OK && i < entries(other)->count; i++)
         status = add_entry(dict, entries(other)->at[i].name, &entries(other)->at[i]);
     return status;
-}
-
-tn_module *tn_dict_copy(tn_module *dict)
-{
-    tn_module *made = is_a(dict, TN_LAYER_DICT, "tn_dict_copy") == TN_OK ? like(dict) : NULL;
-    return made != NULL ? finished(made, tn_dict_update(made, dict)) : NULL;
-}
-
-tn_module *tn_dict_union(tn_module *first, tn_module *second)
-{
-    tn_module *made = same_kind(first, second, TN_LAYER_DICT, "tn_dict_union") == TN_OK
-                          ? tn_dict_copy(first)
-                          : NULL;
-    return made != NULL ? finished(made, tn_dict_update(made, second)) : NULL;
-}
-
-tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t count,
-                             tn_tensor *tensor)
-{
-    if (tensor == NULL || (keys == NULL && count > 0)) {
-        tn__error_null_of("tn_dict_from_keys", "tensor, keys", tensor, keys);
-        return NULL;
-    }
-    if (holds(dict, TN_LAYER_DICT, true, "tn_dict_from_keys") != TN_OK)
-        return NULL;
-    tn_module *made = like(dict);
-    tn_status status = made != NULL ? TN_OK : tn_error_last_code();
-    for (int64_t i = 0; i < count && status == TN_OK; i++)
-        status = tn_dict_set_tensor(made, keys[i], tensor);
-    return finished(made, status);
 }

@@ -450,15 +450,6 @@ tn_status tn_module_to_device(tn_module *module, const char *name)
     return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
 
-tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
-{
-    if (module == NULL)
-        return tn__error_null_input("tn_module_to_like: module");
-    if (!tn__tensor_ok(other))
-        return tn__tensor_bad(other, "tn_module_to_like");
-    return tn_module_to(module, other->device, (tn_dtype)other->dtype);
-}
-
 /* ---- empty ----------------------------------------------------------------------------------- */
 
 static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)

@@ -4,7 +4,7 @@
 #include "core/module/internal.h"
 #include "core/tensor/check_thread.h"
 
-/* True while this thread makes a module without initializing it (tn_module_skip_init). */
+/* True while this thread makes a module without initializing it (tn_module_parse_skip_init). */
 static _Thread_local bool skipped;
 
 bool tn__init_skip(bool skip)

@@ -68,35 +68,6 @@ void tn__load_report_free_names(tn_names *names)
     *names = (tn_names){ 0 };
 }
 
-tn_names *tn_names_new(void)
-{
-    return tn_calloc(1, sizeof(tn_names));
-}
-
-void tn_names_drop(tn_names *names)
-{
-    if (names == NULL)
-        return;
-    tn__load_report_free_names(names);
-    tn_free(names);
-}
-
-static tn_status add_path(void *names, const tn_visit *what)
-{
-    return tn_names_add(names, what->path);
-}
-
-tn_names *tn_module_names(tn_module *module, uint32_t kinds, const tn_walk_options *options)
-{
-    tn_names *names = tn_names_new();
-
-    if (names != NULL && tn_module_walk(module, kinds, options, add_path, names) != TN_OK) {
-        tn_names_drop(names);
-        names = NULL;
-    }
-    return names;
-}
-
 /* ---- the report ------------------------------------------------------------------------------ */
 
 tn_load_report *tn_load_report_new(void)

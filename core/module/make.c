@@ -485,26 +485,19 @@ tn_module *tn_module_new(const char *format, ...)
     return module;
 }
 
-tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args)
+tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
 {
+    if (!tn__given(text != NULL, "tn_module_parse_skip_init: text"))
+        return NULL;
     bool before = tn__init_skip(true);
     tn_status status = tn_device_begin(device);
-    tn_module *module = status == TN_OK ? tn_module_newv(format, args) : NULL;
+    tn_module *module = status == TN_OK ? tn_module_new("%s", text) : NULL;
     tn_device_end();
     tn__init_skip(before);
     if (module != NULL && tn__load_take_mark(module) != TN_OK) {
         tn_module_drop(module);
         return NULL;
     }
-    return module;
-}
-
-tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    tn_module *module = tn_module_skip_initv(device, format, args);
-    va_end(args);
     return module;
 }
 
@@ -521,13 +514,6 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
         return NULL;
     }
     return tn__module_make(type, NULL, values, names, NULL, NULL, count);
-}
-
-tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
-{
-    if (!tn__given(text != NULL, "tn_module_parse_skip_init: text"))
-        return NULL;
-    return tn_module_skip_init(device, "%s", text);
 }
 
 tn_status tn_module_parse_children(tn_module *module, const char *text)

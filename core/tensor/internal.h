@@ -104,8 +104,8 @@ enum {
     TN__STORAGE_INFERENCE = 4, /* made in inference mode: its tensors never take part in a graph */
     TN__STORAGE_SHARED = 8,    /* in memory shared with forked processes */
     TN__STORAGE_PINNED = 16,   /* pinned memory (pinned.c) */
-    /* Made without values, by tn_module_skip_init or for a slot that a load adds (lazy.c): with
-     * TN_LOAD_TAKE, loading may exchange the storage instead of copying into it. */
+    /* Made without values, by tn_module_parse_skip_init or for a slot that a load adds (lazy.c):
+     * with TN_LOAD_TAKE, loading may exchange the storage instead of copying into it. */
     TN__STORAGE_UNSET = 32,
     TN__STORAGE_TRACED = 64,   /* without memory, made while a module is traced (trace.h) */
     TN__STORAGE_PENDING = 128, /* traced; its values would come from a kernel that did not run */

@@ -105,14 +105,11 @@ static tn_status save_values(const tn_checkpoint *checkpoint, tn_state *state)
     return status;
 }
 
-tn_state *tn_checkpoint_state(tn_checkpoint *checkpoint)
+static tn_state *whole_state(tn_checkpoint *checkpoint)
 {
-    tn_state *state;
+    tn_state *state = tn_state_new();
     tn_status status;
 
-    if (!tn__not_null(checkpoint, "tn_checkpoint_state: checkpoint"))
-        return NULL;
-    state = tn_state_new();
     if (state == NULL)
         return NULL;
     status = tn_state_set_value(state, TN__CHECKPOINT_NUMBER, tn_value_int(TN__CHECKPOINT_VERSION));
@@ -141,7 +138,7 @@ tn_status tn_checkpoint_save(tn_checkpoint *checkpoint, const char *path)
         return tn_error_last_code();
     if (!tn__given(path != NULL, "tn_checkpoint_save: path"))
         return TN_ERR_VALUE;
-    state = tn_checkpoint_state(checkpoint);
+    state = whole_state(checkpoint);
     status = state != NULL ? tn_state_save(state, path) : tn_error_last_code();
     tn_state_drop(state);
     return status;

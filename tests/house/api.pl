@@ -1,15 +1,19 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: MIT
 #
-# api.pl API.json OPERATORS.json LAYOUT.golden EXPORTS: checks that the two JSON files suffice to
-# write a binding without a compiler: they give the layouts and constants of LAYOUT.golden, which a
-# compiler computed; they have every exported function, with its threads, the owner of its result,
-# and whether each pointer is an input or an output.
+# api.pl API.json OPERATORS.json LAYOUT.golden EXPORTS SRCDIR OPS.h: checks that the two JSON files
+# suffice to write a binding without a compiler: they give the layouts and constants of
+# LAYOUT.golden, which a compiler computed; they have every exported function, with its threads, the
+# owner of its result, and whether each pointer is an input or an output. Also checks that every
+# exported function has a user in SRCDIR, or a line in tests/house/api_kept.txt that says why it
+# stays, and bounds the number of these lines.
 use strict;
 use warnings;
+use File::Find ();
 use JSON::PP ();
 
-my ($api, $operators, $golden, $exports) = @ARGV;
+my ($api, $operators, $golden, $exports, $srcdir, $wrappers) = @ARGV;
+my $most_kept = 138;
 my $failed = 0;
 sub complain { print @_, "\n"; $failed = 1; }
 sub json
@@ -118,6 +122,46 @@ for my $operator (@{ $operators->{operators} }) {
             unless defined $option->{default} || $option->{required};
     }
 }
+
+# The functions that plugins, tools, examples, benchmarks, bindings, and functions and macros of
+# public headers name. A function with `...` calls the one with a va_list for them.
+my %named;
+sub read_names
+{
+    my ($path) = @_;
+    my $text = do { local $/; open my $in, '<', $path or die "$path: $!\n"; <$in> };
+    if ($path =~ m{/sdk/include/}) {
+        $text =~ s{/\*.*?\*/}{}gs;
+        $text =~ s{^TN_(?:API|PROGRAM)\b[^;]*;}{}gm;
+    }
+    $named{$_} = 1 for $text =~ /\btn_\w+/g;
+}
+File::Find::find({ no_chdir => 1, wanted => sub { read_names($_) if -f && /\.(?:c|h|in|cl|cu|py|pl|ops)$/ } },
+    map { "$srcdir/$_" } qw(plugins tools examples bench bindings sdk/template sdk/conform sdk/include));
+read_names($wrappers);
+for my $f (values %function) {
+    $named{"$f->{name}v"} = 1 if $f->{variadic} && $named{ $f->{name} };
+}
+my %row = map { /^([A-Z]+-\d+) / ? ($1 => 1) : () } lines("$srcdir/tests/spec/rows.txt");
+my %kept;
+for (grep { !/^#/ } lines("$srcdir/tests/house/api_kept.txt")) {
+    my ($name, $why) = /^(\w+) +(\S.*)$/ or complain("api_kept.txt: no reason: $_") and next;
+    $kept{$name} = 1;
+    complain("api_kept.txt: $name is no exported function") unless $function{$name};
+    complain("api_kept.txt: $name has a user: remove its line") if $named{$name};
+    complain("api_kept.txt: $name: there is no $_")
+        for grep { !$row{$_} } $why =~ /\b[A-Z]+-\d+/g;
+    complain("api_kept.txt: $name: there is no $_") for grep { !$function{$_} } $why =~ /\btn_\w+/g;
+    for my $page ($why =~ m{\bdocs/\S+}g) {
+        complain("api_kept.txt: $page does not name $name")
+            unless -f "$srcdir/$page" && grep { /\b$name\b/ } lines("$srcdir/$page");
+    }
+}
+for (sort grep { !$named{$_} && !$kept{$_} } lines($exports)) {
+    complain("$_: no user: remove it, or say in tests/house/api_kept.txt why it stays");
+}
+complain(scalar(keys %kept), " functions without a user; expected at most $most_kept") if keys %kept > $most_kept;
+
 print scalar(keys %wanted), " structs, ", scalar(keys %constant), " constants, ",
-    scalar(keys %function), " functions\n";
+    scalar(keys %function), " functions, ", scalar(keys %kept), " of them without a user, at most $most_kept\n";
 exit $failed;

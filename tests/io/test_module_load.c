@@ -318,9 +318,9 @@ static int64_t peak(void)
 static int load_and_measure(const char *path)
 {
     int64_t size = 64 << 20;
-    tn_module *net = tn_module_skip_init(tn_device_find(path[0] == 'm' ? "meta" : "cpu"),
-                                         "Sequential(a=Linear(2048, 4096, bias=False), "
-                                         "b=Linear(4096, 2048, bias=False))");
+    tn_module *net = tn_module_parse_skip_init(tn_device_find(path[0] == 'm' ? "meta" : "cpu"),
+                                               "Sequential(a=Linear(2048, 4096, bias=False), "
+                                               "b=Linear(4096, 2048, bias=False))");
     int64_t before = peak();
     if (net == NULL || tn_module_load(net, path) != TN_OK)
         return 3;

@@ -270,7 +270,7 @@ START_TEST(networks_have_the_published_numbers_of_parameters)
 
     ck_assert_ptr_nonnull(meta);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tn_module *module = tn_module_skip_init(meta, "%s", rows[i].spec);
+        tn_module *module = tn_module_parse_skip_init(meta, rows[i].spec);
 
         ck_assert_msg(module != NULL, "%s: %s", rows[i].spec, tn_error_text());
         ck_assert_msg(tn_module_parameter_count(module) == rows[i].count,
@@ -333,7 +333,7 @@ START_TEST(a_wrong_option_is_refused_by_its_name)
         tn_module *module;
 
         tn_error_clear();
-        module = tn_module_skip_init(meta, "%s", rows[i][0]);
+        module = tn_module_parse_skip_init(meta, rows[i][0]);
         ck_assert_msg(module == NULL, "%s is built", rows[i][0]);
         ck_assert_msg(strstr(tn_error_text(), rows[i][1]) != NULL, "%s: %s; expected %s",
                       rows[i][0], tn_error_text(), rows[i][1]);
@@ -371,7 +371,7 @@ START_TEST(a_wrong_input_is_refused)
     const tn_device *meta = tn_device_find("meta");
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tn_module *module = tn_module_skip_init(meta, "%s", rows[i].spec);
+        tn_module *module = tn_module_parse_skip_init(meta, rows[i].spec);
         tn_tensor *x = tn_tensor_empty((tn_ints){ rows[i].shape, rows[i].ndim }, rows[i].dtype,
                                        meta);
 

@@ -79,7 +79,8 @@ START_TEST(integers_move_but_are_not_cast_cnv_003_cnv_006)
     TN_PROVES("CNV-003");
     tn_module_drop(m);
     m = mixed();
-    ck_assert_int_eq(tn_module_to_like(m, tn_tensor_empty(TN_SHAPE(1), TN_BF16, meta)), TN_OK);
+    tn_tensor *like = tn_tensor_empty(TN_SHAPE(1), TN_BF16, meta);
+    ck_assert_int_eq(tn_module_to(m, tn_tensor_device(like), tn_tensor_dtype(like)), TN_OK);
     expect_dtypes(m, TN_BF16, TN_I64, TN_BOOL, TN_BF16);
     ck_assert_ptr_eq(tn_tensor_device(tn_module_get(m, "weight")), meta);
     TN_PROVES("CNV-006");
@@ -97,8 +98,6 @@ START_TEST(an_integral_dtype_is_refused_and_nothing_changes_cnv_004_cnv_008)
                                 "dtype=int32");
     ck_assert_int_eq(tn_module_to(m, NULL, TN_BOOL), TN_ERR_TYPE);
     tn_error_clear();
-    ck_assert_int_eq(tn_module_to_like(m, filled(TN_SHAPE(1), 1, TN_I64)), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "dtype=int64");
     expect_dtypes(m, TN_F32, TN_I64, TN_BOOL, TN_C64);
     ck_assert_ptr_eq(tn_tensor_data(tn_module_get(m, "weight")), memory);
     TN_PROVES("CNV-004");

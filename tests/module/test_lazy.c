@@ -210,19 +210,20 @@ START_TEST(a_custom_layer_is_a_layer_like_the_others)
     ck_assert_int_eq(tn_tensor_dtype(tn_module_get(half, "weight")), TN_F64);
     ck_assert_str_eq(tn_device_type(tn_tensor_device(tn_module_get(half, "weight"))), "meta");
     TN_PROVES("INI-003");
-    /* tn_module_skip_init: the init of MyLinear does not run either, as it only calls tn_init. */
+    /* tn_module_parse_skip_init: the init of MyLinear does not run either, as it only calls
+     * tn_init. */
     uint64_t seed = 9;
     tn_random_seed(seed);
     double first = tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8)))));
     tn_random_seed(seed);
-    tn_module *raw = tn_module_skip_init(NULL, "Sequential(MyLinear(), Linear(3, %d), LSTM(2, 2))",
-                                         5);
+    tn_module *raw = tn_module_parse_skip_init(NULL,
+                                               "Sequential(MyLinear(), Linear(3, 5), LSTM(2, 2))");
     ck_assert_msg(raw != NULL, "%s", tn_error_text());
     ck_assert_double_eq(tn_item(tn_sum(tn_uniform_(ones(TN_SHAPE(8))))), first);
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(raw, "1.weight"), 0), 5);
     ck_assert_str_eq(tn_device_type(tn_tensor_device(tn_module_find_tensor(raw, "1.weight"))),
                      "cpu");
-    ck_assert_ptr_null(tn_module_skip_init(NULL, "Nothing()"));
+    ck_assert_ptr_null(tn_module_parse_skip_init(NULL, "Nothing()"));
     tn_error_clear();
     ck_assert_int_eq(tn_init(tn_module_find_tensor(raw, "1.weight"), "ones()"), TN_OK);
     ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(raw, "1.weight"))), 15);

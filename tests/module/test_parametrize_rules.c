@@ -406,7 +406,10 @@ START_TEST(a_tensor_of_many_is_named_by_its_path)
     ck_assert_str_eq(tn_error_text(), "\"1.bias\": Symmetric: 'bias' of Linear: no square matrix, "
                                       "got shape [2]; expected [..., n, n]");
     tn_error_clear();
-    ck_assert_int_eq(tn_parametrize_with(m, "1.weight", "WeightNorm"), TN_OK);
+    ck_assert_int_eq(tn_parametrize_parse_each(m, "1.w%d", "Symmetric"), -1);
+    FAILED(TN_ERR_KEY, "1.w%d");
+    ck_assert_int_eq(tn_parametrize_parse_each(m, "1.*ght", "WeightNorm"), 1);
+    ck_assert(tn_is_parametrized(tn_module_child(m, "1"), "weight"));
     ck_assert_int_eq(tn_parametrize_remove_each(m, NULL, false), -1);
     FAILED(TN_ERR_VALUE, "\"1.weight\": Cannot leave unparametrized");
     tn_module_drop(m);

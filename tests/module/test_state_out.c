@@ -97,6 +97,10 @@ START_TEST(a_prefix_stands_in_front_as_it_is_and_two_modules_fit_into_one_state)
     ck_assert_int_eq(tn_state_version(state, "bar"), 1);
     ck_assert_int_eq(tn_state_version(state, "bar0"), 1);
     ck_assert_int_eq(tn_state_version_count(state), 3);
+    /* what a layer with a save_state of its own calls: nothing of its children */
+    ck_assert_int_eq(tn_module_save_own(b, state, "own.", 0), TN_OK);
+    ck_assert_int_eq(tn_module_save_own(tn_module_child(b, "0"), state, "own.", 0), TN_OK);
+    expect_names(state, "first foo.weight foo.bias bar0.weight bar0.bias own.weight own.bias ");
     /* SD-009: there are no positional arguments that could be out of date. */
     TN_PROVES("SD-007", "SD-008", "SD-009");
     tn_state_drop(state);

@@ -304,42 +304,6 @@ START_TEST(a_walk_may_be_a_loop)
 }
 END_TEST
 
-START_TEST(names_of_parameters_and_buffers_are_one_call)
-{
-    tn_module *m = parsed("Sequential(Linear(2, 3), BatchNorm1d(3), ReLU())");
-    const tn_walk_options options = { sizeof options, 0, "net", NULL };
-    tn_names *names = tn_module_names(m, TN_SLOT_PARAMETER, NULL);
-    const char *const parameters[] = { "0.weight", "0.bias", "1.weight", "1.bias" };
-    const char *const buffers[] = { "net.1.running_mean", "net.1.running_var",
-                                    "net.1.num_batches_tracked" };
-
-    ck_assert_int_eq(tn_names_count(names), 4);
-    for (int64_t i = 0; i < 4; i++)
-        ck_assert_str_eq(tn_names_at(names, i), parameters[i]);
-    tn_names_drop(names);
-    names = tn_module_names(m, TN_SLOT_BUFFER, &options);
-    ck_assert_int_eq(tn_names_count(names), 3);
-    for (int64_t i = 0; i < 3; i++)
-        ck_assert_str_eq(tn_names_at(names, i), buffers[i]);
-    tn_names_drop(names);
-    names = tn_module_names(m, TN_SLOT_CHILD, NULL);
-    ck_assert_int_eq(tn_names_count(names), 4); /* the module itself is "" */
-    ck_assert_str_eq(tn_names_at(names, 0), "");
-    ck_assert_str_eq(tn_names_at(names, 3), "2");
-    tn_names_drop(names);
-
-    names = tn_names_new();
-    ck_assert_int_eq(tn_names_count(names), 0);
-    ck_assert_int_eq(tn_names_add(names, "mine"), TN_OK);
-    ck_assert_str_eq(tn_names_at(names, 0), "mine");
-    tn_names_drop(names);
-    tn_names_drop(NULL);
-    ck_assert_ptr_null(tn_module_names(NULL, TN_SLOT_PARAMETER, NULL));
-    expect_failure(TN_ERR_RUNTIME, "module");
-    tn_module_drop(m);
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const tests[] = {
@@ -353,7 +317,6 @@ int main(void)
         apply_goes_to_children_first_and_may_change_parameters_trv_018_trv_019_trv_020,
         walks_refuse_what_they_do_not_know_and_end_with_a_failing_visit,
         a_walk_may_be_a_loop,
-        names_of_parameters_and_buffers_are_one_call,
         NULL,
     };
     return suite_run("walks", tests);

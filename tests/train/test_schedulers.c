@@ -194,6 +194,38 @@ START_TEST(a_schedule_keeps_its_optimizer_and_not_the_other_way_round)
 }
 END_TEST
 
+/* The rate is that of the descriptor's user. */
+static tn_status take_users_rate(tn_scheduler *self, tn_schedule_args *args)
+{
+    args->rates[0] = *(const double *)tn_scheduler_user(self);
+    return TN_OK;
+}
+
+START_TEST(a_step_reaches_the_user_of_its_descriptor)
+{
+    static double rates[2] = { 0.5, 0.25 };
+    tn_scheduler_def def = { TN_HEAD(tn_scheduler_def), .name = "UsersRate", .user = &rates[0],
+                             .step = take_users_rate };
+    tn_scheduler_def other = def;
+    tn_optimizer *optimizer = two_groups("SGD(lr=0.1)");
+    other.name = "OthersRate";
+    other.user = &rates[1];
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_int_eq(tn_register(&other), TN_OK);
+    tn_scheduler *first = tn_scheduler_new(optimizer, "UsersRate()");
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.5);
+    tn_scheduler *second = tn_scheduler_new(optimizer, "OthersRate()");
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.25);
+    ck_assert_ptr_eq(tn_scheduler_user(first), &rates[0]);
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 0.35);
+    tn_scheduler_drop(second);
+    tn_scheduler_drop(first);
+    tn_optimizer_drop(optimizer);
+    ck_assert_int_eq(tn_unregister(TN_KIND_tn_scheduler_def, "UsersRate"), TN_OK);
+    ck_assert_int_eq(tn_unregister(TN_KIND_tn_scheduler_def, "OthersRate"), TN_OK);
+}
+END_TEST
+
 START_TEST(each_allocation_fails_in_turn_and_nothing_is_lost)
 {
     static const char *const spec = "SequentialLR([LinearLR(0.1), ChainedScheduler([CyclicLR(0.1, "
@@ -229,6 +261,7 @@ int main(void)
         hostile_states_are_refused_and_change_nothing,
         a_step_before_the_optimizers_first_step_warns_once,
         a_schedule_keeps_its_optimizer_and_not_the_other_way_round,
+        a_step_reaches_the_user_of_its_descriptor,
         each_allocation_fails_in_turn_and_nothing_is_lost,
         NULL,
     };

@@ -50,19 +50,17 @@ TN_API tn_status tn_checkpoint_add_plugin(tn_checkpoint *checkpoint, uint32_t ki
 TN_API tn_status tn_checkpoint_set(tn_checkpoint *checkpoint, const char *name, tn_value value);
 TN_API tn_value tn_checkpoint_get(const tn_checkpoint *checkpoint, const char *name);
 
-/* Returns the whole checkpoint as a state. It has the entries
+/* Writes the checkpoint to a file, whose extension chooses the format; ".checkpoint" keeps
+ * everything. It is atomic: if it fails, for example because the disk is full, an old file of that
+ * name is unchanged. The file has the entries
  *   NAME.ENTRY             for each entry of the state of a module or optimizer
  *   NAME                   the text of a scheduler or loader
  *   value.NAME             a value of the program
  *   run.version            1
  *   run.types              a dictionary: the type of each module, optimizer and scheduler
  *   run.plugins            a dictionary: the version of each plugin, by id
- *   run.random             the state of the random number generator, four integers
- * The tensors share storage with those of the objects. [owned] [null-through] */
-TN_API tn_state *tn_checkpoint_state(tn_checkpoint *checkpoint);
-/* Writes the checkpoint to a file, whose extension chooses the format; ".checkpoint" keeps
- * everything. It is atomic: if it fails, for example because the disk is full, an old file of that
- * name is unchanged. [null-through] */
+ *   run.random             the state of the random number generator, three integers
+ * [null-through] */
 TN_API tn_status tn_checkpoint_save(tn_checkpoint *checkpoint, const char *path);
 /* Reads the file of a checkpoint, with its tensors on the host, so that a program can look at the
  * values ("value.step") before it makes the objects. If plugins that the checkpoint needs are not

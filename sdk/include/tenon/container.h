@@ -8,7 +8,7 @@
  * Every entry is a child or a parameter of the container, so the functions for children and
  * parameters work here too: tn_module_child_at, tn_module_child, tn_module_get, tn_module_remove. A
  * negative index counts from the end; an index out of range is TN_ERR_INDEX. The container keeps
- * its own references. A function that makes a new container out of others puts the same entries
+ * its own references. A function that makes a new container out of another puts the same entries
  * into it, not copies.
  *
  * Tags in brackets: see base.h. */
@@ -45,20 +45,14 @@ TN_API tn_status tn_list_set_tensor(tn_module *list, int64_t index, tn_tensor *t
 /* Returns an entry of a list of parameters; TN_NONE if the entry is reserved. [borrowed] */
 TN_API tn_tensor *tn_list_tensor(tn_module *list, int64_t index);
 
-/* tn_list_delete removes one entry, tn_list_delete_range the entries that Python's
- * [start:stop:step] selects. Both accept lists of modules and of parameters. The remaining entries
- * are renumbered from 0. */
-TN_API tn_status tn_list_delete(tn_module *list, int64_t index);
+/* Removes the entries that Python's [start:stop:step] selects, from a list of modules or of
+ * parameters. The remaining entries are renumbered from 0. */
 TN_API tn_status tn_list_delete_range(tn_module *list, int64_t start, int64_t stop, int64_t step);
 /* Adds the entries of `other` at the end. `other` may be the list itself. */
 TN_API tn_status tn_list_extend(tn_module *list, tn_module *other);
-/* Repeats the entries of the list in place, so that it has each entry `count` times. */
-TN_API tn_status tn_list_multiply(tn_module *list, int64_t count);
-/* Each returns a new list of the type of the first argument: tn_list_slice with the entries of a
- * range, tn_list_join with the entries of two lists, tn_list_repeat with the entries of a list
- * repeated `count` times. [owned] */
+/* Each returns a new list of the same type: tn_list_slice with the entries of a range,
+ * tn_list_repeat with all entries, repeated `count` times. [owned] */
 TN_API tn_module *tn_list_slice(tn_module *list, int64_t start, int64_t stop, int64_t step);
-TN_API tn_module *tn_list_join(tn_module *first, tn_module *second);
 TN_API tn_module *tn_list_repeat(tn_module *list, int64_t count);
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
@@ -72,12 +66,6 @@ TN_API bool tn_dict_has(tn_module *dict, const char *key);
 /* Adds an entry at the end, or replaces the entry with the same key. [null-through] */
 TN_API tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child);
 TN_API tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor);
-/* Returns the parameter of a key. If there is none, returns `absent` (may be NULL) without an
- * error. [borrowed] [null-ok: absent] */
-TN_API tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent);
-/* Returns the parameter of a key. If there is none, stores `tensor` under the key first. [borrowed]
- * [null-through] */
-TN_API tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *tensor);
 /* Removes an entry, which is a module (tn_dict_pop) or a parameter (tn_dict_pop_tensor), and
  * returns it. Fails with TN_ERR_KEY if no entry has this key. [owned] */
 TN_API tn_module *tn_dict_pop(tn_module *dict, const char *key);
@@ -86,14 +74,6 @@ TN_API tn_tensor *tn_dict_pop_tensor(tn_module *dict, const char *key);
 TN_API tn_status tn_dict_clear(tn_module *dict);
 /* Sets all entries of `other` in `dict`, in their order. */
 TN_API tn_status tn_dict_update(tn_module *dict, tn_module *other);
-/* Each returns a new dictionary of the type of the first argument: tn_dict_copy with the same
- * entries; tn_dict_union with the entries of both, those of `second` for keys that are in both;
- * tn_dict_from_keys with `count` keys that all have the parameter `tensor`. [owned]
- * [array: keys count] */
-TN_API tn_module *tn_dict_copy(tn_module *dict);
-TN_API tn_module *tn_dict_union(tn_module *first, tn_module *second);
-TN_API tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t count,
-                                    tn_tensor *tensor);
 
 TN_END_DECLS
 #endif

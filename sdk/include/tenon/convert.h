@@ -25,8 +25,6 @@ TN_BEGIN_DECLS
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
 /* Moves all parameters and buffers to a device, by name: "cpu" or "cuda:1". */
 TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
-/* Converts the module as tn_module_to does, to the dtype and device of `other`. [null-through] */
-TN_API tn_status tn_module_to_like(tn_module *module, const tn_tensor *other);
 
 /* The order of dimensions in memory. */
 typedef uint32_t tn_memory_format;

@@ -24,12 +24,8 @@ TN_API tn_module *tn_module_new(const char *format, ...);
 /* Like tn_module_new, but `text` is the spec itself and not a format, as needed for text from a
  * user. Also accepts the printed form of a module (tn_module_repr). [owned] */
 TN_API tn_module *tn_module_parse(const char *text);
-/* Like tn_module_new, but without initializing parameters and buffers and without drawing random
+/* Like tn_module_parse, but without initializing parameters and buffers and without drawing random
  * numbers. For a module whose state is loaded next. NULL device: the default device. [owned]
- * [null-ok: device] */
-TN_API tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args);
-TN_API tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...);
-/* Like tn_module_skip_init, but `text` is the spec itself and not a format. [owned]
  * [null-ok: device] */
 TN_API tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text);
 /* Creates a module from a layer name and values. For bindings to other languages. Positional

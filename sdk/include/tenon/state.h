@@ -133,9 +133,9 @@ enum {
     TN_LOAD_WHOLE = 4,
     /* Avoids a second copy of the weights. A tensor of the module that has no values yet takes over
      * the memory of the state's tensor. Such a tensor is on a device without memory, and then gets
-     * the device of the state, or was made by tn_module_skip_init, and then the state must be on
-     * its device. The values are copied if dtype, layout or device differ, if the state's tensor is
-     * only a part of its storage or was already taken, or if the module's tensor has views. All
+     * the device of the state, or was made by tn_module_parse_skip_init, and then the state must be
+     * on its device. The values are copied if dtype, layout or device differ, if the state's tensor
+     * is only a part of its storage or was already taken, or if the module's tensor has views. All
      * else is as without this flag: the tensor objects, ties, dtype and requires_grad stay. From
      * then on module and state share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
@@ -224,7 +224,7 @@ TN_API tn_hook_handle tn_module_hook_load(tn_module *module, tn_load_hook hook, 
  * the module. It is strict, and changes nothing if it fails.
  *
  * Values are copied into the tensors of the module. A module without values (on a device without
- * memory, or made by tn_module_skip_init) takes over the tensors of the file instead
+ * memory, or made by tn_module_parse_skip_init) takes over the tensors of the file instead
  * (TN_LOAD_TAKE), on the default device; if this is the host, they refer to the mapped file as with
  * TN_FILE_MAP, so the weights are in memory once, and the content of the file must not be changed
  * while the module lives. `path` may be a folder, see tn_state_load. [null-through] */
@@ -301,14 +301,6 @@ TN_API tn_tensor *tn_state_get(const tn_state *state, const char *name);
  * the prefix: with "model." the part that tn_module_state_into added under this prefix. The tensors
  * are the same. Fails with TN_ERR_KEY if no entry has this prefix. [owned] */
 TN_API tn_state *tn_state_part(const tn_state *state, const char *prefix);
-
-/* Returns a new, empty list of names. [owned] */
-TN_API tn_names *tn_names_new(void);
-/* Frees a list that tn_names_new or tn_module_names returned. [null-ok: names] */
-TN_API void tn_names_drop(tn_names *names);
-/* Returns the dotted paths of everything that tn_module_walk would visit, in its order, as a new
- * list: tn_module_names(net, TN_SLOT_PARAMETER, NULL). [owned] [null-ok: options] */
-TN_API tn_names *tn_module_names(tn_module *module, uint32_t kinds, const tn_walk_options *options);
 
 TN_END_DECLS
 #endif
