@@ -19,10 +19,10 @@
 #define MODEL_SCRIPT "tenon.script"
 
 /* What a model is, for the help of the commands. */
-#define MODEL_HELP                                                                                       \
-    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, a script, a "          \
-    "program of PyTorch (.pt2) or ONNX, or a file with weights whose metadata has the spec (" MODEL_SPEC \
-    ")."
+#define MODEL_HELP                                                                                 \
+    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, a script, "      \
+    "a program of PyTorch (.pt2) or ONNX, or a file with weights whose metadata has the spec "     \
+    "(" MODEL_SPEC ")."
 
 enum {
     /* Names that only the module or only the file has are listed on standard error, and are no
