@@ -53,4 +53,25 @@ END
         my $line = 1 + (substr($text, 0, $_->{at}) =~ tr/\n//);
         print "$line $_->{kind}: ", substr($text, $_->{at}, $_->{length}), " -> $_->{with}\n";
     }' "$abs_srcdir" "$work/source.c" >"$work/got" || exit 1
-diff -u "$work/wanted" "$work/got"
+diff -u "$work/wanted" "$work/got" || exit 1
+
+# The sources that it takes, and their objects: in libraries, and in each program of its own.
+pick() { "${PERL:-perl}" -e 'require shift; print "$_\n" for eval shift' \
+    "$abs_srcdir/tests/mutate/cover.pl" "$@"; }
+(cd "$abs_srcdir" && find core lib plugins tools sdk/conform -name '*.[ch]' | LC_ALL=C sort) \
+    >"$work/wanted"
+pick 'product_files(shift)' "$abs_srcdir" >"$work/got"
+diff -u "$work/wanted" "$work/got" || exit 1
+grep -q '^tools/train/' "$work/got" && grep -q '^plugins/backend-cpu/conv/' "$work/got" || exit 1
+mkdir -p "$work/core/op/.libs" "$work/sdk/conform"
+for object in core/op/.libs/libcore_la-run.o core/op/libcore_la-run.lo core/op/.libs/a-rerun.o \
+    sdk/conform/tools_tenon-run.o sdk/conform/tests_op_test_x-run.o sdk/conform/a-test_run.o; do
+    : >"$work/$object"
+done
+cat >"$work/wanted" <<END
+$work/core/op/.libs/libcore_la-run.o
+$work/sdk/conform/tests_op_test_x-run.o
+$work/sdk/conform/tools_tenon-run.o
+END
+pick 'map { objects_of($ARGV[0], $_) } "core/op/run.c", "sdk/conform/run.c"' "$work" >"$work/got"
+diff -u "$work/wanted" "$work/got" || exit 1

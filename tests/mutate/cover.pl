@@ -34,8 +34,9 @@ sub copy_tree {
     }
 }
 
+# Builds both folders: everything, or with ONLY no other test programs than those of its tests.
 sub build_all {
-    my ($tree, $scratch, $jobs) = @_;
+    my ($tree, $scratch, $jobs, $only) = @_;
     my $log = "$scratch/make.log";
     if (!-f "$tree/configure") {
         run_limited($tree, 'autoreconf -fi', $log, 600) == 0 or die "mutate: autoreconf failed, see $log\n";
@@ -47,8 +48,11 @@ sub build_all {
             print "configuring $folder\n";
             run_limited($folder, "$tree/configure CFLAGS='$flags' --with-cuda=no", $log, 900) == 0 or die "mutate: configure failed, see $log\n";
         }
+        my %tests = length $only ? tests_of($folder, $scratch, $only) : ();
+        my %programs = map { $_ => 1 } map { @{ $_->{programs} } } values %tests;
+        my $programs = length $only ? "check_PROGRAMS='@{[sort keys %programs]}'" : '';
         print "building $folder\n";
-        for my $goals ('all', 'check TESTS=') {
+        for my $goals ('all', "check TESTS= $programs") {
             run_limited($folder, "make -s -j$jobs $goals", $log, 7200) == 0 or die "mutate: make $goals in $folder failed, see $log\n";
         }
     }
@@ -64,16 +68,19 @@ sub said_by_make {
     return $said;
 }
 
-sub libraries_of { my ($build, $scratch) = @_; return ('libtenon.la', split ' ', said_by_make($build, $scratch, 'TN_PLUGINS')) }
+# What is built after each change. Test programs are built before they run.
+sub goals_of { my ($build, $scratch) = @_; return ('libtenon.la', split(' ', said_by_make($build, $scratch, 'TN_PLUGINS')), 'tools/tenon') }
 
-# For each test by name: its command, and the programs that contain the core and have to be linked again if the core changes.
+# For each test by name (with ONLY: those that match one of its patterns): its command, and the programs that it is or starts. They have to be linked again if what they
+# contain has changed: those that are no scripts of libtool contain the core, some contain files of the tools.
 sub tests_of {
-    my ($build, $scratch) = @_;
+    my ($build, $scratch, $only) = @_;
     my $tree = "$scratch/tree";
-    spew("$scratch/environment.$_", said_by_make("$scratch/$_", $scratch, 'AM_TESTS_ENVIRONMENT') . "\n") for 'build', 'cover';
-    my @programs = grep { (slurp("$build/$_") // '') =~ /\A\x7fELF/ } split ' ', said_by_make($build, $scratch, 'check_PROGRAMS');
+    my @wanted = map { quotemeta($_) =~ s/\\\*/.*/gr } split ' ', $only;
+    my @programs = split ' ', said_by_make($build, $scratch, 'check_PROGRAMS');
     my %tests;
     for my $name (split ' ', said_by_make($build, $scratch, 'TESTS')) {
+        next if @wanted && !grep { $name =~ /^$_$/ } @wanted;
         if ($name =~ /\.sh$/) {
             my %named;
             my $text = slurp("$tree/$name") // next;
@@ -92,8 +99,12 @@ sub tests_of {
 # The C sources of the product, without generated ones and without kernels for other devices than the host.
 sub product_files {
     my ($tree) = @_;
-    return sort map { s{^\Q$tree\E/}{}r } map { glob "$tree/$_" } 'core/*/*.[ch]', 'lib/*/*.[ch]', 'plugins/*/*.[ch]';
+    return sort map { s{^\Q$tree\E/}{}r } map { glob "$tree/$_/*.[ch]" } 'core/*', 'lib/*', 'plugins/*', 'plugins/*/*', 'tools', 'tools/*', 'sdk/conform';
 }
+
+# The objects of a source in a build folder: those of a library are in .libs, and each program that contains the source has one of its own. A header has none.
+sub objects_of { my ($build, $file) = @_; my ($folder, $stem) = $file =~ m{^(.*)/(.*)\.c$} or return; return grep { -f } glob "$build/$folder/{.libs/,}*-$stem.o" }
+sub all_objects_of { my ($build) = @_; return grep { -f } map { glob "$build/$_/{.libs/,}*-*.o" } 'core/*', 'lib/*', 'plugins/*', 'plugins/*/*', 'tools', 'tools/*', 'sdk/conform' }
 
 sub digest {
     my ($tree, @files) = @_;
@@ -120,13 +131,14 @@ sub map_of {
         push @missing, $name unless (slurp($file{$name}) // '') =~ /\A\Q$key\E\n/;
     }
     print scalar(@missing), " tests run once, to see which lines they execute\n" if @missing;
+    spew("$scratch/environment.$_", said_by_make("$scratch/$_", $scratch, 'AM_TESTS_ENVIRONMENT') . "\n") for 'build', 'cover';
     my (%running, $failed);
     while (@missing || %running) {
         while (@missing && keys %running < $jobs) {
             my $name = shift @missing;
             my $pid = fork // die "fork: $!\n";
             if ($pid == 0) {
-                my $done = eval { cover_one($name, $tests->{$name}, $scratch, $file{$name}); 1 };
+                my $done = eval { cover_one($name, $tests->{$name}, $tree, $scratch, $file{$name}); 1 };
                 print "$name: $@" unless $done;
                 POSIX::_exit($done ? 0 : 1);
             }
@@ -139,7 +151,7 @@ sub map_of {
     die "mutate: the lines that a test executes are not known\n" if $failed;
     my %map;
     # The lines for which gcov has a count, 0 included.
-    read_counts($map{counted} = {}, "$scratch/cover", 0, sort split /\n/, `cd $scratch/cover && find core lib plugins -name '*.gcno'`);
+    read_counts($map{counted} = {}, $tree, "$scratch/cover", 0, sort split /\n/, `cd $scratch/cover && find core lib plugins tools sdk/conform -name '*.gcno'`);
     for my $name (sort keys %$tests) {
         my ($key, $seconds, @rows) = split /\n/, slurp($file{$name});
         $map{seconds}{$name} = $seconds;
@@ -151,9 +163,10 @@ sub map_of {
     return \%map;
 }
 
-# Adds the lines that gcov reports as executed at least LEAST times to { FILE }{ LINE }.
+# Adds the lines of the product that gcov reports as executed at least LEAST times to { FILE }{ LINE }.
 sub read_counts {
-    my ($lines, $cover, $least, @counters) = @_;
+    my ($lines, $tree, $cover, $least, @counters) = @_;
+    my %product = map { ("$tree/$_" => $_) } product_files($tree);
     while (my @some = splice @counters, 0, 100) {
         open my $said, '-|', "cd $cover && gcov -t --json-format @some 2>/dev/null" or die "gcov: $!\n";
         while (my $row = <$said>) {
@@ -167,7 +180,7 @@ sub read_counts {
                     $path = $2;
                 }
                 my $of = defined $2 && $1 eq '' ? $2 : $path // next;
-                if ($of =~ m{(?:^|/)((?:core|lib|plugins)/[\w-]+/[\w.-]+\.[ch])$}) { $lines->{$1}{$_} = 1 for @seen }
+                if (my $file = $product{$of}) { $lines->{$file}{$_} = 1 for @seen }
                 @seen = ();
             }
         }
@@ -176,7 +189,7 @@ sub read_counts {
 }
 
 sub cover_one {
-    my ($name, $test, $scratch, $to) = @_;
+    my ($name, $test, $tree, $scratch, $to) = @_;
     my $cover = "$scratch/cover";
     my $place = "$scratch/counters/" . $name =~ s{/}{+}gr;
     remove_tree($place);
@@ -194,7 +207,7 @@ sub cover_one {
         (my $notes = $counter) =~ s/\.gcda$/.gcno/;
         symlink "$cover" . substr($notes, length $place), $notes;
     }
-    read_counts(\%lines, $cover, 1, @counters);
+    read_counts(\%lines, $tree, $cover, 1, @counters);
     remove_tree($place);
     my $text = "$test->{key}\n$seconds\n";
     $text .= join(' ', $_, sort { $a <=> $b } keys %{ $lines{$_} }) . "\n" for sort keys %lines;

@@ -7,7 +7,8 @@ EXTRA_DIST += %D%/mutate %D%/changes.pl %D%/cover.pl %D%/changes.sh
 
 .PHONY: mutate clean-mutate
 mutate:
-	@$(PERL) $(srcdir)/tests/mutate/mutate $(srcdir) $(abs_builddir)/mutate 'N=$(N)' 'SEED=$(SEED)' 'PLACE=$(PLACE)' 'AGAIN=$(AGAIN)' 'JOBS=$(JOBS)' 'BUDGET=$(BUDGET)'
+	@$(PERL) $(srcdir)/tests/mutate/mutate $(srcdir) $(abs_builddir)/mutate 'N=$(N)' 'SEED=$(SEED)' 'PLACE=$(PLACE)' 'AGAIN=$(AGAIN)' 'JOBS=$(JOBS)' 'BUDGET=$(BUDGET)' \
+		'ONLY=$(ONLY)'
 clean-local: clean-mutate
 clean-mutate:
 	rm -rf mutate
