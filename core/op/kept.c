@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    OUTPUTS = 2, /* of a call, at most */
+    OUTPUTS = 8, /* of a call, at most */
     MOST = 4,    /* rows of a storage, for different kernels, keys and views */
     /* The number of calls after which a call prepares the data. It is larger for calls that record
      * a gradient, because in training a weight changes after few calls. */

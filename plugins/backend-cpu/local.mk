@@ -71,12 +71,10 @@ libsimd_fused_baseline_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
 libsimd_fused_baseline_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=baseline
 libsimd_fused_baseline_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast
 
-if HAVE_X86_LOOPS
+if HAVE_AVX2
 TN_AVX2 = -mavx2 -mfma -mf16c
-TN_AVX512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
-plugins_backend_cpu_la_LIBADD += libsimd-avx2.la libsimd-avx512.la
-
-noinst_LTLIBRARIES += libsimd-avx2.la libsimd-fused-avx2.la libsimd-avx512.la libsimd-fused-avx512.la
+plugins_backend_cpu_la_LIBADD += libsimd-avx2.la
+noinst_LTLIBRARIES += libsimd-avx2.la libsimd-fused-avx2.la
 libsimd_avx2_la_SOURCES = $(TN_SIMD_SOURCES)
 libsimd_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx2 $(TN_X86_LOOPS)
 libsimd_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX2)
@@ -84,7 +82,12 @@ libsimd_avx2_la_LIBADD = libsimd-fused-avx2.la
 libsimd_fused_avx2_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
 libsimd_fused_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx2 $(TN_X86_LOOPS)
 libsimd_fused_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX2)
+endif
 
+if HAVE_AVX512
+TN_AVX512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+plugins_backend_cpu_la_LIBADD += libsimd-avx512.la
+noinst_LTLIBRARIES += libsimd-avx512.la libsimd-fused-avx512.la
 libsimd_avx512_la_SOURCES = $(TN_SIMD_SOURCES)
 libsimd_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx512 $(TN_X86_LOOPS)
 libsimd_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX512)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
-#ifdef TN__HAVE_X86_LOOPS
+#if defined(TN__HAVE_AVX2) || defined(TN__HAVE_AVX512)
 #include <cpuid.h>
 #endif
 
@@ -40,15 +40,17 @@ static const tn_option options[] = {
     }
 /* The instruction sets, the best one first. */
 static const struct tn__simd variants[] = {
-#ifdef TN__HAVE_X86_LOOPS
+#ifdef TN__HAVE_AVX512
     VARIANT(avx512),
+#endif
+#ifdef TN__HAVE_AVX2
     VARIANT(avx2),
 #endif
     VARIANT(baseline),
 };
 struct tn__simd tn__simd = VARIANT(baseline);
 
-#ifdef TN__HAVE_X86_LOOPS
+#if defined(TN__HAVE_AVX2) || defined(TN__HAVE_AVX512)
 /* Returns whether the processor has F16C, the float16 conversions. Some compilers'
  * __builtin_cpu_supports does not know "f16c". */
 static bool has_f16c(void)
@@ -61,7 +63,7 @@ static bool has_f16c(void)
 /* Returns whether this processor has the instruction set `name`. */
 static bool runs_here(const char *name)
 {
-#ifdef TN__HAVE_X86_LOOPS
+#if defined(TN__HAVE_AVX2) || defined(TN__HAVE_AVX512)
     __builtin_cpu_init();
     if (strcmp(name, "avx512") == 0)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -74,7 +74,21 @@ static tn_tensor *with_relu(const layer *l, tn_tensor *x, tn_tensor *w, tn_tenso
                                                                                       : NULL;
 }
 
+/* The state is as wide as w, [4 H, H]. */
+static tn_tensor *recurrent(const layer *l, tn_tensor *x, tn_tensor *w, tn_tensor *bias)
+{
+    tn_recurrent_steps_options o = TN_RECURRENT_STEPS_OPTIONS;
+    tn_tensor *state = tn_tensor_full(TN_SHAPE(l->x[1], l->w[1]), 0.5, l->dtype, NULL);
+    tn_tensor *in[] = { x, state, state, w, bias, TN_NONE }, *out[6] = { NULL };
+
+    o.kind = "lstm";
+    o.keep = false;
+    return tn_op_call(tn_op_find("recurrent_steps", 0), in, 6, &o, out, 6) == TN_OK ? out[0] : NULL;
+}
+
 static const layer layers[] = {
+    { "recurrent", recurrent, TN_F32, { 7, 3, 80 }, { 80, 20 }, 3, 2, 0, 0, 0, 80 * 20 * 4 },
+    { "recurrent, few steps", recurrent, TN_F32, { 2, 3, 80 }, { 80, 20 }, 3, 2, 0, 0, 0, 0 },
     { "transposed, one window of many pixels",
       transposed,
       TN_F32,

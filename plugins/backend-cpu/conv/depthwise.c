@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Depthwise convolutions and their gradients, without copying windows: pixel by pixel, forward four
- * at a time, with a loop over all channels of the pixel. The addresses of the lines that a line of
- * the result needs are computed once for the line. The gradient of the weight is computed in parts
- * that depend on the shape alone, so it has the same bits for any number of threads. */
+ * Depthwise convolutions and their gradients, without copying windows: a few pixels at a time that
+ * read the same taps, with a loop over all channels. The addresses of the lines that a line of the
+ * result needs are computed once for the line. The gradient of the weight is computed pixel by
+ * pixel, in parts that depend on the shape alone, so it has the same bits for any number of
+ * threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -17,7 +18,16 @@
 enum {
     TAPS = 128,     /* maximum number of taps of a window */
     PARTS = 16,     /* maximum number of parts of the weight's gradient */
+    NEAR = 1 << 19, /* bytes of an image that stays in the second-level cache */
     GRAIN = 1 << 15 /* minimum number of multiplications for one thread */
+};
+
+/* Up to TN__PIXELS pixels of a line of `to` that read the same taps of each row of the kernel. */
+struct run {
+    int64_t at;        /* the first pixel */
+    int64_t tap, taps; /* the first tap, how many */
+    int64_t place;     /* the pixel of `from` that this tap of the first pixel reads */
+    int pixels;
 };
 
 struct deep {
@@ -31,6 +41,10 @@ struct deep {
     char *sums;             /* [part][tap][channel] */
     const struct tn__limits *limits;
     int64_t lines, parts; /* lines of `to` in all images; parts of the weight's gradient */
+    /* The pixels of a line; NULL: one by one. From one pixel of a run to the next, `along` pixels
+     * of `from`; from one tap to the next, `tap_along`. */
+    struct run *runs;
+    int64_t n_runs, along, tap_along;
 };
 
 bool tn__depthwise_takes(const struct tn__windows *w)
@@ -101,50 +115,74 @@ static int64_t meet(const struct deep *f, const struct rows *r, int64_t at, char
     return count;
 }
 
+/* Divides the pixels of a line into runs, in scratch memory: pixels at the edges read other taps
+ * than their neighbours. Makes none for gradients with strides, whose neighbours always do, and of
+ * large images, where writing several pixels at a time was slower. */
+static tn_status make_runs(struct deep *f)
+{
+    const struct tn__windows *w = f->w;
+
+    f->along = f->back ? 1 : w->stride[2];
+    f->tap_along = f->back ? -w->dilation[2] : w->dilation[2];
+    if (f->back && (w->stride[2] > 1 || f->size[1] * f->size[2] > NEAR / (f->channels * w->item)))
+        return TN_OK;
+    f->runs = tn__scratch_take((size_t)f->size[2] * sizeof *f->runs);
+    if (!f->runs)
+        return TN_ERR_MEMORY;
+    for (int64_t at = 0; at < f->size[2]; at++) {
+        struct run here = { .at = at, .pixels = 1 };
+        struct run *last = f->n_runs > 0 ? &f->runs[f->n_runs - 1] : NULL;
+        int64_t place;
+        while (here.tap < w->kernel[2] && !looks_at(f, 2, at, here.tap, &here.place))
+            here.tap++;
+        while (here.tap + here.taps < w->kernel[2] &&
+               looks_at(f, 2, at, here.tap + here.taps, &place))
+            here.taps++;
+        if (here.taps == 0)
+            here.tap = here.place = 0;
+        if (last && last->pixels < TN__PIXELS && last->tap == here.tap && last->taps == here.taps)
+            last->pixels++;
+        else
+            f->runs[f->n_runs++] = here;
+    }
+    return TN_OK;
+}
+
 /* Computes one pixel of a line. */
-static void one_pixel(const struct deep *f, const struct rows *r, int64_t at)
+static void weigh_pixel(const struct deep *f, const struct rows *r, int64_t at)
 {
     const void *x[TAPS];
     void *weight[TAPS];
-    int64_t count = meet(f, r, at, f->weight, x, weight);
+    const int64_t count = meet(f, r, at, f->weight, x, weight);
 
     tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, f->limits,
                                         r->target + at * f->to->step[2] * f->w->item);
 }
 
-/* Computes four pixels of a line, all of whose taps are inside of the image. */
-static void four_pixels(const struct deep *f, const struct rows *r, int64_t at)
+static void weigh_run(const struct deep *f, const struct rows *r, const struct run *run)
 {
     const struct tn__windows *w = f->w;
-    const void *x[TAPS];
-    void *weight[TAPS];
-    struct tn__four_pixels four = { .n = f->channels,
-                                    .rows = r->count,
-                                    .taps = w->kernel[2],
-                                    .x = x,
-                                    .w = weight,
-                                    .tap = w->dilation[2] * f->from->step[2],
-                                    .pixel = w->stride[2] * f->from->step[2],
-                                    .bias = f->bias,
-                                    .y = r->target + at * f->to->step[2] * w->item,
-                                    .y_step = f->to->step[2],
-                                    .limits = f->limits };
-    const int64_t place = (at * w->stride[2] - w->padding[2]) * f->from->step[2] * w->item;
+    const void *x[TAPS], *weight[TAPS];
+    const int64_t step = f->from->step[2];
 
     for (int64_t i = 0; i < r->count; i++) {
-        x[i] = r->line[i] + place;
-        weight[i] = f->weight + r->tap[i] * f->channels * w->item;
+        x[i] = r->line[i] + run->place * step * w->item;
+        weight[i] = f->weight + (r->tap[i] + run->tap) * f->channels * w->item;
     }
-    tn__simd.gemm->weigh_four[w->ct](&four);
-}
-
-/* Returns whether all taps of a pixel are inside of the line of the image. */
-static bool is_inside(const struct deep *f, int64_t at)
-{
-    const struct tn__windows *w = f->w;
-    int64_t first = at * w->stride[2] - w->padding[2];
-
-    return !f->back && first >= 0 && first + (w->kernel[2] - 1) * w->dilation[2] < w->size[2];
+    tn__simd.gemm->weigh_pixels[w->ct](
+        &(struct tn__pixels){ .n = f->channels,
+                              .rows = r->count,
+                              .taps = run->taps,
+                              .pixels = run->pixels,
+                              .x = x,
+                              .w = weight,
+                              .tap = run->taps > 1 ? f->tap_along * step : 0,
+                              .pixel = run->pixels > 1 ? f->along * step : 0,
+                              .w_tap = f->channels,
+                              .bias = f->bias,
+                              .y = r->target + run->at * f->to->step[2] * w->item,
+                              .y_step = f->to->step[2],
+                              .limits = f->limits });
 }
 
 static tn_status lines_part(void *user, int64_t begin, int64_t end)
@@ -154,14 +192,13 @@ static tn_status lines_part(void *user, int64_t begin, int64_t end)
 
     for (int64_t line = begin; line < end; line++) {
         rows_of(f, line, &r);
-        for (int64_t at = 0, count; at < f->size[2]; at += count) {
-            count = at + 4 <= f->size[2] && is_inside(f, at) && is_inside(f, at + 3) ? 4 : 1;
-            if (count == 4)
-                four_pixels(f, &r, at);
-            else
-                one_pixel(f, &r, at);
+        for (int64_t at = 0; at < f->size[2] && !f->runs; at++)
+            weigh_pixel(f, &r, at);
+        for (int64_t i = 0; i < f->n_runs; i++) {
+            weigh_run(f, &r, &f->runs[i]);
             if (tn__epilogue_beyond_limits(f->w->after))
-                tn__epilogue_pixels(f->w->after, line * f->size[2] + at, count, 0, f->channels);
+                tn__epilogue_pixels(f->w->after, line * f->size[2] + f->runs[i].at,
+                                    f->runs[i].pixels, 0, f->channels);
         }
     }
     return TN_OK;
@@ -239,8 +276,11 @@ static tn_status walk(struct deep *f, const tn_view *weight, const tn_view *bias
     memcpy(f->size, f->back ? w->size : w->count, sizeof f->size);
     f->lines = w->images * f->size[0] * f->size[1];
     if (status == TN_OK)
+        status = make_runs(f);
+    if (status == TN_OK)
         status = tn_parallel_for(f->lines, 1 + GRAIN / (w->taps * f->channels * f->size[2]),
                                  lines_part, f);
+    tn__scratch_give(f->runs);
     tn__scratch_give(f->bias);
     tn__scratch_give(f->weight);
     return status;

@@ -14,7 +14,7 @@
 #define KNOWS_AMX (__GNUC__ >= 11)
 #endif
 
-#if defined(TN__HAVE_X86_LOOPS) && KNOWS_AMX
+#if defined(TN__HAVE_AVX512) && KNOWS_AMX
 #include <cpuid.h>
 #include <immintrin.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The steps of recurrent networks, recurrent_steps and its gradient. w_hh is packed once for all
- * steps. The rows of the batch do not depend on each other, so blocks of rows go through all steps
- * in parallel; the shape alone determines the blocks. */
+ * steps, and without gradients kept between calls. The rows of the batch do not depend on each
+ * other, so blocks of rows go through all steps in parallel; the shape alone determines the blocks.
+ */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -90,19 +91,37 @@ struct steps {
     int64_t block;                 /* rows of a block */
     const tn_view *lengths;        /* NULL: all sequences have `length` steps */
     struct rows h, c;              /* the states before the first step */
-    /* The product with w_hh: c[rows][across] = a[rows][deep] b. With panels by tn__gemm_run, else
-     * by tn__matmul_run. */
+    /* The product with w_hh: c[rows][across] = a[rows][deep] b. With panels (g.b) by tn__gemm_run,
+     * else by tn__matmul_run. */
     struct tn__gemm g;
     const tn_view *w_hh, *b_hh;
-    char *panels, *bias;
+    char *panels, *bias; /* scratch memory; NULL: none, or panels that are kept */
     /* forward */
     struct rows gx, y, h_last, c_last, states, kept, cells;
     /* backward; `through` is the gradient of w_hh h, a part of the result or equal to ggx */
     struct rows gy, gh_last, gc_last, ggx, through, gh, gc;
 };
 
-/* Packs w_hh, as b of the product. `across`: the dimension of w_hh that is the columns of b. */
-static tn_status pack(struct steps *s, int32_t across)
+/* Returns the bytes of w_hh in panels, as b of the product. `across`: the dimension of w_hh that is
+ * the columns of b. */
+static size_t panels_size(const tn_view *w, int32_t across)
+{
+    const int64_t n = w->shape[across], width = tn__gemm_width(tn__dtype_ct(tn_view_dtype(w)), n);
+
+    return (size_t)((n + width - 1) / width * width * w->shape[1 - across] * tn__view_item(w));
+}
+
+static void write_panels(const tn_view *w, int32_t across, void *to)
+{
+    const enum tn__ct ct = tn__dtype_ct(tn_view_dtype(w));
+    const int64_t n = w->shape[across];
+
+    tn__gemm_pack(ct, w->shape[1 - across], n, tn__gemm_width(ct, n), tn__view_at(w),
+                  w->strides[1 - across], w->strides[across], to);
+}
+
+/* Prepares the product with w_hh, whose panels may be `prepared`, and with the bias. */
+static tn_status pack(struct steps *s, int32_t across, const void *prepared)
 {
     const tn_view *w = s->w_hh;
     const int64_t deep = w->shape[1 - across], n = w->shape[across];
@@ -118,12 +137,13 @@ static tn_status pack(struct steps *s, int32_t across)
                               .ldc = n };
     if (s->length * s->n < FEW)
         return TN_OK;
-    s->panels = tn__scratch_take((size_t)(full * deep * s->item));
-    if (!s->panels)
-        return TN_ERR_MEMORY;
-    tn__gemm_pack(s->ct, deep, n, width, tn__view_at(w), w->strides[1 - across], w->strides[across],
-                  s->panels);
-    s->g.b = s->panels;
+    s->g.b = prepared;
+    if (!prepared) {
+        s->g.b = s->panels = tn__scratch_take(panels_size(w, across));
+        if (!s->panels)
+            return TN_ERR_MEMORY;
+        write_panels(w, across, s->panels);
+    }
     if (!s->b_hh)
         return TN_OK;
     s->bias = tn__scratch_take((size_t)((full + width) * s->item));
@@ -141,7 +161,7 @@ static tn_status pack(struct steps *s, int32_t across)
 static tn_status multiply(const struct steps *s, int32_t across, const char *a, int64_t rows,
                           bool add, char *c, char *spare)
 {
-    if (s->panels) {
+    if (s->g.b) {
         struct tn__gemm g = s->g;
         g.a = a;
         g.m = rows;
@@ -325,7 +345,7 @@ static tn_status blocks(void *user, int64_t begin, int64_t end)
 
 static tn_status run_steps(struct steps *s)
 {
-    s->block = !s->panels ? s->n : s->n < MANY ? NARROW : WIDE;
+    s->block = !s->g.b ? s->n : s->n < MANY ? NARROW : WIDE;
     if (s->block >= s->n) {
         s->block = s->n;
         return blocks(s, 0, 1);
@@ -370,7 +390,7 @@ static tn_status run_recurrent_steps(const tn_call *call)
     if (status == TN_OK)
         status = open_rows(call->in[2], &s.c);
     if (status == TN_OK)
-        status = pack(&s, 0);
+        status = pack(&s, 0, call->prepared);
     if (status == TN_OK)
         status = run_steps(&s);
     tn__scratch_give(s.bias);
@@ -379,6 +399,37 @@ static tn_status run_recurrent_steps(const tn_call *call)
     tn__scratch_give(s.h.copied);
     tn__scratch_give(s.gx.copied);
     return status;
+}
+
+/* ---- the panels of w_hh, kept between calls -------------------------------------------------- */
+
+enum { W_HH = 3, KEPT_LEAST = 1024 }; /* the input w_hh; elements for which keeping pays */
+
+static uint64_t key_recurrent_steps(const tn_call *call)
+{
+    const tn_view *y = call->out[0], *w = call->in[W_HH];
+
+    return y->shape[0] * y->shape[1] >= FEW && w->shape[0] * w->shape[1] >= KEPT_LEAST;
+}
+
+static tn_status prepare_recurrent_steps(const tn_call *call, tn_prepared_data *out)
+{
+    const tn_view *w = call->in[W_HH];
+
+    if (!(call->constant >> W_HH & 1) || key_recurrent_steps(call) == 0)
+        return TN_OK;
+    out->bytes = panels_size(w, 0);
+    out->data = tn__scratch_own(out->bytes);
+    if (!out->data)
+        return TN_ERR_MEMORY;
+    write_panels(w, 0, out->data);
+    return TN_OK;
+}
+
+static void release(const tn_kernel_def *kernel, void *data)
+{
+    (void)kernel;
+    tn__scratch_free(data);
 }
 
 /* Gradients of gates and cells exist only in second derivatives. */
@@ -411,7 +462,7 @@ static tn_status run_recurrent_steps_grad(const tn_call *call)
         if (from[i])
             status = open_rows(call->in[i], from[i]);
     if (status == TN_OK)
-        status = pack(&s, 1);
+        status = pack(&s, 1, NULL);
     if (status == TN_OK)
         status = run_steps(&s);
     tn__scratch_give(s.panels);
@@ -422,7 +473,9 @@ static tn_status run_recurrent_steps_grad(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(recurrent_steps, TN__F32_F64),
+    TN__KERNEL_KEEPS(recurrent_steps, TN__F32_F64, .weights = 1 << W_HH,
+                     .prepare_key = key_recurrent_steps, .prepare = prepare_recurrent_steps,
+                     .release = release),
     TN__KERNEL_SUPPORTS(recurrent_steps_grad, TN__F32_F64, supports_recurrent_steps_grad),
 };
 TN__KERNEL_TABLE(rnn);

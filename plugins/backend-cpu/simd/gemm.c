@@ -131,7 +131,7 @@ const struct tn__simd_gemm TN__SIMD_TABLE(gemm) = {
     .axpy4_f32 = axpy4_f32,
     .axpy4_f64 = axpy4_f64,
     .weigh_rows = { [TN__F32] = weigh_rows_f32, [TN__F64] = weigh_rows_f64 },
-    .weigh_four = { [TN__F32] = weigh_four_f32, [TN__F64] = weigh_four_f64 },
+    .weigh_pixels = { [TN__F32] = weigh_pixels_f32, [TN__F64] = weigh_pixels_f64 },
     .spread_row = { [TN__F32] = spread_row_f32, [TN__F64] = spread_row_f64 },
     .strips = {
         [TN__F32] = STRIPS(f32, float),

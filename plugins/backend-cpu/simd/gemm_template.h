@@ -80,50 +80,69 @@ static void NAME(weigh_rows)(int64_t n, int64_t count, const void *const *x, voi
 
 /* `three`: a row has three taps, as far apart as the pixels, so that six elements of x are enough
  * for four pixels. */
-TN__INTO_LOOPS void NAME(four_vectors)(const struct tn__four_pixels *f, int64_t j, const bool three)
+TN__INTO_LOOPS void NAME(weigh_vectors)(const struct tn__pixels *f, int64_t j, const int pixels,
+                                        const bool three)
 {
-    NAME(tile_v) sum[4] = { { 0 } };
+    const int64_t pixel = f->pixel, tap = f->tap, w_tap = f->w_tap, taps = f->taps;
+    NAME(tile_v) sum[TN__PIXELS] = { { 0 } };
     T *y = (T *)f->y + j;
-    for (int p = 0; p < 4 && f->bias; p++)
-        sum[p] = LOAD((const T *)f->bias + j);
+    if (f->bias)
+#pragma GCC unroll 4
+        for (int p = 0; p < pixels; p++)
+            sum[p] = LOAD((const T *)f->bias + j);
     for (int64_t r = 0; r < f->rows; r++) {
         const T *x = (const T *)f->x[r] + j, *w = (const T *)f->w[r] + j;
         if (three) {
-            NAME(tile_v) seen[6];
-            for (int i = 0; i < 6; i++)
-                seen[i] = LOAD(x + i * f->pixel);
+            NAME(tile_v) seen[TN__PIXELS + 2];
+#pragma GCC unroll 6
+            for (int i = 0; i < pixels + 2; i++)
+                seen[i] = LOAD(x + i * pixel);
+#pragma GCC unroll 3
             for (int k = 0; k < 3; k++)
-                for (int p = 0; p < 4; p++)
-                    sum[p] += seen[p + k] * LOAD(w + k * f->n);
+#pragma GCC unroll 4
+                for (int p = 0; p < pixels; p++)
+                    sum[p] += seen[p + k] * LOAD(w + k * w_tap);
             continue;
         }
-        for (int64_t k = 0; k < f->taps; k++, x += f->tap, w += f->n)
-            for (int p = 0; p < 4; p++)
-                sum[p] += LOAD(x + p * f->pixel) * LOAD(w);
+        for (int64_t k = 0; k < taps; k++, x += tap, w += w_tap)
+#pragma GCC unroll 4
+            for (int p = 0; p < pixels; p++)
+                sum[p] += LOAD(x + p * pixel) * LOAD(w);
     }
-    for (int p = 0; p < 4; p++)
+#pragma GCC unroll 4
+    for (int p = 0; p < pixels; p++)
         *(NAME(tile_v) *)(void *)(y + p * f->y_step) = NAME(limited)(sum[p], (T)f->limits->low,
                                                                      (T)f->limits->high);
 }
 #undef LOAD
 
-static void NAME(weigh_four)(const struct tn__four_pixels *f)
+static void NAME(weigh_pixels)(const struct tn__pixels *f)
 {
     enum { W = TILE_BYTES / (int)sizeof(T) };
     const T low = (T)f->limits->low, high = (T)f->limits->high;
     int64_t j = 0;
-    if (f->taps == 3 && f->tap == f->pixel)
+    if (f->pixels == 4 && f->taps == 3 && f->tap == f->pixel)
         for (; j + W <= f->n; j += W)
-            NAME(four_vectors)(f, j, true);
-    for (; j + W <= f->n; j += W)
-        NAME(four_vectors)(f, j, false);
+            NAME(weigh_vectors)(f, j, 4, true);
+    else if (f->pixels == 4)
+        for (; j + W <= f->n; j += W)
+            NAME(weigh_vectors)(f, j, 4, false);
+    else if (f->pixels == 3)
+        for (; j + W <= f->n; j += W)
+            NAME(weigh_vectors)(f, j, 3, false);
+    else if (f->pixels == 2)
+        for (; j + W <= f->n; j += W)
+            NAME(weigh_vectors)(f, j, 2, false);
+    else
+        for (; j + W <= f->n; j += W)
+            NAME(weigh_vectors)(f, j, 1, false);
     for (; j < f->n; j++)
-        for (int p = 0; p < 4; p++) {
+        for (int p = 0; p < f->pixels; p++) {
             T sum = f->bias ? ((const T *)f->bias)[j] : 0;
             for (int64_t r = 0; r < f->rows; r++)
                 for (int64_t k = 0; k < f->taps; k++)
                     sum += ((const T *)f->x[r])[j + p * f->pixel + k * f->tap] *
-                           ((const T *)f->w[r])[j + k * f->n];
+                           ((const T *)f->w[r])[j + k * f->w_tap];
             sum = sum < low ? low : sum;
             ((T *)f->y)[j + p * f->y_step] = sum > high ? high : sum;
         }

@@ -32,8 +32,10 @@ extern struct tn__simd tn__simd;
 
 #define TN__SIMD_DECLARE(table, set) extern const struct tn__simd_##table tn__simd_##table##_##set;
 TN__SIMD_TABLES(TN__SIMD_DECLARE, baseline)
-#ifdef TN__HAVE_X86_LOOPS
+#ifdef TN__HAVE_AVX2
 TN__SIMD_TABLES(TN__SIMD_DECLARE, avx2)
+#endif
+#ifdef TN__HAVE_AVX512
 TN__SIMD_TABLES(TN__SIMD_DECLARE, avx512)
 #endif
 
@@ -283,15 +285,18 @@ struct tn__strips {
     } of[4]; /* index: number of vectors - 1 */
 };
 
-/* Four neighbouring pixels of a depthwise convolution, each with n channels: the sum over rows and
+/* A few pixels of a line of a depthwise convolution, each with n channels: the sum over rows and
  * taps of x * w, plus the bias, which may be NULL. x[r] has the inputs that the first tap of row r
- * reads for the first pixel, w[r] the weights of this tap; the weights of a row's next taps follow,
- * n apart. Steps are in elements. The result is limited. */
-struct tn__four_pixels {
+ * reads for the first pixel, w[r] the weights of this tap. Steps are in elements. The result is
+ * limited. */
+enum { TN__PIXELS = 4 };
+struct tn__pixels {
     int64_t n, rows, taps;
+    int pixels; /* 1 to TN__PIXELS */
     const void *const *x;
-    void *const *w;
+    const void *const *w;
     int64_t tap, pixel; /* in x: from one tap to the next, from one pixel to the next */
+    int64_t w_tap;      /* in w, from one tap to the next */
     const void *bias;
     void *y;
     int64_t y_step;
@@ -315,7 +320,7 @@ struct tn__simd_gemm {
     /* y[j] = bias[j] + sum over i < count of x[i][j] * w[i][j], limited; bias may be NULL. */
     void (*weigh_rows[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, void *const *w,
                                     const void *bias, const struct tn__limits *limits, void *y);
-    void (*weigh_four[TN__F64 + 1])(const struct tn__four_pixels *f);
+    void (*weigh_pixels[TN__F64 + 1])(const struct tn__pixels *f);
     /* w[i][j] += x[i][j] * g[j] for i < count. */
     void (*spread_row[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, const void *g,
                                     void *const *w);
