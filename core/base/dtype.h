@@ -6,6 +6,8 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/tensor.h>
+
 /* Returns the dtype for a type code and number of bits of DLPack (with one lane), or TN_DTYPE_AUTO
  * if no dtype corresponds to them. */
 tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits);

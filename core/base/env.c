@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include <tenon/runtime.h>
+
 struct row {
     const char *name;
     const char *fallback; /* the value when the variable is unset; NULL: none */

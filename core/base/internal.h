@@ -10,8 +10,7 @@
 #include <string.h>
 
 #define TN_BUILD_CORE 1
-#include <tenon/tenon.h>
-#include <tenon/query.h>
+#include <tenon/value.h>
 
 /* For thread-local variables that are needed on every call: access without a function call. Such
  * variables must be small (pointers and numbers), because the loader has little space for them when

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/runtime.h>
+
 #define LINE_MAX_SIZE 4096 /* PIPE_BUF: a write of at most this size to a pipe is atomic */
 #define FIFO_PATIENCE 1000 /* milliseconds to wait for space in a full FIFO */
 

@@ -5,6 +5,7 @@
 #include "core/base/internal.h"
 
 #include <math.h>
+#include "core/base/dtype.h"
 
 /* A copy of an argument that the provider's struct holds as a value; it holds references to the
  * tensors and modules in it. */

@@ -4,6 +4,7 @@
  * option must be inside the struct, be aligned, not overlap another option, have a known kind and
  * a default that parses. */
 #include "core/base/internal.h"
+#include "core/base/dtype.h"
 
 /* The largest number of rows. A table that lacks TN_OPTION_END would have no end. */
 enum { MOST_ROWS = 256 };

@@ -2,6 +2,7 @@
  *
  * Reads one option of an option struct as a value, as a spec could give it. */
 #include "core/base/internal.h"
+#include "core/base/dtype.h"
 
 /* Adds a row of integers or numbers as a tuple, or as the list that it was written as. */
 static tn_status add_row(tn_pack *out, const tn_option *option, const tn_ints *row, bool ints)

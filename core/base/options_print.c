@@ -3,6 +3,7 @@
  * Prints an option struct as arguments: either all options, so that the text builds an equal struct
  * again, or only what PyTorch's repr prints. */
 #include "core/base/internal.h"
+#include "core/base/dtype.h"
 
 static void put(tn__text *text, const char *words)
 {

@@ -4,6 +4,7 @@
  * messages. */
 #include "core/base/number.h"
 #include "core/base/spec.h"
+#include "core/base/dtype.h"
 
 /* ---- messages -------------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 
 #include "core/plugin/internal.h"
 
+#include <tenon/operator.h>
+
 /* Each of these functions returns true if the argument is acceptable; otherwise it returns false
  * and fails with TN_ERR_REFUSED "checked boundary: ...". `caller` is an address inside the plugin
  * that called, from which the message gets its name. */

@@ -4,6 +4,8 @@
 #include "core/grad/engine.h"
 #include "core/tensor/trace.h"
 
+#include <tenon/ops.h>
+
 _Thread_local bool tn__walk_retains TN__TLS_NEAR;
 
 tn_tensor *tn__grad_ones(const tn_tensor *tensor)

@@ -6,6 +6,8 @@
 
 #include "core/op/internal.h"
 
+#include <tenon/grad.h>
+
 /* Writes which module the thread is calling, such as "Sequential, module \"0\" (Linear)". Writes
  * nothing outside of a module. core/module sets this function. */
 typedef void tn__where_writer(tn__text *text);

@@ -5,6 +5,8 @@
 #include "core/grad/private.h"
 #include "core/tensor/check_thread.h"
 
+#include <tenon/ops.h>
+
 tn_tensor *tn__grad_add(tn_tensor *a, tn_tensor *b, bool record)
 {
     const tn_op *add = tn__op_needed(TN__NEED_add);

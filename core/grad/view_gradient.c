@@ -4,6 +4,8 @@
  * file a region is the part of a tensor, with the shape of the base, that a view shows. */
 #include "core/grad/private.h"
 
+#include <tenon/ops.h>
+
 static tn_status zero(tn_tensor *tensor)
 {
     const tn_op *fill = tn__op_needed(TN__NEED_fill);

@@ -7,6 +7,8 @@
 
 #include "core/tensor/internal.h"
 
+#include <tenon/hooks.h>
+
 /* A hook of any type: the owner casts it from its type, and back for a call. */
 typedef void (*tn__hook_function)(void);
 

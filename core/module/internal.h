@@ -8,6 +8,14 @@
 #include "core/grad/internal.h"
 #include "core/hook/internal.h"
 
+#include <tenon/container.h>
+#include <tenon/convert.h>
+#include <tenon/init.h>
+#include <tenon/layer.h>
+#include <tenon/lazy.h>
+#include <tenon/module.h>
+#include <tenon/state.h>
+
 #define TN__MODULE_DEPTH TN__NESTING
 
 /* A named slot of a module. When slots move, the memory of their names does not, so a name that was

@@ -6,6 +6,8 @@
 #include "core/op/needed.h"
 #include "core/tensor/trace.h"
 
+#include <tenon/ops.h>
+
 /* ---- the mode that a trace sees -------------------------------------------------------------- */
 
 static _Thread_local tn__mode_seen seen TN__TLS_NEAR;

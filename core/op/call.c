@@ -5,6 +5,8 @@
  * active and caches are filled, nothing here takes a lock, parses text or calls malloc. */
 #include "core/op/private.h"
 
+#include <tenon/ops.h>
+
 static void describe(tn__text *text, const tn_op *op, int64_t i, const tn_tensor *tensor)
 {
     tn__text_add(text, "%s is ", tn__operand(op, i)->name);

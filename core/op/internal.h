@@ -10,6 +10,18 @@
 #include "core/tensor/internal.h"
 #include "core/tensor/mode.h"
 
+#include <tenon/kernel.h>
+#include <tenon/observer.h>
+#include <tenon/op.h>
+#include <tenon/operator.h>
+
+/* All flags of operators for autocast. */
+enum {
+    TN__OP_AUTOCAST = TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_F32 | TN_OP_AUTOCAST_WIDEST |
+                      TN_OP_AUTOCAST_REFUSED | TN_OP_AUTOCAST_HOST_LOW | TN_OP_AUTOCAST_HOST_F32 |
+                      TN_OP_AUTOCAST_HOST_WIDEST | TN_OP_AUTOCAST_HOST_REFUSED
+};
+
 struct tn__kernel_list;
 struct tn__kernel_entry;
 struct tn__prepared_data;

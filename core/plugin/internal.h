@@ -7,6 +7,9 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/query.h>
+#include <tenon/runtime.h>
+
 typedef struct tn__plugin {
     const char *id;
     const char *version;
@@ -107,13 +110,6 @@ static inline bool tn__checked(void)
 void tn__plugins_shutdown(void);
 
 enum { TN__OBSERVERS = 16 }; /* the most observers that can be registered */
-
-/* All flags of operators for autocast. */
-enum {
-    TN__OP_AUTOCAST = TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_F32 | TN_OP_AUTOCAST_WIDEST |
-                      TN_OP_AUTOCAST_REFUSED | TN_OP_AUTOCAST_HOST_LOW | TN_OP_AUTOCAST_HOST_F32 |
-                      TN_OP_AUTOCAST_HOST_WIDEST | TN_OP_AUTOCAST_HOST_REFUSED
-};
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <unistd.h>
 
+#include <tenon/observer.h>
+
 static void upper(const char *from, char *to, size_t size)
 {
     size_t n = 0;

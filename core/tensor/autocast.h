@@ -7,6 +7,8 @@
 
 #include "core/tensor/internal.h"
 
+#include <tenon/grad.h>
+
 /* Whether autocast is on in this thread, for any device type. */
 extern _Thread_local bool tn__autocast_here TN__TLS_NEAR;
 static inline bool tn__autocast_on(void)

@@ -10,6 +10,8 @@
 #include <dirent.h>
 #include <fenv.h>
 
+#include <tenon/grad.h>
+
 /* The bits of MXCSR for rounding, "flush to zero" and "denormals are zero"; the other bits concern
  * exceptions. */
 #define CONTROL_BITS 0xe040u

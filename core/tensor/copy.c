@@ -12,6 +12,8 @@
 #include "core/tensor/pinned.h"
 #include "core/tensor/thread.h"
 
+#include <tenon/op.h>
+
 static void *host_at(const tn_tensor *tensor)
 {
     return (char *)tensor->view.data + tensor->view.byte_offset;

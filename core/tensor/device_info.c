@@ -3,6 +3,8 @@
  * What a program can ask about a device: name, kind of memory, properties, native interfaces. */
 #include "core/tensor/device.h"
 
+#include <tenon/runtime.h>
+
 const char *tn_device_name(const tn_device *device)
 {
     return device != NULL ? device->name : "?";

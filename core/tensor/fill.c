@@ -9,6 +9,8 @@
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
+#include <tenon/op.h>
+
 /* Fills with the backend's `fill` function, if the device has no kernel for the operator `fill`. */
 static tn_status fill_by_backend(tn_tensor *tensor, tn_scalar value)
 {

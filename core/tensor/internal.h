@@ -6,6 +6,9 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/backend.h>
+#include <tenon/tensor.h>
+
 #define TN__MAX_DEVICE_TYPES 32
 /* A tensor with at most this many dimensions stores its shape and strides in the object itself. */
 #define TN__INLINE_DIMS 6

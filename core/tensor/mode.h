@@ -6,6 +6,8 @@
 
 #include "core/tensor/internal.h"
 
+#include <tenon/grad.h>
+
 /* Whether gradients are off in this thread, as the innermost tn_grad_begin or tn_inference_begin
  * says. */
 extern _Thread_local bool tn__grad_off_here TN__TLS_NEAR;

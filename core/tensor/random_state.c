@@ -11,6 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <tenon/runtime.h>
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool seeded;
 static uint64_t seed_now, next_block;

@@ -6,6 +6,8 @@
 
 #include "core/plugin/internal.h"
 
+#include <tenon/checkpoint.h>
+
 typedef enum tn__part_kind {
     TN__PART_MODULE,
     TN__PART_OPTIMIZER,

@@ -6,6 +6,8 @@
 #include "core/tensor/check_thread.h"
 #include "core/tensor/thread.h"
 
+#include <tenon/comm.h>
+
 struct tn_comm {
     const tn_comm_def *def;
     tn__plugin *plugin;

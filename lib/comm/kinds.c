@@ -3,6 +3,8 @@
  * The kind of contributions that lib/comm uses: communicators. */
 #include "core/plugin/kind.h"
 
+#include <tenon/comm.h>
+
 static const tn__kind_need needs[] = {
     TN__KIND_NEED(tn_comm_def, open),
     TN__KIND_NEED(tn_comm_def, close),

@@ -3,6 +3,8 @@
  * The kinds of contributions that lib/data uses: datasets and transforms. */
 #include "core/plugin/kind.h"
 
+#include <tenon/data.h>
+
 static const tn__kind_need dataset_needs[] = {
     TN__KIND_NEED(tn_dataset_def, open),
     TN__KIND_NEED(tn_dataset_def, get),

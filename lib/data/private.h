@@ -8,6 +8,8 @@
 #include "core/tensor/check_thread.h"
 #include "core/tensor/thread.h"
 
+#include <tenon/data.h>
+
 /* ---- datasets -------------------------------------------------------------------------------- */
 
 /* The sample to read: its index, from 0, and what selects the random numbers. */

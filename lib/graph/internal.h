@@ -10,6 +10,9 @@
 
 #include <pthread.h>
 
+#include <tenon/compiler.h>
+#include <tenon/graph.h>
+
 /* A tensor and the version of its memory at some time, to find out later whether it has changed. */
 typedef struct tn__guard {
     tn_tensor *tensor; /* owned reference */

@@ -7,6 +7,8 @@
 #include "core/module/hooks.h"
 #include "core/module/mode_seen.h"
 
+#include <tenon/parametrize.h>
+
 #define TYPE "RecursiveScriptModule"
 #define EXTRA "original_name="
 #define HOLDER "_constants" /* run.c looks there for the constants of a graph */

@@ -8,6 +8,8 @@
 #include "core/module/mode_seen.h"
 #include "core/op/needed.h"
 
+#include <tenon/ops.h>
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Keeps the first failure, because the traced code may ignore it. */

@@ -3,6 +3,8 @@
  * The kind of contributions that lib/io uses: file formats. */
 #include "core/plugin/kind.h"
 
+#include <tenon/format.h>
+
 static const tn__kind_member members[] = {
     TN__KIND_MEMBER(tn_format_def, flags, TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX),
     TN__KIND_MEMBER(tn_format_def, reserved, 0),

@@ -8,6 +8,9 @@
 
 #include <sys/stat.h>
 
+#include <tenon/format.h>
+#include <tenon/state.h>
+
 /* A sibling: another file that the file being read or written names (sibling_read.c,
  * sibling_write.c). */
 typedef struct tn__sibling_read tn__sibling_read;

@@ -11,6 +11,8 @@
 #include "core/module/loading.h"
 #include "lib/parametrize/value_cache.h"
 
+#include <tenon/parametrize.h>
+
 /* Functions of lib/prune. lib/library/upward_calls.c fills the table. */
 typedef struct tn__parametrize_calls {
     /* Returns whether a parameter of the module is pruned. */

@@ -3,6 +3,8 @@
  * The kind of contributions that lib/prune uses: pruning methods. */
 #include "core/plugin/kind.h"
 
+#include <tenon/prune.h>
+
 static tn_status complete(const tn_head *copy, const char **missing)
 {
     const tn_prune_def *p = (const tn_prune_def *)copy;

@@ -6,6 +6,8 @@
 #include "core/op/internal.h"
 #include "core/op/needed.h"
 
+#include <tenon/ops.h>
+
 /* ---- small steps ----------------------------------------------------------------------------- */
 
 tn_status tn__prune_same_shape(const tn_tensor *tensor, const tn_tensor *like, const char *what)

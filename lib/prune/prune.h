@@ -8,6 +8,8 @@
 
 #include "core/module/internal.h"
 
+#include <tenon/prune.h>
+
 /* ---- methods --------------------------------------------------------------------------------- */
 
 typedef struct tn__prune_step {

@@ -7,6 +7,7 @@
 #include "lib/train/private.h"
 
 #include <math.h>
+#include <tenon/ops.h>
 
 static const char child_name[] = "module", counter_name[] = "n_averaged";
 

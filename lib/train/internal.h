@@ -6,6 +6,9 @@
 
 #include "core/module/internal.h"
 
+#include <tenon/optimizer.h>
+#include <tenon/train.h>
+
 /* Adds a reference, which tn_optimizer_drop() drops. */
 tn_optimizer *tn__optimizer_keep(tn_optimizer *optimizer);
 

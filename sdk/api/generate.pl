@@ -507,6 +507,8 @@ sub host_tables_c {
 #include "core/check/check.h"
 #include "core/plugin/internal.h"
 
+#include <tenon/tenon.h>
+
 END
     $text .= table_struct($_) . "\n" for @interfaces;
     for my $interface (@interfaces) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # folders.pl SRCDIR [BUILDDIR]: checks which folders of core/ and lib/ use which. A folder may include only headers of folders that
-# precede it in @order. With a build folder, the symbols of its objects are checked as well: a folder may use only symbols that
+# precede it in @order, and core/ no public header of what lib/ implements. With a build folder, the symbols of its objects are checked as well: a folder may use only symbols that
 # folders before it define, and the tables of functions that lib/library/upward_calls.c sets. Bounds what lib/ takes from core/ beside
 # the public functions, the number of functions in those tables, and the size of both floors.
 use strict;
@@ -16,6 +16,8 @@ my %tables = map { $_ => 1 } qw(tn__base_up tn__plugin_up tn__tensor_up tn__op_u
 # 12 with -O2 and some room.
 my %most = ('lines of core' => 39_500, 'lines of lib' => 35_000, 'bytes of core' => 505_000, 'bytes of lib' => 430_000,
     'internal names that lib takes from core' => 165, 'functions called upwards' => 25);
+# The public headers of what lib/ implements, and those that include all.
+my %of_lib = map { $_ => 1 } qw(checkpoint comm compiler contrib data format fuse graph optimizer parametrize plugin prune scaler tenon train);
 my ($srcdir, $builddir) = @ARGV;
 my %level = map { $order[$_] => $_ } 0 .. $#order;
 my $bad = 0;
@@ -26,13 +28,14 @@ sub complain {
 }
 
 # ---- includes: between folders, and between the files of one folder ----
-my (%edges, %headers, %count);
+my (%edges, %headers, %count, %public);
 for my $file (sort map { glob "$srcdir/$_/*/*.[ch]" } qw(core lib)) {
     my ($path, $folder) = $file =~ m{(((?:core|lib)/\w+)/\w+\.[ch])$} or complain "$file: letters, digits and underscores only" and next;
     complain "$folder: unknown folder; add it to \@order" unless defined $level{$folder};
     open my $in, '<', $file or die "$file: $!\n";
     while (<$in>) {
         $count{ 'lines of ' . $folder =~ s{/.*}{}r }++;
+        $public{$folder}{$1} = 1 if m{^\s*\#\s*include\s+<tenon/(\w+)\.h>};
         m{^\s*\#\s*include\s+"(((?:core|lib)/\w+)/[\w.]+)"} or next;
         my ($included, $other) = ($1, $2);
         $edges{$folder}{$other}++ if $folder ne $other;
@@ -42,6 +45,21 @@ for my $file (sort map { glob "$srcdir/$_/*/*.[ch]" } qw(core lib)) {
         complain "$path includes $included, which is for $other alone"
             if $folder ne $other && $included =~ m{/private\.h$};
     }
+}
+
+# Returns the public headers that some include, themselves and through others. The headers of the operators are made in the build folder.
+sub all_public {
+    my %all;
+    while (defined(my $name = shift)) {
+        next if $all{$name}++;
+        my ($file) = grep { -f } map { "$_/sdk/include/tenon/$name.h" } grep { defined } $srcdir, $builddir or next;
+        open my $in, '<', $file or die "$file: $!\n";
+        m{^#include <tenon/(\w+)\.h>} and push @_, $1 while <$in>;
+    }
+    return sort keys %all;
+}
+for my $folder (grep { /^core/ } sort keys %public) {
+    complain "$folder includes <tenon/$_.h>, which is above it" for grep { $of_lib{$_} } all_public(keys %{ $public{$folder} });
 }
 
 my (%state, @path);

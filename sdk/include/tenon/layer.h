@@ -7,10 +7,11 @@
 #ifndef TENON_LAYER_H
 #define TENON_LAYER_H
 
-#include <tenon/prune.h>
 #include <tenon/state.h>
 
 TN_BEGIN_DECLS
+
+struct tn_channels; /* <tenon/prune.h> */
 
 enum {
     TN_LAYER_LIST = 1,       /* the entries are a list, named 0, 1, ...: <tenon/container.h> */
@@ -117,7 +118,7 @@ typedef struct tn_layer_def {
      * tn_prune_channels and tn_prune_compact. `out` is filled with zeros. Fails with
      * TN_ERR_NOT_IMPLEMENTED if the module, with its options, has no such channels. NULL: the layer
      * does not describe them, so none of its channels can be removed. */
-    tn_status (*channels)(tn_module *self, tn_channels *out);
+    tn_status (*channels)(tn_module *self, struct tn_channels *out);
     /* For a layer that parametrizes tensors of other modules (<tenon/parametrize.h>). Its forward
      * or call gets the original tensors and returns the value. */
     /* Called before the layer first parametrizes `tensor`, the tensor `name` of `owner`: creates

@@ -5,7 +5,7 @@
 #ifndef TENON_QUERY_H
 #define TENON_QUERY_H
 
-#include <tenon/contrib.h>
+#include <tenon/kernel.h>
 
 TN_BEGIN_DECLS
 

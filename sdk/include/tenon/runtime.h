@@ -8,7 +8,7 @@
 #ifndef TENON_RUNTIME_H
 #define TENON_RUNTIME_H
 
-#include <tenon/contrib.h>
+#include <tenon/backend.h>
 
 TN_BEGIN_DECLS
 

@@ -95,6 +95,21 @@ typedef struct tn_view {
     uint64_t byte_offset;
 } tn_view;
 
+/* A flag of tn_meta: `strides` is set. Without this flag the tensor is row-major. */
+enum { TN_META_STRIDED = 1 };
+/* The dtype, shape and strides of a tensor without its data, as inference returns them. Strides are
+ * in elements. The layout (280 bytes) never changes, because the struct is passed in arrays; only
+ * `flags` and `reserved` can still get new meanings. */
+typedef struct tn_meta {
+    tn_dtype dtype;
+    int32_t ndim;
+    uint32_t flags;
+    uint32_t reserved;
+    int64_t offset; /* of a view: elements from the start of the storage */
+    int64_t shape[TN_MAX_DIMS];
+    int64_t strides[TN_MAX_DIMS];
+} tn_meta;
+
 /* Returns the dtype of a view; TN_DTYPE_AUTO if Tenon has no such dtype. */
 static inline tn_dtype tn_view_dtype(const tn_view *view)
 {
