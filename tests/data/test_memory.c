@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/tenon.h>
+
 /* ---- a ledger of the library's memory -------------------------------------------------------- */
 
 static _Atomic int64_t ledger;

@@ -10,6 +10,8 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/tenon.h>
+
 struct bytes {
     uint8_t *at;
     size_t size;

@@ -9,6 +9,8 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/tenon.h>
+
 static char *print(const tn_graph *graph, const char *form)
 {
     int64_t length = tn_graph_print(graph, form, NULL, 0);

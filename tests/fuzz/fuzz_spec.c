@@ -10,6 +10,8 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/tenon.h>
+
 struct options {
     bool flag;
     int64_t number;

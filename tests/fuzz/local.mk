@@ -10,6 +10,7 @@ TN_FUZZERS = \
 	%D%/fuzz_npy \
 	%D%/fuzz_npz \
 	%D%/fuzz_number \
+	%D%/fuzz_onnx \
 	%D%/fuzz_plugin \
 	%D%/fuzz_pytorch \
 	%D%/fuzz_spec \
@@ -56,6 +57,11 @@ endif
 %C%_fuzz_number_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_number_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_number_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_onnx_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_onnx_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_onnx_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_pt2_SOURCES = %D%/fuzz_pt2.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_pt2_CPPFLAGS = $(TN_TEST_CPPFLAGS)

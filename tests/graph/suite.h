@@ -7,6 +7,8 @@
 #include "tests/base/suite.h"
 #include "tests/folders.h"
 
+#include <tenon/tenon.h>
+
 #define ck_ok(call) ck_assert_msg((call) == TN_OK, "%s", tn_error_last()->message)
 #define ck_made(object) ck_assert_msg((object) != NULL, "%s", tn_error_last()->message)
 

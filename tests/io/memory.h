@@ -6,6 +6,8 @@
 
 #include "tests/base/suite.h"
 
+#include <tenon/tenon.h>
+
 struct memory {
     const char *bytes;
     size_t size;

@@ -6,6 +6,8 @@
 #include "tests/io/states.h"
 #include "tests/io/checkpoint_sum.h"
 
+#include <tenon/tenon.h>
+
 START_TEST(views_of_one_storage_are_views_of_one_storage_again)
 {
     TN_SCOPE;

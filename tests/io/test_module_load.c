@@ -7,6 +7,8 @@
 
 #include <sys/wait.h>
 
+#include <tenon/tenon.h>
+
 #define NET "Sequential(fc=Linear(3, 2), bn=BatchNorm1d(2))"
 
 static const char *const paths[] = { "n.safetensors", "n.checkpoint" };

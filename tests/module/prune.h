@@ -8,6 +8,8 @@
 #include "tests/module/suite.h"
 #include "tests/spec/proves.h"
 
+#include <tenon/tenon.h>
+
 #define ok(call) ck_assert_msg((call) == TN_OK, "%s: %s", #call, tn_error_text())
 
 enum { MOST_VALUES = 4096 };

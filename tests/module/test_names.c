@@ -7,6 +7,8 @@
 #include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
+#include <tenon/tenon.h>
+
 static tn_module *bare(void)
 {
     tn_module *module = tn_module_new("Sequential()");

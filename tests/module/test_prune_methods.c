@@ -7,6 +7,8 @@
 #include "core/plugin/internal.h"
 #include "tests/module/prune.h"
 
+#include <tenon/tenon.h>
+
 #define PLUGIN TN_TEST_BUILDDIR "/tests/module/.libs/prune_plugin.so"
 
 static void load_plugin(void)

@@ -7,6 +7,8 @@
 
 #include "tests/module/suite.h"
 
+#include <tenon/tenon.h>
+
 /* ---- Probe(size, fail=False): a parameter, two buffers, forward adds one in training --------- */
 
 struct probe {

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tenon/tenon.h>
+
 enum { PIECES = 1024 };
 
 /* What the pieces of a call have recorded. */

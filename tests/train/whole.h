@@ -11,6 +11,8 @@
 
 #include "states.h"
 
+#include <tenon/tenon.h>
+
 /* Two parameters of a float64 vector each, and an optimizer with a group for each. */
 struct pair {
     tn_tensor *parameters[2];
