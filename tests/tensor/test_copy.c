@@ -96,6 +96,26 @@ START_TEST(layouts_and_types_are_converted_on_a_side_that_can)
 }
 END_TEST
 
+/* A fallback would copy to the other device first, for which it needs the same kernel. */
+START_TEST(a_copy_without_kernel_fails_also_if_operators_fall_back)
+{
+    room_open();
+    ok(tn_set_fallback("cpu"));
+    {
+        TN_SCOPE;
+        tn_tensor *from = counted(TN_I32, "brick");
+        tn_tensor *turned = tn_tensor_as_strided(from, TN_SHAPE(6, 4), TN_INTS(1, 6), 0);
+        tn_tensor *to = tn_tensor_full(TN_SHAPE(6, 4), -1, TN_I32, device("brick"));
+
+        ck_assert_int_eq(tn__copy(to, turned), TN_ERR_NOT_IMPLEMENTED);
+        tn_error_clear();
+        ck_assert(at(to, 0) == -1 && at(to, 23) == -1);
+    }
+    ok(tn_set_fallback("error"));
+    room_close();
+}
+END_TEST
+
 START_TEST(copies_of_the_host_reach_every_layout_of_every_device)
 {
     int16_t values[12], back[12];
@@ -259,6 +279,7 @@ END_TEST
 RUN_TESTS("copy", contiguous_copies_go_between_any_two_devices,
           layouts_and_types_are_converted_on_a_side_that_can,
           copies_of_the_host_reach_every_layout_of_every_device,
+          a_copy_without_kernel_fails_also_if_operators_fall_back,
           overlapping_views_are_copied_as_if_apart, dense_layouts_of_one_order_are_copied_as_bytes,
           large_copies_go_in_pieces,
           streams_of_two_devices_wait_for_each_other_and_the_host_for_neither,
