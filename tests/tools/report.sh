@@ -5,7 +5,7 @@
 # only read; what is refused.
 . "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
 TENON_NUM_THREADS=1
-TENON_PLUGINS='backend-cpu,backend-meta,ops,layers,data,optim,formats'
+TENON_PLUGINS='!backend-opencl,!backend-cuda,!foreign,!models,!passes,!profile,!prune'
 export TENON_NUM_THREADS TENON_PLUGINS
 awk 'BEGIN { for (i = 0; i < 12; i++) print i % 5 "," i % 4 "," i % 3 }' >train.csv
 mkdir -p 'a <b>&"' other
