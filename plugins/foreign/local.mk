@@ -61,6 +61,7 @@ plugins_foreign_la_SOURCES = \
 	%D%/onnx/tree.c \
 	%D%/onnx/wire.c \
 	%D%/onnx/wire.h \
+	%D%/onnx/write.c \
 	$(TN_ZIP_SOURCES)
 if HAVE_JANSSON
 plugins_foreign_la_SOURCES += \

@@ -151,6 +151,7 @@ struct slot {
     tn_tensor *tensor; /* owned, until the tree is made */
     uint32_t flags;    /* TN_SLOT_* of a buffer */
     bool parameter, grad;
+    const char *source; /* the name in the file, where a writer needs it; else NULL */
 };
 
 enum input_kind { INPUT_VALUE, INPUT_CONSTANT };

@@ -69,11 +69,6 @@ static const char *text(tn_module *module, size_t *size)
 
     if (program == NULL)
         return NULL;
-    if (program->text == NULL) {
-        tn_fail(TN_ERR_TYPE, "module: the program of %s has no text; expected a .pt2 file",
-                program->path);
-        return NULL;
-    }
     *size = program->text_size;
     return program->text;
 }
@@ -82,14 +77,14 @@ static tn_state *files(tn_module *module)
 {
     struct program *program = programs_of(module);
 
-    if (program == NULL)
-        return NULL;
-    if (program->text == NULL) {
-        tn_fail(TN_ERR_TYPE, "module: the program of %s has no extra files; expected a .pt2 file",
-                program->path);
-        return NULL;
-    }
-    return program->files;
+    return program != NULL ? program->files : NULL;
 }
 
-const tn_program_api programs_api = { text, files };
+static const char *extension(tn_module *module)
+{
+    struct program *program = programs_of(module);
+
+    return program == NULL ? NULL : program->rules_of == RULES_ONNX ? ".onnx" : ".pt2";
+}
+
+const tn_program_api programs_api = { text, files, extension };

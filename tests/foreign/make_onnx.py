@@ -423,6 +423,8 @@ def write_net(folder):
     recorded['train.out.0'] = net(x)
     recorded.update({'after.' + n: b for n, b in net.named_buffers() if 'num_' not in n})
     save_numbers(folder + '/onnx_net.npz', recorded)
+    samples = {'x': torch.randn(24, 2, 5, 4).double(), 'y': torch.arange(24) % 4}
+    save_numbers(folder + '/onnx_samples.npz', samples)
 
 
 def write_flow(folder):

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenon/foreign.h>
 #include <tenon/ops.h>
 #include <tenon/tenon.h>
 #include <unistd.h>
@@ -416,6 +417,51 @@ START_TEST(what_cannot_run_is_refused_with_words)
 }
 END_TEST
 
+/* A written file has the weights that the module has now, and the texts; it is small without the
+ * old ones. */
+START_TEST(a_written_file_has_the_values_of_now)
+{
+    TN_SCOPE;
+    tn_state *state = numbers_of("onnx_net");
+    tn_module *module = opened("onnx_net"), *again, *other = tn_module_new("Linear(3, 4)");
+    tn_tensor *x = numbers(state, "", "in.0"), *before = tn_module_call(module, x), *y;
+    tn_state *files = tn_program_files(module);
+    size_t size, size_again;
+    const char *text;
+
+    ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+    ck_assert_ptr_nonnull(
+        tn_mul_scalar_(tn_module_find_tensor(module, "fc.weight"), tn_scalar_float(2.0)));
+    tn_grad_end();
+    y = tn_module_call(module, x);
+    ck_assert_int_eq(tn_equal(before, y), 0);
+    ck_assert_msg(files != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_state_set_value(files, "note", tn_value_string("a text")), TN_OK);
+    ck_assert_msg(tn_module_save(module, path_here()) == TN_OK, "%s", tn_error_text());
+    again = tn_module_from_file(path_here());
+    ck_assert_msg(again != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_equal(tn_module_call(again, x), y), 1);
+    ck_assert_str_eq(tn_state_value(tn_program_files(again), 0).as.s, "a text");
+    text = tn_program_text(module, &size);
+    ck_assert_int_eq(memcmp(text, tn_program_text(again, &size_again), size), 0);
+    ck_assert_uint_eq(size, size_again);
+    ck_assert_str_eq(tn_program_extension(again), ".onnx");
+    ck_assert_int_ne(tn_module_save(module, "net.pt2"), TN_OK);
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "expected one of a .pt2 file"));
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_to(other, NULL, TN_F64), TN_OK);
+    ck_assert_int_eq(tn_module_set_child(module, "fc", other, true), TN_OK);
+    ck_assert_int_ne(tn_module_save(module, path_here()), TN_OK);
+    ck_assert_msg(strstr(tn_error_text(), "module fc: another took its place") != NULL, "%s",
+                  tn_error_text());
+    unlink(path_here());
+    tn_module_drop(other);
+    tn_module_drop(again);
+    tn_module_drop(module);
+    tn_state_drop(state);
+}
+END_TEST
+
 /* Each file that is cut short, and files with changed bits: an error, or a module. */
 START_TEST(broken_files_are_errors_or_modules)
 {
@@ -473,6 +519,7 @@ int main(void)
     tcase_add_test(tcase, a_network_has_the_names_values_gradients_and_modes_of_pytorch);
     tcase_add_test(tcase, modules_are_called_and_scripts_have_other_batches);
     tcase_add_test(tcase, what_cannot_run_is_refused_with_words);
+    tcase_add_test(tcase, a_written_file_has_the_values_of_now);
     tcase_add_test(tcase, broken_files_are_errors_or_modules);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

@@ -37,6 +37,20 @@ while read -r name first _ _ _ last; do
     loss "$name/model.pt2" "$last"
 done <"$from/training.txt"
 
+# ---- a file of ONNX ----
+samples="TensorFile('$from/onnx_samples.npz')"
+check 0 '^weights: of_onnx/best.onnx; those of the end: of_onnx/model.onnx$' train \
+    "$from/onnx_net.onnx" --data "$samples" --val "$samples" --batch-size 24 --epochs 2 \
+    --optim 'SGD(lr=0.1)' --checkpoint-every 1 --seed 1 --out of_onnx
+check 0 '' train "$from/onnx_net.onnx" --data "$samples" --val "$samples" --batch-size 24 \
+    --epochs 1 --optim 'SGD(lr=0.1)' --checkpoint-every 1 --seed 1 --out cut_onnx
+check 0 '^epoch 2/2 ' train --resume --out cut_onnx --epochs 2
+cmp of_onnx/model.onnx cut_onnx/model.onnx || complain 'continued, the model of ONNX differs'
+for file in of_onnx of_onnx/checkpoints/best.checkpoint; do
+    check 0 '"accuracy"' eval "$file" --data "$samples" --json
+done
+check 0 '^head: fc$' finetune of_onnx --data "$samples" --val "$samples" --epochs 1 --out tuned_onnx
+
 # ---- without the original ----
 optim='SGD(lr=0.1, momentum=0.9, weight_decay=0.01)'
 check 0 '' train net.pt2 --config run.toml --optim "$optim" --epochs 2 --out cut

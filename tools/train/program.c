@@ -14,7 +14,8 @@
 #include "train.h"
 
 enum { PATH_SIZE = 4300 };
-static const char copy_name[] = "program.pt2";
+static const char copy_stem[] = "program";
+static const char onnx[] = ".onnx";
 
 /* ---- which program --------------------------------------------------------------------------- */
 
@@ -23,7 +24,7 @@ char *program_digest(tn_module *module)
     uint64_t mark = tn_error_mark(), sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     size_t size = 0;
     const char *text = tn_program_text(module, &size);
-    char digest[20];
+    char digest[30];
 
     if (text == NULL) {
         tn_error_restore(mark);
@@ -31,8 +32,15 @@ char *program_digest(tn_module *module)
     }
     for (size_t i = 0; i < size; i++)
         sum = (sum ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    tn_snprint(digest, sizeof digest, "%016llx", (unsigned long long)sum);
+    tn_snprint(digest, sizeof digest, "%s%016llx",
+               strcmp(tn_program_extension(module), onnx) == 0 ? "onnx " : "",
+               (unsigned long long)sum);
     return tn_strdup(digest);
+}
+
+const char *program_extension(const char *digest)
+{
+    return strncmp(digest, "onnx ", 5) == 0 ? onnx : ".pt2";
 }
 
 /* ---- the copy beside the checkpoints --------------------------------------------------------- */
@@ -44,7 +52,8 @@ tn_status program_keep(run *r)
 
     if (r->program == NULL || r->program_kept)
         return TN_OK;
-    tn_snprint(path, sizeof path, "%s/" SAVE_CHECKPOINTS "/%s", r->folder, copy_name);
+    tn_snprint(path, sizeof path, "%s/" SAVE_CHECKPOINTS "/%s%s", r->folder, copy_stem,
+               program_extension(r->program));
     status = tn_module_save(r->model, path);
     r->program_kept = status == TN_OK;
     return status == TN_OK ? TN_OK : tn_error_prefix("copy of the program: ");
@@ -58,16 +67,16 @@ tn_module *program_open(const char *checkpoint, const char *digest)
     tn_module *module;
 
     if (stat(checkpoint, &info) == 0 && S_ISDIR(info.st_mode))
-        tn_snprint(path, sizeof path, "%s/%s", checkpoint, copy_name);
+        tn_snprint(path, sizeof path, "%s/%s%s", checkpoint, copy_stem, program_extension(digest));
     else
-        tn_snprint(path, sizeof path, "%.*s%s", slash != NULL ? (int)(slash - checkpoint) + 1 : 0,
-                   checkpoint, copy_name);
+        tn_snprint(path, sizeof path, "%.*s%s%s", slash != NULL ? (int)(slash - checkpoint) + 1 : 0,
+                   checkpoint, copy_stem, program_extension(digest));
     module = tn_module_from_file(path);
     if (module == NULL) {
         tn_error_prefix("%s: the copy of the program, which the run wrote beside its checkpoints; "
-                        "without a copy, a .pt2 file of the run, or the file that --model named if "
+                        "without a copy, a %s file of the run, or the file that --model named if "
                         "it has the same shapes, can take its place: ",
-                        checkpoint);
+                        checkpoint, program_extension(digest));
         return NULL;
     }
     found = program_digest(module);
@@ -75,11 +84,12 @@ tn_module *program_open(const char *checkpoint, const char *digest)
         tn_free(found);
         return module;
     }
-    tn_fail(TN_ERR_FORMAT,
-            "%s: %s: another program, got %s; expected %s, the one that the run wrote: a .pt2 file "
-            "of the run, or the file that --model named if it has the same shapes, can take its "
-            "place",
-            checkpoint, path, found != NULL ? found : "none", digest);
+    tn_fail(
+        TN_ERR_FORMAT,
+        "%s: %s: another program, got %s; expected %s, the one that the run wrote: a %s file of "
+        "the run, or the file that --model named if it has the same shapes, can take its "
+        "place",
+        checkpoint, path, found != NULL ? found : "none", digest, program_extension(digest));
     tn_free(found);
     tn_module_drop(module);
     return NULL;

@@ -11,6 +11,8 @@ struct run;
 /* Returns a text that tells programs apart, which the caller frees with tn_free; NULL, without an
  * error, if the module runs no program. */
 char *program_digest(tn_module *module);
+/* The extension of the files of a program, by the digest. */
+const char *program_extension(const char *digest);
 /* Opens the copy of the program beside a checkpoint. Fails if it is missing, damaged or another
  * one. The caller drops the module. */
 tn_module *program_open(const char *checkpoint, const char *digest);

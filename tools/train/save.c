@@ -228,7 +228,7 @@ tn_status save_class_names(const run *r, report_text *text)
 
 const char *save_extension(const run *r)
 {
-    return r->program != NULL ? ".pt2" : ".safetensors";
+    return r->program != NULL ? program_extension(r->program) : ".safetensors";
 }
 
 /* Writes the weights of a module that has a spec. */

@@ -276,7 +276,8 @@ const command train_command = {
     .help =
         "Trains a network on a dataset. DIR gets model.safetensors (the weights at the end), "
         "best.safetensors (those that were best on the validation data; of a program of PyTorch "
-        "model.pt2 and best.pt2), checkpoints, metrics.csv, files for TensorBoard and report.html. "
+        "model.pt2 and best.pt2, of ONNX model.onnx and best.onnx), checkpoints, metrics.csv, "
+        "files for TensorBoard and report.html. "
         "On a terminal one line shows rate, "
         "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT or "
         "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "

@@ -370,8 +370,7 @@ static tn_status take_slice(const struct node *node, tn_value input, int64_t ind
     x = input.as.tensor;
     axis += axis < 0 ? tn_tensor_ndim(x) : 0;
     if (axis < 0 || axis >= tn_tensor_ndim(x))
-        return tn_fail(TN_ERR_INDEX,
-                       "scan_input_axes: out of range, got %lld; expected 0 to %lld",
+        return tn_fail(TN_ERR_INDEX, "scan_input_axes: out of range, got %lld; expected 0 to %lld",
                        (long long)axis, (long long)tn_tensor_ndim(x) - 1);
     if (*steps < 0)
         *steps = tn_tensor_size(x, axis);

@@ -70,11 +70,14 @@ static tn_status read_program(const tn_source *source, struct program *program)
     status = open_file(file);
     if (status == TN_OK)
         status = onnx_model_read(file);
+    if (status == TN_OK)
+        status = onnx_write_text(file);
     if (status != TN_OK && strncmp(tn_error_text(), source->path, strlen(source->path)) != 0)
         status = tn_error_prefix("%s: onnx: ", source->path);
     names_free(&file->function_names);
     names_free(&file->slots);
     names_free(&file->parts);
+    names_free(&file->initializers);
     tn_tensor_drop(file->bytes);
     tn_free(file);
     return status;
@@ -105,7 +108,7 @@ static tn_module *load_module(const tn_format_def *self, const tn_source *source
     return module;
 }
 
-/* The tensors, so that a module of another origin can load them. */
+/* The tensors, so that a module of another origin can load them, and the texts as metadata. */
 static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
     struct program *program = new_program(source);
@@ -115,11 +118,14 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     for (int64_t i = 0; status == TN_OK && i < program->n_slots; i++)
         if ((program->slots[i].flags & TN_SLOT_NOT_PERSISTENT) == 0)
             status = tn_state_set(state, program->slots[i].path, program->slots[i].tensor);
+    for (int64_t i = 0; status == TN_OK && i < tn_state_count(program->files); i++)
+        status = tn_state_set_meta(state, tn_state_name(program->files, i),
+                                   tn_state_value(program->files, i).as.s);
     program_drop(program);
     return status;
 }
 
 const tn_format_def onnx_format = {
     TN_HEAD(tn_format_def), .name = "onnx", .help = "models of ONNX",   .extensions = ".onnx",
-    .recognize = recognize, .load = load,   .load_module = load_module,
+    .recognize = recognize, .load = load,   .load_module = load_module, .save_module = onnx_write,
 };

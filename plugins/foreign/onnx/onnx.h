@@ -59,6 +59,7 @@ struct onnx_file {
     struct names function_names; /* numbers in `functions` */
     struct names slots;          /* of the program, by path */
     struct names parts;          /* by path */
+    struct names initializers;   /* slots that are initializers of the main graph, by their names */
     int64_t slots_capacity, parts_capacity;
     int64_t n_nodes;   /* of all graphs, so far */
     uint64_t unpacked; /* bytes of the nodes of functions, which can be called often */
@@ -86,6 +87,11 @@ TN_HIDDEN tn_status onnx_tensor_host(struct onnx_file *file, const struct onnx_t
                                      tn_value *out);
 /* The dtype for a number of ONNX; fails for those that Tenon does not have. */
 TN_HIDDEN tn_status onnx_tensor_dtype(int64_t type, tn_dtype *out);
+
+/* write.c: makes the text of the program, and reads the texts of the model. */
+TN_HIDDEN tn_status onnx_write_text(struct onnx_file *file);
+/* Writes the program of a module with the tensors that it has now. */
+TN_HIDDEN tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *module);
 
 /* tree.c: the module with this path, made with all above it; -1 after a failure. */
 TN_HIDDEN int64_t onnx_tree_part(struct onnx_file *file, const char *path);

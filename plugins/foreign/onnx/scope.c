@@ -219,6 +219,7 @@ static tn_status read_initializers(struct scope *s, struct wire message)
     struct wire_field field;
     struct onnx_tensor tensor;
     struct arg arg;
+    bool main = s->frame->around == NULL;
     tn_status status = TN_OK;
 
     while (status == TN_OK && wire_next(&message, &field, &status)) {
@@ -231,9 +232,15 @@ static tn_status read_initializers(struct scope *s, struct wire message)
         if (status == TN_OK && tensor.name[0] == '\0')
             status = tn_fail(TN_ERR_FORMAT, "initializer: no name");
         if (status == TN_OK)
-            status = scope_tensor(s, &tensor, true, &arg);
+            status = scope_tensor(s, &tensor, main, &arg);
         if (status == TN_OK)
             status = bind(s, tensor.name, arg);
+        if (status == TN_OK && main && arg.kind == ARG_VALUE) {
+            int64_t slot = s->frame->graph->values[arg.as.value].bound;
+
+            s->file->program->slots[slot].source = tensor.name;
+            status = names_add(&s->file->initializers, tensor.name, slot);
+        }
     }
     return status;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Programs of other frameworks as modules (docs/guides/from-pytorch.md). tn_module_from_file opens
- * them, and tn_module_save(module, "net.pt2") writes the program of a module with the values that
- * its tensors have now. The first functions here call the plugin tenon.foreign, which provides the
- * interface tenon.foreign.programs; without the plugin they fail and name the interface. The second
- * part is for plugins that add rules for functions of such programs.
+ * them, and tn_module_save(module, "net.pt2") (or "net.onnx", of a program in ONNX) writes the
+ * program of a module with the values that its tensors have now. The first functions here call the
+ * plugin tenon.foreign, which provides the interface tenon.foreign.programs; without the plugin
+ * they fail and name the interface. The second part is for plugins that add rules for functions of
+ * such programs.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_FOREIGN_H
@@ -22,6 +23,7 @@ TN_BEGIN_DECLS
 typedef struct tn_program_api {
     const char *(*text)(tn_module *module, size_t *size);
     tn_state *(*files)(tn_module *module);
+    const char *(*extension)(tn_module *module);
 } tn_program_api;
 
 /* Returns the functions of the plugin; NULL and sets the error on failure. */
@@ -32,8 +34,9 @@ static inline const tn_program_api *tn_program_find(void)
     return (const tn_program_api *)tn_interface_find(NULL, &need, NULL);
 }
 
-/* Returns the text of the program that a module runs, as its file has it (in a `.pt2` file JSON),
- * and its length in bytes; a NUL follows. Modules with the same text compute the same from the same
+/* Returns the text of the program that a module runs, as its file has it (of a `.pt2` file JSON, of
+ * an `.onnx` file the model without the values of its initializers, in binary form), and its length
+ * in bytes; a NUL follows. Modules with the same text compute the same from the same
  * tensors. Fails with TN_ERR_TYPE for any other module, also for one below the root of a program.
  * [borrowed] */
 static inline const char *tn_program_text(tn_module *module, size_t *size)
@@ -50,6 +53,14 @@ static inline tn_state *tn_program_files(tn_module *module)
 {
     const tn_program_api *api = tn_program_find();
     return api != NULL ? api->files(module) : NULL;
+}
+
+/* Returns the extension of the files of a program, ".pt2" or ".onnx": that with which
+ * tn_module_save writes the program. Fails as tn_program_text does. [static] */
+static inline const char *tn_program_extension(tn_module *module)
+{
+    const tn_program_api *api = tn_program_find();
+    return api != NULL ? api->extension(module) : NULL;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */

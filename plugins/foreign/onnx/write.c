@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing ONNX files. A program keeps the model without the data of its initializers
+ * (program->text); a file is that text with the tensors that the module has now. Texts of the user
+ * (tn_program_files) are metadata of the model. */
+#include "foreign.h"
+#include "onnx/onnx.h"
+
+#include <string.h>
+
+/* Bytes that grow. */
+struct buffer {
+    unsigned char *at;
+    size_t count, capacity;
+    tn_status status;
+};
+
+static void put(struct buffer *b, const void *from, size_t count)
+{
+    unsigned char *more;
+
+    if (b->status != TN_OK || count == 0)
+        return;
+    if (count > b->capacity - b->count) {
+        b->capacity = 2 * (b->capacity + count);
+        more = tn_realloc(b->at, b->capacity);
+        if (more == NULL) {
+            b->status = TN_ERR_MEMORY;
+            return;
+        }
+        b->at = more;
+    }
+    memcpy(b->at + b->count, from, count);
+    b->count += count;
+}
+
+static void put_number(struct buffer *b, uint64_t n)
+{
+    unsigned char bytes[10];
+    size_t count = 0;
+
+    for (; n > 127; n >>= 7)
+        bytes[count++] = (unsigned char)(n | 128);
+    bytes[count++] = (unsigned char)n;
+    put(b, bytes, count);
+}
+
+static void put_int(struct buffer *b, uint32_t field, uint64_t n)
+{
+    put_number(b, (uint64_t)field << 3 | WIRE_VARINT);
+    put_number(b, n);
+}
+
+static void put_bytes(struct buffer *b, uint32_t field, const void *from, size_t count)
+{
+    put_number(b, (uint64_t)field << 3 | WIRE_BYTES);
+    put_number(b, count);
+    put(b, from, count);
+}
+
+/* ---- the text -------------------------------------------------------------------------------- */
+
+/* An initializer that is a slot of the program, -1: another field. */
+static int64_t slot_named(const struct onnx_file *file, struct wire message)
+{
+    struct wire_field field;
+    char name[PROGRAM_PATH];
+    tn_status status = TN_OK;
+
+    while (wire_next(&message, &field, &status))
+        if (field.number == 8 && field.type == WIRE_BYTES &&
+            field.bytes.end - field.bytes.at < PROGRAM_PATH) {
+            size_t length = (size_t)(field.bytes.end - field.bytes.at);
+
+            memcpy(name, field.bytes.at, length);
+            name[length] = '\0';
+            return names_find(&file->initializers, name);
+        }
+    return -1;
+}
+
+/* The graph without the data of slots: only their names stay. */
+static void put_graph(struct buffer *b, const struct onnx_file *file, struct wire graph)
+{
+    struct buffer stub = { .status = TN_OK };
+    struct wire_field field;
+    const unsigned char *first = graph.at;
+    tn_status status = TN_OK;
+
+    for (; wire_next(&graph, &field, &status); first = graph.at) {
+        int64_t slot = field.number == 5 && field.type == WIRE_BYTES ? slot_named(file, field.bytes)
+                                                                     : -1;
+
+        if (slot < 0) {
+            put(b, first, (size_t)(graph.at - first));
+            continue;
+        }
+        stub.count = 0;
+        put_bytes(&stub, 8, file->program->slots[slot].source,
+                  strlen(file->program->slots[slot].source));
+        put_bytes(b, 5, stub.at, stub.count);
+        if (stub.status != TN_OK)
+            b->status = stub.status;
+    }
+    tn_free(stub.at);
+}
+
+static tn_status read_texts(struct onnx_file *file, struct wire message)
+{
+    struct wire_field field;
+    const char *key = "", *value = "";
+    tn_status status = TN_OK;
+
+    while (status == TN_OK && wire_next(&message, &field, &status)) {
+        if (field.type != WIRE_BYTES || field.number > 2)
+            continue;
+        *(field.number == 1 ? &key : &value) = onnx_model_text(file, field.bytes);
+        if (key == NULL || value == NULL)
+            return tn_error_last_code();
+    }
+    if (status != TN_OK || key[0] == '\0' || tn_state_find(file->program->files, key) >= 0)
+        return status;
+    return tn_state_set_value(file->program->files, key, tn_value_string(value));
+}
+
+tn_status onnx_write_text(struct onnx_file *file)
+{
+    struct wire model = { file->start, file->start + tn_tensor_numel(file->bytes) };
+    struct buffer b = { .status = TN_OK }, graph = { .status = TN_OK };
+    struct wire_field field;
+    const unsigned char *first = model.at;
+    tn_status status = TN_OK;
+
+    for (; status == TN_OK && wire_next(&model, &field, &status); first = model.at) {
+        if (field.number == 14 && field.type == WIRE_BYTES) {
+            status = read_texts(file, field.bytes);
+        } else if (field.number == 7 && field.type == WIRE_BYTES) {
+            put_graph(&graph, file, field.bytes);
+            put_bytes(&b, 7, graph.at, graph.count);
+        } else {
+            put(&b, first, (size_t)(model.at - first));
+        }
+    }
+    tn_free(graph.at);
+    if (status == TN_OK)
+        status = graph.status != TN_OK ? graph.status : b.status;
+    put(&b, "", 1);
+    if (status != TN_OK || b.status != TN_OK) {
+        tn_free(b.at);
+        return status != TN_OK ? status : b.status;
+    }
+    file->program->text = (char *)b.at;
+    file->program->text_size = b.count - 1;
+    return TN_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* A piece of the graph: bytes, and after them the data of a tensor. */
+struct piece {
+    struct buffer bytes;
+    tn_tensor *tensor; /* NULL: none; owned */
+};
+
+struct writing {
+    const tn_sink *sink;
+    const struct program *program;
+    tn_module *module;
+    struct names sources; /* numbers of slots, by the names of their initializers */
+    struct piece *at;
+    int64_t count;
+    uint64_t total;
+};
+
+/* The number of ONNX for a dtype; 0: none. */
+static uint64_t type_of(tn_dtype dtype)
+{
+    for (int64_t type = 1; type < 20; type++) {
+        tn_dtype other;
+        uint64_t mark = tn_error_mark();
+
+        if (onnx_tensor_dtype(type, &other) != TN_OK)
+            tn_error_restore(mark);
+        else if (other == dtype)
+            return (uint64_t)type;
+    }
+    return 0;
+}
+
+/* The tensor that the module has for a slot; modules that took the place of another are refused. */
+static tn_tensor *tensor_of(const struct writing *w, const struct slot *slot)
+{
+    const struct part *part = &w->program->parts[slot->part];
+    tn_module *module = part->path[0] != '\0' ? tn_module_find(w->module, part->path) : w->module;
+    tn_tensor *tensor;
+
+    if (module == NULL)
+        return NULL;
+    if (programs_part(module) != part) {
+        tn_fail(TN_ERR_TYPE, "module %s: another took its place, got %s; expected the program's",
+                part->path, tn_module_type(module));
+        return NULL;
+    }
+    tensor = tn_module_get(module, slot->name);
+    if (tensor == TN_NONE) {
+        tn_fail(TN_ERR_ATTR, "%s: the slot is empty; expected a tensor", slot->path);
+        return NULL;
+    }
+    return tensor;
+}
+
+/* The message of a tensor up to its data. */
+static tn_status put_tensor(struct writing *w, const struct slot *slot, struct piece *piece)
+{
+    struct buffer head = { .status = TN_OK };
+    tn_tensor *tensor = tensor_of(w, slot);
+    uint64_t type = tensor != NULL ? type_of(tn_tensor_dtype(tensor)) : 0, bytes;
+
+    if (tensor == NULL)
+        return tn_error_last_code();
+    if (type == 0)
+        return tn_fail(TN_ERR_TYPE, "%s: wrong dtype, got %s; expected one that ONNX has",
+                       slot->path, tn_dtype_name(tn_tensor_dtype(tensor)));
+    bytes = (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+    for (int64_t i = 0; i < tn_tensor_ndim(tensor); i++)
+        put_int(&head, 1, (uint64_t)tn_tensor_size(tensor, i));
+    put_int(&head, 2, type);
+    put_bytes(&head, 8, slot->source, strlen(slot->source));
+    put_number(&head, 9 << 3 | WIRE_BYTES);
+    put_number(&head, bytes);
+    put_number(&piece->bytes, 5 << 3 | WIRE_BYTES);
+    put_number(&piece->bytes, head.count + bytes);
+    put(&piece->bytes, head.at, head.count);
+    tn_free(head.at);
+    piece->tensor = tn_tensor_keep(tensor);
+    w->total += bytes;
+    return head.status;
+}
+
+/* Cuts the graph into pieces, each of which ends with a tensor. */
+static tn_status cut_graph(struct writing *w, struct wire graph)
+{
+    struct wire_field field, inner;
+    const unsigned char *first = graph.at;
+    tn_status status = TN_OK;
+
+    for (; status == TN_OK && wire_next(&graph, &field, &status); first = graph.at) {
+        int64_t slot = -1;
+        char name[PROGRAM_PATH];
+        tn_status found = TN_OK;
+
+        while (field.number == 5 && wire_next(&field.bytes, &inner, &found))
+            if (inner.number == 8 && inner.bytes.end - inner.bytes.at < PROGRAM_PATH) {
+                tn_snprint(name, sizeof name, "%.*s", (int)(inner.bytes.end - inner.bytes.at),
+                           (const char *)inner.bytes.at);
+                slot = names_find(&w->sources, name);
+            }
+        if (slot < 0)
+            put(&w->at[w->count].bytes, first, (size_t)(graph.at - first));
+        else
+            status = put_tensor(w, &w->program->slots[slot], &w->at[w->count++]);
+    }
+    for (int64_t i = 0; i <= w->count && status == TN_OK; i++) {
+        w->total += w->at[i].bytes.count;
+        status = w->at[i].bytes.status;
+    }
+    return status == TN_OK && w->total > INT32_MAX
+               ? tn_fail(TN_ERR_VALUE, "the model has %llu bytes; expected less than 2^31",
+                         (unsigned long long)w->total)
+               : status;
+}
+
+static tn_status send(const struct writing *w, const void *from, size_t count)
+{
+    return count > 0 ? w->sink->write(w->sink->user, from, count) : TN_OK;
+}
+
+static tn_status send_tensor(const struct writing *w, tn_tensor *tensor)
+{
+    size_t bytes = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+    void *data = tn_malloc(bytes + 1);
+    tn_status status = data != NULL ? tn_tensor_copy_out(tensor, data, bytes) : TN_ERR_MEMORY;
+
+    if (status == TN_OK)
+        status = send(w, data, bytes);
+    tn_free(data);
+    return status;
+}
+
+static tn_status send_graph(const struct writing *w)
+{
+    struct buffer key = { .status = TN_OK };
+    tn_status status;
+
+    put_number(&key, 7 << 3 | WIRE_BYTES);
+    put_number(&key, w->total);
+    status = key.status == TN_OK ? send(w, key.at, key.count) : key.status;
+    tn_free(key.at);
+    for (int64_t i = 0; i <= w->count && status == TN_OK; i++) {
+        status = send(w, w->at[i].bytes.at, w->at[i].bytes.count);
+        if (status == TN_OK && w->at[i].tensor != NULL)
+            status = send_tensor(w, w->at[i].tensor);
+    }
+    return status;
+}
+
+static tn_status send_texts(const struct writing *w)
+{
+    struct buffer all = { .status = TN_OK }, entry = { .status = TN_OK };
+    const tn_state *files = w->program->files;
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < tn_state_count(files) && status == TN_OK; i++) {
+        tn_value value = tn_state_value(files, i);
+        const char *name = tn_state_name(files, i);
+
+        if (value.kind != TN_VALUE_STRING) {
+            status = tn_fail(TN_ERR_TYPE, "file %.100s: wrong kind, got %s; expected a text", name,
+                             tn_value_kind_name(value.kind));
+            continue;
+        }
+        entry.count = 0;
+        put_bytes(&entry, 1, name, strlen(name));
+        put_bytes(&entry, 2, value.as.s, strlen(value.as.s));
+        put_bytes(&all, 14, entry.at, entry.count);
+    }
+    if (status == TN_OK)
+        status = entry.status != TN_OK ? entry.status : all.status;
+    if (status == TN_OK)
+        status = send(w, all.at, all.count);
+    tn_free(entry.at);
+    tn_free(all.at);
+    return status;
+}
+
+static tn_status write_model(struct writing *w)
+{
+    const unsigned char *text = (const unsigned char *)w->program->text;
+    struct wire model = { text, text + w->program->text_size };
+    struct wire_field field;
+    const unsigned char *first = model.at;
+    tn_status status = TN_OK;
+
+    w->at = tn_calloc((size_t)w->program->n_slots + 2, sizeof *w->at);
+    if (w->at == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < w->program->n_slots && status == TN_OK; i++)
+        if (w->program->slots[i].source != NULL)
+            status = names_add(&w->sources, w->program->slots[i].source, i);
+    for (; status == TN_OK && wire_next(&model, &field, &status); first = model.at) {
+        if (field.number == 7 && field.type == WIRE_BYTES) {
+            status = cut_graph(w, field.bytes);
+            if (status == TN_OK)
+                status = send_graph(w);
+        } else {
+            status = send(w, first, (size_t)(model.at - first));
+        }
+    }
+    return status == TN_OK ? send_texts(w) : status;
+}
+
+tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *module)
+{
+    struct writing w = { .sink = sink, .module = module, .program = programs_of(module) };
+    tn_status status = w.program != NULL ? TN_OK : tn_error_last_code();
+
+    (void)self;
+    if (status == TN_OK && w.program->rules_of != RULES_ONNX)
+        status = tn_fail(TN_ERR_TYPE, "the program of %s; expected one of an .onnx file",
+                         w.program->path);
+    if (status == TN_OK)
+        status = write_model(&w);
+    for (int64_t i = 0; i <= w.count && w.at != NULL; i++) {
+        tn_free(w.at[i].bytes.at);
+        tn_tensor_drop(w.at[i].tensor);
+    }
+    tn_free(w.at);
+    names_free(&w.sources);
+    return status == TN_OK ? TN_OK : tn_error_prefix("%s: onnx: ", sink->path);
+}
