@@ -10,6 +10,8 @@
 
 #include "core/base/internal.h"
 
+#include <tenon/tenon.h>
+
 /* Runs a list of tests that ends with NULL, each for at most `seconds` (0: without a limit).
  * Returns the exit status of the program. */
 static inline int suite_run_for(const char *name, const TTest *const *tests, double seconds)
