@@ -330,11 +330,12 @@ static void observe(const tn_device *d, int64_t n)
     observed += n;
     calls++;
 }
+static const tn__memory_hooks observing = { .bytes = observe };
 
 START_TEST(observers_of_memory_see_what_tensors_take_and_give)
 {
     room_open();
-    atomic_store(&tn__memory_hook, observe);
+    atomic_store(&tn__memory_hook, &observing);
     {
         TN_SCOPE;
         for (int i = 0; i < 10; i++) {
