@@ -35,11 +35,17 @@ static tn__hook *add(tn__hooks *hooks, const tn__hook *how, tn__hook *original, 
 
     if (hook == NULL)
         return NULL;
-    *hook = *how;
+    /* Not a copy of the whole: another thread may be changing how->refs. */
+    *hook = (tn__hook){ .function = how->function,
+                        .user = how->user,
+                        .release = how->release,
+                        .flags = how->flags,
+                        .kind = how->kind,
+                        .place = how->place,
+                        .id = ++last_id,
+                        .list = hooks,
+                        .original = original };
     atomic_init(&hook->refs, 1);
-    hook->id = ++last_id;
-    hook->list = hooks;
-    hook->original = original;
     if (hook->function != NULL) {
         if (tn__map_add(&handles, key_of(hook->id)) < 0) {
             tn_free(hook);
@@ -170,6 +176,10 @@ void tn__hooks_clear(tn__hooks *hooks)
         while ((atomic_load_explicit(&hooks->kinds, memory_order_relaxed) & TN__HOOK_BIT(kind)) &&
                tn__hook_remove_first(hooks, kind, NULL))
             ;
+    /* A list that is empty now may be one from which tn_hook_remove() is just taking a hook in
+     * another thread; the caller may free the list. */
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void tn__hooks_free(tn__hooks *_Atomic *at)

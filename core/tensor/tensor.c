@@ -234,13 +234,14 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
                              &reach) ||
             tn__add_overflow(last, reach, &last))
             goto overflow;
-    if (!empty && (meta->flags & TN_META_STRIDED) == 0 && tn__add_overflow(last, count - 1, &last))
+    if (empty)
+        return TN_OK;
+    if ((meta->flags & TN_META_STRIDED) == 0 && tn__add_overflow(last, count - 1, &last))
         goto overflow;
     if (tn__add_overflow(last, 1, &last) ||
         tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
         goto overflow;
-    if (!empty)
-        *bytes = (uint64_t)last;
+    *bytes = (uint64_t)last;
     return TN_OK;
 overflow:
     return tn_fail(TN_ERR_VALUE,
@@ -281,6 +282,9 @@ static TN__INLINE int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
         if (numel != 0 && tn__mul_overflow(numel, meta->shape[i], &numel))
             numel = 0; /* overflows only if a later size is 0: sizes have been checked */
     }
+    for (int32_t i = 0; i < meta->ndim && tn__unlikely(numel == 0); i++)
+        if (tensor->view.strides[i] > INT64_MAX / LARGEST_ITEM)
+            tensor->view.strides[i] = 0;
     tensor->contiguous = is_row_major(meta->ndim, meta->shape, meta->strides, numel);
     return numel;
 }

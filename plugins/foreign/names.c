@@ -5,9 +5,11 @@
 
 #include <string.h>
 
-static uint64_t hash_of(const char *name)
+/* The address of the table is part of it, so that a file cannot have names that all fall into one
+ * place. */
+static uint64_t hash_of(const struct names *names, const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = UINT64_C(14695981039346656037) ^ (uint64_t)(uintptr_t)names->at >> 4;
 
     while (*name != '\0')
         hash = (hash ^ (unsigned char)*name++) * UINT64_C(1099511628211);
@@ -17,7 +19,7 @@ static uint64_t hash_of(const char *name)
 /* The entry of a name, or the free one where it belongs. */
 static struct names_entry *place_of(const struct names *names, const char *name)
 {
-    uint64_t at = hash_of(name) & (names->size - 1);
+    uint64_t at = hash_of(names, name) & (names->size - 1);
 
     while (names->at[at].name != NULL && strcmp(names->at[at].name, name) != 0)
         at = (at + 1) & (names->size - 1);

@@ -192,7 +192,8 @@ struct program {
     struct rules_bound **rules; /* those that the program uses */
     int64_t n_rules, rules_capacity;
     struct segment *root;
-    char *text; /* of the program in the file, NUL-terminated; owned */
+    bool beside; /* constants have their data in other files, to which `text` refers */
+    char *text;  /* of the program in the file, NUL-terminated; owned */
     size_t text_size;
     tn_state *files;      /* the extra files, for tn_program_files(); owned */
     struct program *next; /* programs.c */

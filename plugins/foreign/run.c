@@ -216,6 +216,7 @@ static tn_status run_node(struct run *run, const struct node *node)
 {
     tn_rule_call call = { .name = node->function,
                           .training = run->training,
+                          .n_outputs = node->n_results,
                           .host = run->program->rules_of == RULES_ONNX };
     uint64_t scope;
     tn_status status;
@@ -258,8 +259,7 @@ tn_status run_segment(struct run *run, const struct segment *segment)
     return status;
 }
 
-/* Moves a value from a graph to the call around it. */
-static tn_status give_output(tn_rule_call *call, tn_value *value)
+tn_status run_move(tn_rule_call *call, tn_value *value)
 {
     tn_value *items;
     tn_status status = TN_OK;
@@ -273,7 +273,7 @@ static tn_status give_output(tn_rule_call *call, tn_value *value)
         return call->status;
     for (uint32_t i = 0; i < value->count && status == TN_OK; i++) {
         items[i] = value->as.list[i];
-        status = give_output(call, &items[i]);
+        status = run_move(call, &items[i]);
     }
     *value = tn_value_list(items, value->count);
     return status;
@@ -292,7 +292,7 @@ static tn_status give_outputs(const struct run *run, tn_rule_call *outer, const 
                              "output %lld of a graph is a list; expected a tensor or a number",
                              (long long)i);
         if (status == TN_OK)
-            status = give_output(outer, &out[i]);
+            status = run_move(outer, &out[i]);
     }
     rules_call_end(&call);
     return status;

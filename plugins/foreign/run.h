@@ -24,6 +24,9 @@ TN_HIDDEN tn_status run_set(struct run *run, int64_t index, tn_value value);
 /* The value of an argument. The array of a list belongs to the call. */
 TN_HIDDEN tn_status run_arg(const struct run *run, tn_rule_call *call, const struct arg *arg,
                             tn_value *out);
+/* Moves a value from a graph to the call around it: its tensors belong to the innermost scope, too,
+ * and its lists to the call. */
+TN_HIDDEN tn_status run_move(tn_rule_call *call, tn_value *value);
 /* Runs all steps of a segment. */
 TN_HIDDEN tn_status run_segment(struct run *run, const struct segment *segment);
 /* Runs a graph of an argument with these inputs; `out` becomes its outputs, whose tensors belong to

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +249,11 @@ static void become(const char *const *arguments, int answer, int log, int lock, 
 {
     int none = open("/dev/null", O_RDONLY);
 
+    /* A signal that comes before these lines ran the handler of the sweep, and would be lost. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (stop_asked() != 0)
+        _exit(128 + stop_asked());
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || none < 0 || dup2(none, STDIN_FILENO) < 0 ||
@@ -315,7 +321,7 @@ static void read_reason(const char *path, sweep_trial *one)
 {
     char text[LOG_END + 1];
     ssize_t size = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const char *line = text;
 
     if (file >= 0 && lseek(file, -LOG_END, SEEK_END) < 0)
@@ -403,6 +409,20 @@ static void take_metric(sweep *s, const sweep_trial *one)
         tn_snprint(s->metric, sizeof s->metric, "%s", one->metric);
 }
 
+/* Opens the log. A pipe in its place could let the sweep wait for ever. */
+static tn_status open_log(const char *path, int *out)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    struct stat is;
+
+    *out = open(path, flags, 0666);
+    if (*out < 0)
+        return tn_fail_native(TN_ERR_IO, errno, "sweep: %s: %s", path, strerror(errno));
+    if (fstat(*out, &is) != 0 || !S_ISREG(is.st_mode))
+        return tn_fail(TN_ERR_IO, "sweep: %s: it is no regular file; expected one, or none", path);
+    return TN_OK;
+}
+
 tn_status sweep_trial_run(sweep *s, int64_t at)
 {
     sweep_trial *one = &s->trials[at];
@@ -417,9 +437,7 @@ tn_status sweep_trial_run(sweep *s, int64_t at)
         status = report_file_folder(setting_text(&set, SET_OUT));
     if (status == TN_OK) {
         tn_snprint(path, sizeof path, "%s/log.txt", setting_text(&set, SET_OUT));
-        log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
-        if (log < 0)
-            status = tn_fail_native(TN_ERR_IO, errno, "sweep: %s: %s", path, strerror(errno));
+        status = open_log(path, &log);
     }
     list_arguments(&set, arguments, options);
     if (status == TN_OK)

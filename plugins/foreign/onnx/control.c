@@ -225,11 +225,18 @@ static tn_status call_if(const struct run *run, const struct node *node, tn_rule
 
 /* ---- results of loops ------------------------------------------------------------------------ */
 
-/* A value of each step, put together afterwards. */
+/* A value of each step, put together afterwards. The tensors are owned. */
 struct collected {
     tn_tensor **at;
     int64_t count, capacity;
 };
+
+static void drop_collected(const struct collected *scans, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < scans[i].count; k++)
+            tn_tensor_drop(scans[i].at[k]);
+}
 
 static tn_status collect(tn_rule_call *call, struct collected *c, tn_value value)
 {
@@ -249,7 +256,7 @@ static tn_status collect(tn_rule_call *call, struct collected *c, tn_value value
             memcpy(more, c->at, (size_t)c->count * sizeof *more);
         c->at = more;
     }
-    c->at[c->count++] = value.as.tensor;
+    c->at[c->count++] = tn_tensor_keep(value.as.tensor);
     return TN_OK;
 }
 
@@ -265,6 +272,18 @@ static tn_status give_collected(tn_rule_call *call, struct collected *c, int64_t
         c->at[i] = other;
     }
     return rule_give(call, tn_stack(c->at, c->count, axis));
+}
+
+/* Keeps the values that a step gives to the next one; those of the step before are dropped. */
+static tn_status carry(struct run *carried, tn_value *in, const tn_value *out, int64_t n)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < n && status == TN_OK; i++) {
+        status = run_set(carried, i, out[i]);
+        in[i] = carried->values[i];
+    }
+    return status;
 }
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
@@ -290,6 +309,7 @@ static tn_status call_loop(const struct run *run, const struct node *node, tn_ru
     int64_t trips = count_trips(call, input_at(run, node, 0, call)), n_carried, n_out;
     tn_value go = input_at(run, node, 1, call), *in, *out;
     struct collected *scans;
+    struct run carried;
     struct body body;
     bool more = true;
     tn_status status = find_body(run, node, "body", call, &body);
@@ -310,7 +330,13 @@ static tn_status call_loop(const struct run *run, const struct node *node, tn_ru
         return call->status;
     if (go.kind != TN_VALUE_NONE)
         status = truth(&go, &more);
+    if (status == TN_OK)
+        status = run_begin(&carried, run->program, run->module, run->training, n_carried);
+    else
+        carried = (struct run){ 0 };
     for (int64_t step = 0; status == TN_OK && more && step < trips; step++) {
+        uint64_t scope = tn_scope_begin();
+
         status = tn_progress_report("running a loop", (uint64_t)step, 0);
         in[0] = tn_value_int(step);
         in[1] = tn_value_bool(true);
@@ -323,15 +349,21 @@ static tn_status call_loop(const struct run *run, const struct node *node, tn_ru
             status = run_body(run, call, &body, in, 2 + n_carried, out);
         if (status == TN_OK)
             status = truth(&out[0], &more);
-        for (int64_t i = 0; i < n_carried && status == TN_OK; i++)
-            in[2 + i] = out[1 + i];
+        if (status == TN_OK)
+            status = carry(&carried, in + 2, out + 1, n_carried);
         for (int64_t i = 1 + n_carried; i < n_out && status == TN_OK; i++)
             status = collect(call, &scans[i], out[i]);
+        tn_scope_end(scope);
     }
-    for (int64_t i = 0; i < n_carried && status == TN_OK; i++)
-        status = rule_give_value(call, in[2 + i]);
+    for (int64_t i = 0; i < n_carried && status == TN_OK; i++) {
+        status = run_move(call, &in[2 + i]);
+        if (status == TN_OK)
+            status = rule_give_value(call, in[2 + i]);
+    }
     for (int64_t i = 1 + n_carried; i < n_out && status == TN_OK; i++)
         status = give_collected(call, &scans[i], 0, false);
+    drop_collected(scans, n_out);
+    run_end(&carried);
     return status;
 }
 
@@ -388,9 +420,10 @@ static tn_status take_slice(const struct node *node, tn_value input, int64_t ind
 static tn_status call_scan(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     int64_t n_in = count_inputs(node), n_scan = setting(node, "num_scan_inputs", 0);
-    int64_t n_carried = n_in - n_scan, steps = -1, n_out;
+    int64_t n_carried = n_scan >= 1 ? n_in - n_scan : -1, steps = -1, n_out;
     tn_value *given = rule_memory(call, n_in, sizeof *given), *in, *out;
     struct collected *scans;
+    struct run carried;
     struct body body;
     tn_status status = find_body(run, node, "body", call, &body);
 
@@ -409,26 +442,33 @@ static tn_status call_scan(const struct run *run, const struct node *node, tn_ru
         in[i] = given[i] = input_at(run, node, i, call);
     if (call->status != TN_OK)
         return call->status;
+    status = run_begin(&carried, run->program, run->module, run->training, n_carried);
     for (int64_t step = 0; status == TN_OK && (steps < 0 || step < steps); step++) {
+        uint64_t scope = tn_scope_begin();
+
         for (int64_t i = 0; i < n_scan && status == TN_OK; i++)
             status = take_slice(node, given[n_carried + i], i, step, &steps, &in[n_carried + i]);
-        if (status != TN_OK || step >= steps)
-            break;
-        status = tn_progress_report("running a loop", (uint64_t)step, (uint64_t)steps);
-        if (status == TN_OK)
+        if (status == TN_OK && step < steps)
+            status = tn_progress_report("running a loop", (uint64_t)step, (uint64_t)steps);
+        if (status == TN_OK && step < steps) {
             status = run_body(run, call, &body, in, n_in, out);
-        for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
-            if (i < n_carried)
-                in[i] = out[i];
-            else
+            if (status == TN_OK)
+                status = carry(&carried, in, out, n_carried);
+            for (int64_t i = n_carried; i < n_out && status == TN_OK; i++)
                 status = collect(call, &scans[i], out[i]);
         }
+        tn_scope_end(scope);
     }
-    for (int64_t i = 0; i < n_carried && status == TN_OK; i++)
-        status = rule_give_value(call, in[i]);
+    for (int64_t i = 0; i < n_carried && status == TN_OK; i++) {
+        status = run_move(call, &in[i]);
+        if (status == TN_OK)
+            status = rule_give_value(call, in[i]);
+    }
     for (int64_t i = n_carried; i < n_out && status == TN_OK; i++)
         status = give_collected(call, &scans[i], setting(node, "scan_output_axes", i - n_carried),
                                 setting(node, "scan_output_directions", i - n_carried) == 1);
+    drop_collected(scans, n_out);
+    run_end(&carried);
     return status;
 }
 
@@ -465,6 +505,9 @@ static tn_status call_map(const struct run *run, const struct node *node, tn_rul
         for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
             status = host_tensor(&out[i]);
             items[i * count + step] = out[i];
+            if (status == TN_OK && out[i].kind != TN_VALUE_TENSOR)
+                status = tn_fail(TN_ERR_TYPE, "body: wrong output, got %s; expected a tensor",
+                                 tn_value_kind_name(out[i].kind));
         }
     }
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)

@@ -6,32 +6,47 @@
 
 #include <string.h>
 
-enum { RECOGNIZE = 4096 }; /* bytes that decide, at most */
+enum { HEADER = 20, FIELDS = 1000 }; /* bytes of two varints; fields that decide, at most */
 
-/* A model begins with its version (field 1, a small number), or with what made it. */
+/* Moves *at behind the field of a model that begins there. Returns its number, 0 if none does. */
+static uint32_t skip_field(const tn_source *source, uint64_t *at)
+{
+    const uint32_t varints = 1u << 1 | 1u << 5;
+    const uint32_t others = 1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 14 |
+                            1u << 20 | 1u << 25 | 1u << 26;
+    unsigned char bytes[HEADER];
+    const size_t size = source->size - *at < HEADER ? (size_t)(source->size - *at) : HEADER;
+    struct wire head = { bytes, bytes + size };
+    uint64_t tag, value;
+
+    if (source->read(source->user, *at, bytes, size) != TN_OK ||
+        wire_varint(&head, &tag) != TN_OK || wire_varint(&head, &value) != TN_OK || tag >> 3 > 26)
+        return 0;
+    *at += (uint64_t)(head.at - bytes);
+    if ((tag & 7) == WIRE_VARINT)
+        return varints >> (tag >> 3) & 1 ? (uint32_t)(tag >> 3) : 0;
+    if ((tag & 7) != WIRE_BYTES || !(others >> (tag >> 3) & 1) || value > source->size - *at)
+        return 0;
+    *at += value;
+    return (uint32_t)(tag >> 3);
+}
+
+/* A model has nothing but fields that models have, its version among them. Other files can begin
+ * with the same bytes, as those of safetensors do. */
 static bool recognize(const tn_format_def *self, const tn_source *source)
 {
-    unsigned char bytes[RECOGNIZE];
-    size_t size = source->size < sizeof bytes ? (size_t)source->size : sizeof bytes;
-    struct wire message = { bytes, bytes + size };
-    struct wire_field field;
-    tn_status status = TN_OK;
-    uint64_t mark = tn_error_mark();
+    const uint64_t mark = tn_error_mark();
+    uint64_t at = 0;
+    uint32_t number = 1;
     bool version = false;
-    int fields = 0;
 
     (void)self;
-    if (size < 8 || source->read(source->user, 0, bytes, size) != TN_OK || bytes[0] != 0x08) {
-        tn_error_restore(mark);
-        return false;
-    }
-    while (wire_next(&message, &field, &status) && field.number <= 26) {
-        version = version || (field.number == 1 && field.type == WIRE_VARINT && field.value < 100);
-        fields++;
+    for (int fields = 0; fields < FIELDS && at < source->size && number != 0; fields++) {
+        number = skip_field(source, &at);
+        version = version || number == 1;
     }
     tn_error_restore(mark);
-    /* The graph, which is long, often ends beyond these bytes. */
-    return version && (status != TN_OK || (fields > 1 && field.number <= 26));
+    return version && number != 0;
 }
 
 /* Reads the whole file to the host; mapped files are not copied. */

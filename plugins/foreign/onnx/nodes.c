@@ -189,20 +189,22 @@ static tn_status refer(const struct scope *s, const char *name, struct attribute
     if (s->attributes == NULL)
         return tn_fail(TN_ERR_FORMAT, "attribute %.100s: only nodes of functions can refer to one",
                        out->name);
-    for (int64_t i = 0; i < s->attributes->count && !*found; i++)
+    /* Each reference looks through all attributes and through the function. */
+    status = foreign_unpacked(s->file->source, &s->file->unpacked,
+                              16 * (uint64_t)s->attributes->count + (uint64_t)(rest.end - rest.at));
+    for (int64_t i = 0; i < s->attributes->count && !*found && status == TN_OK; i++)
         if (strcmp(s->attributes->at[i].name, name) == 0) {
             out->message = s->attributes->at[i].message;
             *found = true;
         }
     while (!*found && status == TN_OK && wire_next(&rest, &field, &status)) {
-        const char *own;
+        struct wire own;
 
         if (field.number != 11 || field.type != WIRE_BYTES)
             continue;
-        own = attribute_name(s->file, field.bytes);
-        if (own == NULL)
-            return tn_error_last_code();
-        if (strcmp(own, name) == 0) {
+        own = inner(field.bytes, 1);
+        if (own.at != NULL && (size_t)(own.end - own.at) == strlen(name) &&
+            memcmp(own.at, name, strlen(name)) == 0) {
             out->message = field.bytes;
             *found = true;
         }
@@ -321,6 +323,22 @@ static tn_status read_input(struct scope *s, struct wire name, struct arg *out)
     return text[0] != '\0' ? scope_find(s, text, out) : TN_OK;
 }
 
+/* Whether a constant is what its attribute says, "value_ints" or another: numbers of one kind. */
+static tn_status check_constant(const char *name, const struct arg *arg)
+{
+    const tn_value *value = &arg->as.constant;
+    uint32_t kind = strncmp(name, "value_float", 11) == 0 ? TN_VALUE_FLOAT : TN_VALUE_INT;
+    bool list = name[strlen(name) - 1] == 's';
+    bool right = arg->kind == ARG_CONSTANT && value->kind == (list ? TN_VALUE_LIST : kind);
+
+    for (uint32_t i = 0; right && list && i < value->count; i++)
+        right = value->as.list[i].kind == kind;
+    return right ? TN_OK
+                 : tn_fail(TN_ERR_FORMAT,
+                           "attribute %.100s: wrong kind, got other values; expected %s", name,
+                           kind == TN_VALUE_FLOAT ? "floats" : "integers");
+}
+
 /* A Constant gives its output a name. */
 static tn_status bind_constant(struct scope *s, const struct reading *r)
 {
@@ -353,6 +371,8 @@ static tn_status bind_constant(struct scope *s, const struct reading *r)
             status = scope_tensor(s, &tensor, false, &value);
     } else {
         status = read_attribute(s, attribute, &value, &taken);
+        if (status == TN_OK)
+            status = check_constant(attribute->name, &value);
         if (status == TN_OK && strncmp(attribute->name, "value_float", 11) == 0)
             status = scope_floats(s, output, &value);
     }

@@ -61,6 +61,7 @@ struct onnx_file {
     struct names parts;          /* by path */
     struct names initializers;   /* slots that are initializers of the main graph, by their names */
     int64_t slots_capacity, parts_capacity;
+    int64_t clashes;   /* numbers that names of slots had at their ends, and other slots as well */
     int64_t n_nodes;   /* of all graphs, so far */
     uint64_t unpacked; /* bytes of the nodes of functions, which can be called often */
 };

@@ -57,7 +57,7 @@ static tn_status is_inf(tn_rule_call *call)
     return rule_give(call, tn_eq(x, onnx_number(positive ? INFINITY : -INFINITY, x)));
 }
 
-static tn_status prelu(tn_rule_call *call)
+static tn_status prelu_of(tn_rule_call *call, bool channels)
 {
     tn_tensor *x = rule_tensor(call, "X"), *slope = rule_tensor(call, "slope");
     tn_tensor *zero;
@@ -65,10 +65,9 @@ static tn_status prelu(tn_rule_call *call)
 
     if (call->status != TN_OK)
         return call->status;
-    /* Before version 7 a list of slopes is for the channels. */
     n = tn_tensor_ndim(x);
     if (tn_tensor_ndim(slope) == 1 && n > 1 && tn_tensor_size(slope, 0) == tn_tensor_size(x, 1) &&
-        tn_tensor_size(slope, 0) != tn_tensor_size(x, n - 1)) {
+        (channels || tn_tensor_size(slope, 0) != tn_tensor_size(x, n - 1))) {
         for (int64_t i = 0; i < n; i++)
             shape[i] = 1;
         shape[1] = tn_tensor_size(x, 1);
@@ -76,6 +75,17 @@ static tn_status prelu(tn_rule_call *call)
     }
     zero = onnx_number(0, x);
     return rule_give(call, tn_where(tn_lt(x, zero), tn_mul(x, slope), x));
+}
+
+static tn_status prelu(tn_rule_call *call)
+{
+    return prelu_of(call, false);
+}
+
+/* Before version 7 a list of slopes is for the channels. */
+static tn_status prelu_channels(tn_rule_call *call)
+{
+    return prelu_of(call, true);
 }
 
 static tn_status thresholded(tn_rule_call *call)
@@ -164,19 +174,39 @@ static tn_status log_softmax_flat(tn_rule_call *call)
 }
 
 /* 1 at the first largest element, else 0. */
+static tn_tensor *hardmax_along(tn_tensor *x, int64_t dim)
+{
+    tn_tensor *index = tn_argmax(x, dim, true);
+    tn_dtype dtype = tn_tensor_dtype(x);
+
+    if (index == NULL)
+        return NULL;
+    return tn_scatter(tn_full(x, tn_tensor_shape(x), tn_scalar_int(0), dtype), index,
+                      tn_full(x, tn_tensor_shape(index), tn_scalar_int(1), dtype), dim);
+}
+
 static tn_status hardmax(tn_rule_call *call)
 {
-    tn_tensor *x = rule_tensor(call, "input"), *index;
+    tn_tensor *x = rule_tensor(call, "input");
     int64_t dim = rule_dim(call, "axis", x);
+
+    return call->status == TN_OK ? rule_give(call, hardmax_along(x, dim)) : call->status;
+}
+
+/* Before version 13 the dimensions from the axis on are one. */
+static tn_status hardmax_flat(tn_rule_call *call)
+{
+    tn_tensor *x = rule_tensor(call, "input"), *y;
+    int64_t dim = rule_dim(call, "axis", x), rows = 1, columns = 1;
+    tn_ints shape;
 
     if (call->status != TN_OK)
         return call->status;
-    index = tn_argmax(x, dim, true);
-    return rule_give(call, tn_scatter(tn_mul_scalar(x, tn_scalar_int(0)), index,
-                                      tn_cast(tn_add_scalar(tn_mul_scalar(index, tn_scalar_int(0)),
-                                                            tn_scalar_int(1)),
-                                              tn_tensor_dtype(x)),
-                                      dim));
+    shape = tn_tensor_shape(x);
+    for (int64_t i = 0; i < shape.count; i++)
+        *(i < dim ? &rows : &columns) *= shape.at[i];
+    y = tn_reshape(x, TN_SHAPE(rows, columns));
+    return rule_give(call, y != NULL ? tn_reshape(hardmax_along(y, 1), shape) : NULL);
 }
 
 static tn_status bit_shift(tn_rule_call *call)
@@ -217,7 +247,8 @@ const tn_rule_def onnx_rules_elements[] = {
     { "Mish(X)", .text = "mish(X)" },
     { "Neg(X)", .text = "neg(X)" },
     { "Not(X)", .text = "logical_not(X)" },
-    { "PRelu(X, slope)", .call = prelu },
+    { "PRelu(X, slope)", .call = prelu_channels, .since = 1 },
+    { "PRelu(X, slope)", .call = prelu, .since = 7 },
     { "Reciprocal(X)", .text = "reciprocal(X)" },
     { "Relu(X)", .text = "relu(X)" },
     { "Round(X)", .text = "round(X)" },
@@ -238,7 +269,8 @@ const tn_rule_def onnx_rules_elements[] = {
     { "Softmax(input, axis=-1)", .call = softmax, .since = 13 },
     { "LogSoftmax(input, axis=1)", .call = log_softmax_flat, .since = 1 },
     { "LogSoftmax(input, axis=-1)", .call = log_softmax, .since = 13 },
-    { "Hardmax(input, axis=-1)", .call = hardmax },
+    { "Hardmax(input, axis=1)", .call = hardmax_flat, .since = 1 },
+    { "Hardmax(input, axis=-1)", .call = hardmax, .since = 13 },
     { "BitShift(X, Y, direction)", .call = bit_shift },
     { .function = NULL },
 };

@@ -207,17 +207,25 @@ static tn_status mean_variance(tn_rule_call *call)
     if (call->status != TN_OK)
         return call->status;
     mean = tn_mean(x, axes, true);
-    deviation = tn_sqrt(tn_sub(tn_mean(tn_square(x), axes, true), tn_square(mean)));
+    deviation = tn_sqrt(tn_var(x, axes, 0.0, true)); /* of differences, so that it is never < 0 */
     return rule_give(call,
                      tn_div(tn_sub(x, mean), tn_add_scalar(deviation, tn_scalar_float(1e-9))));
 }
 
+/* Of an even size ONNX has one channel more after each channel than before it, PyTorch one more
+ * before it: the order of the channels is reversed. */
 static tn_status lrn(tn_rule_call *call)
 {
-    return rule_give(call,
-                     tn_local_response_norm(rule_tensor(call, "X"), rule_int(call, "size"),
-                                            rule_float(call, "alpha"), rule_float(call, "beta"),
-                                            rule_float(call, "bias")));
+    tn_tensor *x = rule_tensor(call, "X"), *y;
+    int64_t size = rule_int(call, "size"), channels = 1;
+    bool even = size % 2 == 0;
+
+    if (call->status != TN_OK)
+        return call->status;
+    y = tn_local_response_norm(even ? tn_flip(x, TN_INTS(channels)) : x, size,
+                               rule_float(call, "alpha"), rule_float(call, "beta"),
+                               rule_float(call, "bias"));
+    return rule_give(call, even ? tn_flip(y, TN_INTS(channels)) : y);
 }
 
 /* ---- dropout --------------------------------------------------------------------------------- */
@@ -316,7 +324,8 @@ const tn_rule_def onnx_rules_layers[] = {
     { "LpNormalization(input, axis=-1, p=2)", .call = lp_normalization },
     { "MeanVarianceNormalization(X, axes=[0, 2, 3])", .call = mean_variance },
     { "LRN(X, size, alpha=0.0001, beta=0.75, bias=1.0)", .call = lrn },
-    { "Dropout(data, ratio=0.5, training=False)", .call = dropout_of_mode, .mode = "training" },
+    { "Dropout(data, ratio=0.5, is_test=*, training=False)", .call = dropout_of_mode,
+      .mode = "training" },
     { "Dropout(data, ratio=None, training_mode=None, seed=*)", .call = dropout, .since = 12 },
     { "NegativeLogLikelihoodLoss" LOSS, .call = nll_loss },
     { "SoftmaxCrossEntropyLoss" LOSS, .call = cross_entropy },

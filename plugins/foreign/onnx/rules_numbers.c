@@ -204,15 +204,17 @@ static tn_status smallest(tn_rule_call *call)
 static tn_status where_host(tn_rule_call *call, const tn_value *condition)
 {
     tn_ints a = rule_ints(call, "X"), b = rule_ints(call, "Y");
-    int64_t count = condition->count, *out = rule_memory(call, count, sizeof *out);
+    int64_t n = condition->count, most = a.count > b.count ? a.count : b.count;
+    int64_t count = n == 1 && most != 0 ? most : n;
+    int64_t *out = rule_memory(call, count, sizeof *out);
 
     if (call->status == TN_OK &&
         ((a.count != 1 && a.count != count) || (b.count != 1 && b.count != count)))
         return rule_fail(call, TN_ERR_VALUE, "X, Y: %lld and %lld numbers; expected %lld",
                          (long long)a.count, (long long)b.count, (long long)count);
     for (int64_t i = 0; i < count && out != NULL; i++)
-        out[i] = condition->as.list[i].as.i != 0 ? a.at[a.count == 1 ? 0 : i]
-                                                 : b.at[b.count == 1 ? 0 : i];
+        out[i] = condition->as.list[n == 1 ? 0 : i].as.i != 0 ? a.at[a.count == 1 ? 0 : i]
+                                                              : b.at[b.count == 1 ? 0 : i];
     return out != NULL ? onnx_give_host(call, out, count) : call->status;
 }
 

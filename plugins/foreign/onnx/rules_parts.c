@@ -7,6 +7,8 @@
 
 /* ---- together -------------------------------------------------------------------------------- */
 
+enum { HOST_MOST = 1 << 20 }; /* numbers of a list of the host, which nodes can double */
+
 /* Integers of the host as one list. */
 static tn_status concat_host(tn_rule_call *call)
 {
@@ -15,6 +17,9 @@ static tn_status concat_host(tn_rule_call *call)
 
     for (uint32_t i = 0; i < inputs->count; i++)
         count += inputs->as.list[i].count;
+    if (count > HOST_MOST)
+        return rule_fail(call, TN_ERR_REFUSED, "inputs: %lld integers; expected at most %d",
+                         (long long)count, HOST_MOST);
     numbers = rule_memory(call, count, sizeof *numbers);
     for (uint32_t i = 0; i < inputs->count && numbers != NULL; i++)
         for (uint32_t k = 0; k < inputs->as.list[i].count; k++)
@@ -76,7 +81,7 @@ static tn_status split(tn_rule_call *call)
         return call->status;
     if (given.count >= 0)
         return split_by(call, x, dim, given.at, given.count);
-    parts = rule_has(call, "num_outputs") ? rule_int(call, "num_outputs") : call->wanted;
+    parts = rule_has(call, "num_outputs") ? rule_int(call, "num_outputs") : call->n_outputs;
     whole = tn_tensor_size(x, dim);
     if (parts < 1 || parts > 100000)
         return rule_fail(call, TN_ERR_VALUE,
@@ -212,6 +217,8 @@ static tn_status pad_attributes(tn_rule_call *call)
 
 /* ---- blocks of images ------------------------------------------------------------------------ */
 
+enum { BLOCK_MOST = 1 << 15 }; /* so that the square of a block's size fits */
+
 /* Moves between channels and places: x as [N, parts..., H, W] with the dimensions in this order. */
 static tn_status depth_to_space(tn_rule_call *call)
 {
@@ -221,7 +228,10 @@ static tn_status depth_to_space(tn_rule_call *call)
 
     if (call->status != TN_OK)
         return call->status;
-    if (tn_tensor_ndim(x) != 4 || b < 1 || tn_tensor_size(x, 1) % (b * b) != 0)
+    if (b < 1 || b > BLOCK_MOST)
+        return rule_fail(call, TN_ERR_VALUE, "blocksize: out of range, got %lld; expected 1 to %d",
+                         (long long)b, BLOCK_MOST);
+    if (tn_tensor_ndim(x) != 4 || tn_tensor_size(x, 1) % (b * b) != 0)
         return rule_fail(call, TN_ERR_VALUE, "input: expected [N, C, H, W], C divisible by %lld",
                          (long long)(b * b));
     n = tn_tensor_size(x, 0), c = tn_tensor_size(x, 1) / (b * b);
@@ -238,8 +248,10 @@ static tn_status space_to_depth(tn_rule_call *call)
 
     if (call->status != TN_OK)
         return call->status;
-    if (tn_tensor_ndim(x) != 4 || b < 1 || tn_tensor_size(x, 2) % b != 0 ||
-        tn_tensor_size(x, 3) % b != 0)
+    if (b < 1 || b > BLOCK_MOST)
+        return rule_fail(call, TN_ERR_VALUE, "blocksize: out of range, got %lld; expected 1 to %d",
+                         (long long)b, BLOCK_MOST);
+    if (tn_tensor_ndim(x) != 4 || tn_tensor_size(x, 2) % b != 0 || tn_tensor_size(x, 3) % b != 0)
         return rule_fail(call, TN_ERR_VALUE,
                          "input: expected [N, C, H, W], H and W divisible by %lld", (long long)b);
     n = tn_tensor_size(x, 0), c = tn_tensor_size(x, 1);

@@ -123,6 +123,7 @@ static tn_status dynamic(tn_rule_call *call)
     low = tn_minimum(tn_amin(x), zero);
     high = tn_maximum(tn_amax(x), zero);
     scale = tn_div(tn_sub(high, low), onnx_number(255, x));
+    scale = tn_where(tn_eq(high, low), onnx_number(1, x), scale); /* all are zeros */
     point = tn_round(
         tn_clamp(tn_div(tn_neg(low), scale), tn_scalar_float(0.0), tn_scalar_float(255.0)));
     rule_give(call, quantized(call, x, scale, point, TN_U8));
@@ -149,7 +150,7 @@ static tn_tensor *shifted(tn_rule_call *call, const char *name, const char *zero
     else if (zero != NULL && tn_tensor_ndim(zero) == 1 && dim == -2)
         zero = tn_unsqueeze(zero, 1);
     else if (zero != NULL && dim == 0)
-        zero = tn_reshape(zero, TN_SHAPE(-1, 1, 1, 1));
+        zero = beside(call, x, zero, 0, 0);
     return tn_sub(x, zero);
 }
 

@@ -208,6 +208,22 @@ static tn_tensor *state_of(tn_rule_call *call, const char *name, int64_t directi
                : tn_select(x, rule_int(call, "layout") != 0 ? 1 : 0, direction);
 }
 
+/* The number of constants that an activation has: alpha, and beta. */
+static int constants_of(const char *name)
+{
+    static const char *const both[] = { "Affine", "ScaledTanh", "HardSigmoid" };
+    static const char *const alpha[] = { "LeakyRelu", "ThresholdedRelu", "Elu" };
+
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(name, both[i]) == 0)
+            return 2;
+        if (strcmp(name, alpha[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The lists have constants only for those activations that use them, in the order of these. */
 static void read_activations(tn_rule_call *call, struct layer *l, int64_t direction)
 {
     static const char *const usual[][3] = { { "Tanh", "", "" },
@@ -216,17 +232,21 @@ static void read_activations(tn_rule_call *call, struct layer *l, int64_t direct
     const tn_value *names = rule_value(call, "activations");
     tn_floats alpha = rule_floats(call, "activation_alpha");
     tn_floats beta = rule_floats(call, "activation_beta");
-    int64_t count = l->cell == RNN ? 1 : l->cell == GRU ? 2 : 3;
+    int64_t count = l->cell == RNN ? 1 : l->cell == GRU ? 2 : 3, n_alpha = 0, n_beta = 0;
 
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = direction * count + i;
+    for (int64_t at = 0; at < (direction + 1) * count; at++) {
+        int64_t i = at % count;
+        int constants;
 
         l->activations[i] = usual[l->cell][i];
         if (names->kind == TN_VALUE_LIST && at < (int64_t)names->count &&
             names->as.list[at].kind == TN_VALUE_STRING)
             l->activations[i] = names->as.list[at].as.s;
-        l->alpha[i] = at < alpha.count ? alpha.at[at] : (double)NAN;
-        l->beta[i] = at < beta.count ? beta.at[at] : (double)NAN;
+        constants = constants_of(l->activations[i]);
+        l->alpha[i] = constants > 0 && n_alpha < alpha.count ? alpha.at[n_alpha] : (double)NAN;
+        l->beta[i] = constants > 1 && n_beta < beta.count ? beta.at[n_beta] : (double)NAN;
+        n_alpha += constants > 0;
+        n_beta += constants > 1;
     }
 }
 

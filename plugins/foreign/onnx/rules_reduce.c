@@ -162,9 +162,11 @@ static tn_status running(tn_rule_call *call, bool product)
     n = tn_tensor_size(x, axis);
     if (exclusive && n > 0) {
         /* The sums before each element: one more at the front, and not the last. */
-        tn_tensor *first = tn_mul_scalar(tn_narrow(x, axis, 0, 1), tn_scalar_int(0)), *pair[2];
+        tn_tensor *first = tn_narrow(x, axis, 0, 1), *pair[2];
 
-        pair[0] = product ? tn_add_scalar(first, tn_scalar_int(1)) : first;
+        if (first == NULL)
+            return rule_give(call, NULL);
+        pair[0] = tn_full(x, tn_tensor_shape(first), tn_scalar_int(product), tn_tensor_dtype(x));
         pair[1] = tn_narrow(x, axis, 0, n - 1);
         x = tn_cat(pair, 2, axis);
     }

@@ -8,7 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 1 << 28 }; /* elements of a matrix of weights */
+enum {
+    MOST = 1 << 28,    /* elements of a matrix of weights */
+    ROI_MOST = 1 << 20 /* beyond the image, times its size; so that places fit into integers */
+};
 
 /* Resampling along one dimension. */
 struct axis {
@@ -51,6 +54,8 @@ static int64_t nearest(const struct axis *a, double x)
 {
     const char *mode = rule_text(a->call, "nearest_mode");
 
+    if (mode != NULL && strcmp(mode, "simple") == 0) /* before version 11 */
+        return inside(a, (int64_t)(a->scale < 1 ? ceil(x) : floor(x)));
     if (mode != NULL && strcmp(mode, "floor") == 0)
         return inside(a, (int64_t)floor(x));
     if (mode != NULL && strcmp(mode, "ceil") == 0)
@@ -255,6 +260,11 @@ static tn_status resize(tn_rule_call *call)
         if (call->status == TN_OK && roi.count != 2 * axes.count)
             return rule_fail(call, TN_ERR_VALUE, "roi: wrong count; expected %lld",
                              (long long)(2 * axes.count));
+        for (int64_t i = 0; i < roi.count; i++)
+            if (!(fabs(roi.at[i]) <= ROI_MOST))
+                return rule_fail(call, TN_ERR_VALUE,
+                                 "roi: out of range, got %g; expected at most %d", roi.at[i],
+                                 ROI_MOST);
     }
     dtype = tn_tensor_dtype(x);
     y = (linear || cubic) && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0 ? as_pytorch(call, x, &s, cubic)
@@ -301,7 +311,7 @@ static tn_status grid_sample(tn_rule_call *call)
     "keep_aspect_ratio_policy='stretch')"
 #define EARLY                                                                                      \
     "mode='nearest', roi=None, sizes=None, coordinate_transformation_mode='asymmetric', "          \
-    "nearest_mode='floor', " LATER
+    "nearest_mode='simple', " LATER
 
 const tn_rule_def onnx_rules_resize[] = {
     { "Resize(X, scales, " EARLY, .call = resize, .since = 10 },

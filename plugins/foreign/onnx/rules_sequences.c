@@ -17,6 +17,7 @@ static const tn_value *sequence(tn_rule_call *call, const char *name)
     return &empty;
 }
 
+/* The elements are tensors: sequences of sequences would double with each node of a short file. */
 static tn_status give_list(tn_rule_call *call, const tn_value *items, int64_t count)
 {
     tn_value *copy = rule_memory(call, count, sizeof *copy);
@@ -25,6 +26,10 @@ static tn_status give_list(tn_rule_call *call, const tn_value *items, int64_t co
         copy[i] = items[i];
         if (host_tensor(&copy[i]) != TN_OK)
             return rule_give(call, NULL);
+        if (copy[i].kind != TN_VALUE_TENSOR)
+            return rule_fail(call, TN_ERR_TYPE,
+                             "a sequence: wrong element, got %s; expected a tensor",
+                             tn_value_kind_name(copy[i].kind));
     }
     return copy != NULL ? rule_give_value(call, tn_value_list(copy, (uint32_t)count))
                         : call->status;
@@ -120,7 +125,7 @@ static tn_status split(tn_rule_call *call)
     whole = tn_tensor_size(x, dim);
     if (!single && !list && (sizes.count != 1 || sizes.at[0] < 1))
         return rule_fail(call, TN_ERR_VALUE, "split: expected a size of at least 1");
-    count = single ? whole : list ? sizes.count : (whole + sizes.at[0] - 1) / sizes.at[0];
+    count = single ? whole : list ? sizes.count : whole / sizes.at[0] + (whole % sizes.at[0] != 0);
     out = rule_memory(call, count, sizeof *out);
     for (int64_t i = 0; i < count && out != NULL; i++) {
         int64_t size = single ? 1 : list ? sizes.at[i] : sizes.at[0];

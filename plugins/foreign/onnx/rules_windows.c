@@ -204,7 +204,16 @@ static tn_status conv_transpose(tn_rule_call *call)
         w.in[i] = tn_tensor_size(x, i + 2);
         w.kernel[i] = tn_tensor_size(weight, i + 2);
         more[i] = i < given.count ? given.at[i] : 0;
+        if (more[i] < 0 || more[i] > INT32_MAX)
+            return rule_fail(call, TN_ERR_VALUE,
+                             "output_padding: out of range, got %lld; expected 0 to %d",
+                             (long long)more[i], INT32_MAX);
     }
+    for (int64_t i = 0; i < wanted.count; i++)
+        if (wanted.at[i] < 1 || wanted.at[i] > INT32_MAX)
+            return rule_fail(call, TN_ERR_VALUE,
+                             "output_shape: out of range, got %lld; expected 1 to %d",
+                             (long long)wanted.at[i], INT32_MAX);
     if (wanted.count > 0 || upper || lower)
         pads_for(&w, wanted, more, upper);
     for (int64_t i = 0; i < w.n; i++) {

@@ -5,6 +5,8 @@
  * of its call. */
 #include "onnx/scope.h"
 
+#include "foreign.h"
+
 #include <string.h>
 
 enum { TAKEN = 4096 }; /* values that a graph uses of the one around it, at most */
@@ -157,6 +159,8 @@ tn_status scope_tensor(struct scope *s, const struct onnx_tensor *tensor, bool p
         *out = (struct arg){ .kind = ARG_CONSTANT };
         return onnx_tensor_host(s->file, tensor, &out->as.constant);
     }
+    /* A writer writes the values of initializers of the main graph only. */
+    s->file->program->beside = s->file->program->beside || (tensor->location != NULL && !parameter);
     scope = tn_scope_begin();
     parameter = parameter && (TN_BIT(tensor->dtype) & TN_MASK_FLOAT) != 0 && tensor->ndim > 0;
     status = add_slot(s, tensor->name, onnx_tensor_load(s->file, tensor), parameter, out);
@@ -320,6 +324,38 @@ static tn_status read_nodes(struct scope *s, struct wire message, uint32_t numbe
     return status;
 }
 
+/* ---- results that nothing uses --------------------------------------------------------------- */
+
+static void mark(const struct arg *args, int64_t count, bool *used)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (args[i].kind == ARG_VALUE)
+            used[args[i].as.value] = true;
+        else if (args[i].kind == ARG_LIST)
+            mark(args[i].as.list, args[i].count, used);
+}
+
+/* Takes results away that nothing uses: a rule then need not give them (tn_rule_call.wanted). */
+static tn_status drop_results(const struct graph *graph)
+{
+    bool *used = tn_calloc((size_t)graph->n_values + 1, sizeof *used);
+
+    if (used == NULL)
+        return TN_ERR_MEMORY;
+    mark(graph->outputs, graph->n_outputs, used);
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        mark(graph->nodes[i].args, graph->nodes[i].n_args, used);
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        for (int64_t k = 0; k < graph->nodes[i].n_results; k++) {
+            int64_t *value = &graph->nodes[i].results[k].value;
+
+            if (*value >= 0 && !used[*value])
+                *value = -1;
+        }
+    tn_free(used);
+    return TN_OK;
+}
+
 static tn_status read_graph(struct scope *s, struct wire message, struct program_input *inputs,
                             struct program_output *outputs)
 {
@@ -336,7 +372,9 @@ static tn_status read_graph(struct scope *s, struct wire message, struct program
         status = read_inputs(s, message, inputs);
     if (status == TN_OK)
         status = read_nodes(s, message, 1);
-    return status == TN_OK ? read_outputs(s, message, outputs) : status;
+    if (status == TN_OK)
+        status = read_outputs(s, message, outputs);
+    return status == TN_OK ? drop_results(graph) : status;
 }
 
 /* A graph in an attribute; the values that it takes follow its inputs. */
@@ -426,7 +464,11 @@ tn_status scope_function(struct scope *around, const struct onnx_function *funct
                        ONNX_FUNCTIONS);
     if (function->overload)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "overload: expected functions without overloads");
-    status = bind_inputs(&s, function->message, args, n_args);
+    /* A short file can call a long function very often, even one without nodes. */
+    status = foreign_unpacked(s.file->source, &s.file->unpacked,
+                              64 * (uint64_t)(rest.end - rest.at) + 512);
+    if (status == TN_OK)
+        status = bind_inputs(&s, function->message, args, n_args);
     if (status == TN_OK)
         status = read_nodes(&s, function->message, 7);
     while (status == TN_OK && wire_next(&rest, &field, &status)) {

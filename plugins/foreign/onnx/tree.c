@@ -93,18 +93,37 @@ static bool is_free(const struct onnx_file *file, const char *path)
     return names_find(&file->parts, path) < 0 && is_module_path(file, path);
 }
 
-/* Puts a slot at a path, or at one like it that is free. */
+/* Nothing is below a slot: a dot after the path of one becomes part of a name. */
+static void leave_slots(const struct onnx_file *file, char *path)
+{
+    char above[PROGRAM_PATH];
+
+    for (char *at = path; (at = strchr(at, '.')) != NULL; at++) {
+        memcpy(above, path, (size_t)(at - path));
+        above[at - path] = '\0';
+        if (names_find(&file->slots, above) >= 0)
+            *at = '_';
+    }
+}
+
+/* Puts a slot at a path, or at one like it that is free. Numbers at the end only grow, so that each
+ * name that is taken costs one attempt in all. */
 static tn_status place(struct onnx_file *file, const char *path, int64_t index)
 {
     struct program *program = file->program;
     struct slot *slot = &program->slots[index];
     char free_path[PROGRAM_PATH], above[PROGRAM_PATH];
+    char wanted[PROGRAM_PATH];
     const char *dot;
+    int64_t i = 2;
 
-    tn_snprint(free_path, sizeof free_path, "%s", path);
-    for (int64_t i = 2; !is_free(file, free_path); i++)
-        tn_snprint(free_path, sizeof free_path, "%.*s_%lld", PROGRAM_PATH - 30, path,
-                   (long long)(i < 8 ? i : i + index));
+    tn_snprint(wanted, sizeof wanted, "%s", path);
+    leave_slots(file, wanted);
+    tn_snprint(free_path, sizeof free_path, "%s", wanted);
+    for (; !is_free(file, free_path); i++)
+        tn_snprint(free_path, sizeof free_path, "%.*s_%lld", PROGRAM_PATH - 30, wanted,
+                   (long long)(i < 8 ? i : i + index + file->clashes));
+    file->clashes += i > 9 ? i - 9 : 0;
     slot->path = arena_text(&program->arena, free_path, strlen(free_path));
     if (slot->path == NULL)
         return TN_ERR_MEMORY;

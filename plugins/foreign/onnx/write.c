@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { TEXT_MOST = 4096 }; /* bytes of a name, at most (model.c) */
+
 /* Bytes that grow. */
 struct buffer {
     unsigned char *at;
@@ -60,23 +62,25 @@ static void put_bytes(struct buffer *b, uint32_t field, const void *from, size_t
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-/* An initializer that is a slot of the program, -1: another field. */
-static int64_t slot_named(const struct onnx_file *file, struct wire message)
+/* The number of an initializer by its name, -1: another field. Of several names the last counts,
+ * as when the file is read: two initializers never have the same number. */
+static int64_t slot_named(const struct names *numbers, struct wire message)
 {
     struct wire_field field;
-    char name[PROGRAM_PATH];
+    struct wire found = { NULL, NULL };
+    char name[TEXT_MOST + 1];
+    size_t length;
     tn_status status = TN_OK;
 
     while (wire_next(&message, &field, &status))
-        if (field.number == 8 && field.type == WIRE_BYTES &&
-            field.bytes.end - field.bytes.at < PROGRAM_PATH) {
-            size_t length = (size_t)(field.bytes.end - field.bytes.at);
-
-            memcpy(name, field.bytes.at, length);
-            name[length] = '\0';
-            return names_find(&file->initializers, name);
-        }
-    return -1;
+        if (field.number == 8 && field.type == WIRE_BYTES)
+            found = field.bytes;
+    length = (size_t)(found.end - found.at);
+    if (length == 0 || length > TEXT_MOST)
+        return -1;
+    memcpy(name, found.at, length);
+    name[length] = '\0';
+    return names_find(numbers, name);
 }
 
 /* The graph without the data of slots: only their names stay. */
@@ -88,8 +92,9 @@ static void put_graph(struct buffer *b, const struct onnx_file *file, struct wir
     tn_status status = TN_OK;
 
     for (; wire_next(&graph, &field, &status); first = graph.at) {
-        int64_t slot = field.number == 5 && field.type == WIRE_BYTES ? slot_named(file, field.bytes)
-                                                                     : -1;
+        int64_t slot = field.number == 5 && field.type == WIRE_BYTES
+                           ? slot_named(&file->initializers, field.bytes)
+                           : -1;
 
         if (slot < 0) {
             put(b, first, (size_t)(graph.at - first));
@@ -105,6 +110,17 @@ static void put_graph(struct buffer *b, const struct onnx_file *file, struct wir
     tn_free(stub.at);
 }
 
+/* A text of the metadata, which can be long: the names of a thousand classes. */
+static const char *metadata_text(struct onnx_file *file, struct wire bytes)
+{
+    size_t length = (size_t)(bytes.end - bytes.at);
+
+    if (memchr(bytes.at, '\0', length) == NULL)
+        return arena_text(&file->program->arena, (const char *)bytes.at, length);
+    tn_fail(TN_ERR_FORMAT, "metadata: a text of %zu bytes with a NUL; expected none", length);
+    return NULL;
+}
+
 static tn_status read_texts(struct onnx_file *file, struct wire message)
 {
     struct wire_field field;
@@ -114,7 +130,7 @@ static tn_status read_texts(struct onnx_file *file, struct wire message)
     while (status == TN_OK && wire_next(&message, &field, &status)) {
         if (field.type != WIRE_BYTES || field.number > 2)
             continue;
-        *(field.number == 1 ? &key : &value) = onnx_model_text(file, field.bytes);
+        *(field.number == 1 ? &key : &value) = metadata_text(file, field.bytes);
         if (key == NULL || value == NULL)
             return tn_error_last_code();
     }
@@ -240,23 +256,19 @@ static tn_status put_tensor(struct writing *w, const struct slot *slot, struct p
 /* Cuts the graph into pieces, each of which ends with a tensor. */
 static tn_status cut_graph(struct writing *w, struct wire graph)
 {
-    struct wire_field field, inner;
+    struct wire_field field;
     const unsigned char *first = graph.at;
     tn_status status = TN_OK;
 
     for (; status == TN_OK && wire_next(&graph, &field, &status); first = graph.at) {
-        int64_t slot = -1;
-        char name[PROGRAM_PATH];
-        tn_status found = TN_OK;
+        int64_t slot = field.number == 5 && field.type == WIRE_BYTES
+                           ? slot_named(&w->sources, field.bytes)
+                           : -1;
 
-        while (field.number == 5 && wire_next(&field.bytes, &inner, &found))
-            if (inner.number == 8 && inner.bytes.end - inner.bytes.at < PROGRAM_PATH) {
-                tn_snprint(name, sizeof name, "%.*s", (int)(inner.bytes.end - inner.bytes.at),
-                           (const char *)inner.bytes.at);
-                slot = names_find(&w->sources, name);
-            }
         if (slot < 0)
             put(&w->at[w->count].bytes, first, (size_t)(graph.at - first));
+        else if (w->count == w->program->n_slots)
+            status = tn_fail(TN_ERR_FORMAT, "graph: initializers given twice; expected once");
         else
             status = put_tensor(w, &w->program->slots[slot], &w->at[w->count++]);
     }
@@ -367,6 +379,11 @@ tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *
     (void)self;
     if (status == TN_OK && w.program->rules_of != RULES_ONNX)
         status = tn_fail(TN_ERR_TYPE, "the program of %s; expected one of an .onnx file",
+                         w.program->path);
+    if (status == TN_OK && w.program->beside)
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                         "%s: constants, or initializers of inner graphs, have their data in other "
+                         "files; expected them in the model",
                          w.program->path);
     if (status == TN_OK)
         status = write_model(&w);

@@ -153,6 +153,7 @@ typedef struct tn_rule_call {
     tn_value *results;
     int64_t n_results, capacity;
     void *memory;
+    int64_t n_outputs; /* number of results that the program lists, used or not */
 } tn_rule_call;
 
 /* These read an argument. If it has another kind, call->status becomes the failure, whose message
