@@ -8,6 +8,7 @@ EXTRA_DIST += %D%/check_rules.py %D%/files %D%/function_case.py %D%/function_cas
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_onnx
 TESTS += %D%/test_onnx
+%C%_test_onnx_SOURCES = %D%/test_onnx.c %D%/onnx_file.h
 %C%_test_onnx_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_onnx_LDADD = $(TN_LINK_TEST)
 if HAVE_JANSSON

@@ -3,6 +3,7 @@
  * ONNX files as modules: files/onnx_*.onnx have operators, control flow and a network in float64,
  * files/onnx_*.npz what NumPy and PyTorch compute with them; make_onnx.py writes both and describes
  * the names. Broken files are made here. */
+#include "tests/foreign/onnx_file.h"
 #include "tests/libcheck.h"
 
 #include <math.h>
@@ -236,106 +237,6 @@ END_TEST
 
 /* ---- files that are made here ---------------------------------------------------------------- */
 
-struct bytes {
-    unsigned char at[1 << 16];
-    size_t count;
-};
-
-static void put_number(struct bytes *b, uint64_t n)
-{
-    for (; n > 127; n >>= 7)
-        b->at[b->count++] = (unsigned char)(n | 128);
-    b->at[b->count++] = (unsigned char)n;
-}
-
-static void put_int(struct bytes *b, uint32_t field, uint64_t n)
-{
-    put_number(b, field << 3);
-    put_number(b, n);
-}
-
-static void put_bytes(struct bytes *b, uint32_t field, const void *from, size_t count)
-{
-    put_number(b, field << 3 | 2);
-    put_number(b, count);
-    memcpy(b->at + b->count, from, count);
-    b->count += count;
-}
-
-static void put_text(struct bytes *b, uint32_t field, const char *text)
-{
-    put_bytes(b, field, text, strlen(text));
-}
-
-/* A field that is a message, which is emptied. */
-static void put(struct bytes *b, uint32_t field, struct bytes *message)
-{
-    put_bytes(b, field, message->at, message->count);
-    message->count = 0;
-}
-
-/* Adds a node with one input and one output; `attribute` may be NULL. */
-static void put_node(struct bytes *graph, const char *type, const char *domain, const char *in,
-                     const char *out, struct bytes *attribute)
-{
-    static struct bytes node;
-
-    node.count = 0;
-    put_text(&node, 1, in);
-    put_text(&node, 2, out);
-    put_text(&node, 3, "a node");
-    put_text(&node, 4, type);
-    if (attribute != NULL)
-        put(&node, 5, attribute);
-    put_text(&node, 7, domain);
-    put(graph, 1, &node);
-}
-
-static void put_named(struct bytes *graph, uint32_t field, const char *name)
-{
-    static struct bytes info;
-
-    info.count = 0;
-    put_text(&info, 1, name);
-    put(graph, field, &info);
-}
-
-static const char *path_here(void)
-{
-    static char path[600];
-
-    tn_snprint(path, sizeof path, "%s/tenon-onnx-%d.onnx",
-               getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", (int)getpid());
-    return path;
-}
-
-static void write_file(const void *bytes, size_t count)
-{
-    FILE *file;
-
-    unlink(path_here()); /* some file systems wait for the disk if a file is written again */
-    file = fopen(path_here(), "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-/* Writes a model with this graph and opens it; graph->count becomes 0. */
-static tn_module *model_of(struct bytes *graph, uint64_t version)
-{
-    static struct bytes model, import;
-
-    model.count = import.count = 0;
-    put_int(&model, 1, 8);
-    put(&model, 7, graph);
-    put_text(&import, 1, "");
-    put_int(&import, 2, version);
-    put(&model, 8, &import);
-    tn_error_clear();
-    write_file(model.at, model.count);
-    return tn_module_from_file(path_here());
-}
-
 static void refused(struct bytes *graph, tn_status code, const char *words)
 {
     tn_module *module = model_of(graph, 17);
@@ -462,6 +363,99 @@ START_TEST(a_written_file_has_the_values_of_now)
 }
 END_TEST
 
+/* Names below names, tensors with two names (the last counts), and sizes whose square has no 64
+ * bits. */
+START_TEST(names_and_sizes_that_no_exporter_writes)
+{
+    TN_SCOPE;
+    static struct bytes graph, attribute;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(1, 4, 2, 2), 2.0, TN_F32, NULL), *y;
+    tn_module *module;
+
+    put_named(&graph, 11, "x");
+    put_tensor(&graph, "a", NULL, false);
+    put_tensor(&graph, "a.b", NULL, false);
+    put_tensor(&graph, "a.b.c", NULL, false);
+    put_node(&graph, "Neg", "", "a.b.c", "y", NULL);
+    put_named(&graph, 12, "y");
+    module = model_of(&graph, 17);
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    ck_assert_ptr_nonnull(tn_module_find_tensor(module, "a"));
+    ck_assert_ptr_nonnull(tn_module_find_tensor(module, "a_b"));
+    ck_assert_ptr_nonnull(tn_module_find_tensor(module, "a_b_c"));
+    tn_module_drop(module);
+
+    put_named(&graph, 11, "x");
+    put_tensor(&graph, "a", NULL, false);
+    for (int i = 0; i < 300; i++) {
+        char name[20];
+        tn_snprint(name, sizeof name, "h%d", i);
+        put_tensor(&graph, "a", name, true);
+    }
+    put_node(&graph, "Neg", "", "a", "y", NULL);
+    put_named(&graph, 12, "y");
+    module = model_of(&graph, 17);
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_grad_begin(false), TN_OK);
+    ck_assert_ptr_nonnull(tn_mul_scalar_(tn_module_find_tensor(module, "a"), tn_scalar_float(3.0)));
+    tn_grad_end();
+    ck_assert_msg(tn_module_save(module, path_here()) == TN_OK, "%s", tn_error_text());
+    tn_module_drop(module);
+    module = tn_module_from_file(path_here());
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    y = tn_module_call(module, x);
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_double_eq(tn_tensor_item(y), -3.0);
+    tn_module_drop(module);
+
+    for (int back = 0; back < 2; back++) {
+        put_named(&graph, 11, "x");
+        put_text(&attribute, 1, "blocksize");
+        put_int(&attribute, 3, UINT64_C(1) << 32);
+        put_int(&attribute, 20, 2);
+        put_node(&graph, back ? "SpaceToDepth" : "DepthToSpace", "", "x", "y", &attribute);
+        put_named(&graph, 12, "y");
+        module = model_of(&graph, 17);
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        ck_assert_ptr_null(tn_module_call(module, x));
+        ck_assert_msg(strstr(tn_error_text(), "blocksize: out of range, got 4294967296") != NULL,
+                      "%s", tn_error_text());
+        tn_module_drop(module);
+    }
+    unlink(path_here());
+}
+END_TEST
+
+/* The largest of [-inf, 1] and slopes of channels, as early versions have them. */
+START_TEST(early_versions_have_their_own_rules)
+{
+    TN_SCOPE;
+    static struct bytes graph;
+    const float rows[] = { -INFINITY, 1, 3, 2 }, columns[] = { 0, 0, 1, 0 };
+    tn_tensor *x = tn_tensor_from(rows, TN_F32, TN_SHAPE(1, 2, 2));
+    tn_tensor *flat = tn_tensor_from(columns, TN_F32, TN_SHAPE(1, 2, 2));
+
+    for (uint64_t version = 11; version <= 13; version += 2) {
+        tn_module *module;
+        tn_tensor *y;
+
+        put_named(&graph, 11, "x");
+        put_node(&graph, "Hardmax", "", "x", "y", NULL);
+        put_named(&graph, 12, "y");
+        module = model_of(&graph, version);
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        y = tn_module_call(module, x);
+        ck_assert_msg(y != NULL, "%s", tn_error_text());
+        if (version == 11) /* dimension 1 and those that follow are one */
+            ck_assert_int_eq(tn_equal(y, flat), 1);
+        else
+            ck_assert_double_eq(tn_tensor_item(tn_sum(y)), 2.0);
+        tn_module_drop(module);
+    }
+    unlink(path_here());
+}
+END_TEST
+
 /* Each file that is cut short, and files with changed bits: an error, or a module. */
 START_TEST(broken_files_are_errors_or_modules)
 {
@@ -520,6 +514,8 @@ int main(void)
     tcase_add_test(tcase, modules_are_called_and_scripts_have_other_batches);
     tcase_add_test(tcase, what_cannot_run_is_refused_with_words);
     tcase_add_test(tcase, a_written_file_has_the_values_of_now);
+    tcase_add_test(tcase, names_and_sizes_that_no_exporter_writes);
+    tcase_add_test(tcase, early_versions_have_their_own_rules);
     tcase_add_test(tcase, broken_files_are_errors_or_modules);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
