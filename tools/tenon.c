@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `tenon`: shows plugins, devices and contributions. Each subcommand has its own file
- * and an entry in the array `commands`. */
+ * The command `tenon`: reads the arguments, runs the subcommand that they name, and prints the
+ * help. Each subcommand has its own file and an entry in the array `commands`. */
 #include "tool.h"
 
 #include <fcntl.h>

@@ -55,7 +55,8 @@ bool tn__grad_exclusive(const tn_tensor *tensor)
 {
     int32_t most = 1;
 
-    /* A plan that records has a reference to the memory that steps use. */
+    /* While a plan records backward, its recorder has a reference to each storage that a recorded
+     * step uses (tn__plan_steps_root), which does not count as another use. */
     if (tn__unlikely((tensor->storage->flags & TN__STORAGE_TRACED) != 0) &&
         tn__tracer_here != NULL && tn__tracer_here->derives)
         most = 2;

@@ -4,7 +4,6 @@ libcore_la_SOURCES += \
 	%D%/kind.c \
 	%D%/kind.h \
 	%D%/activate.c \
-	%D%/check_thread.h \
 	%D%/contribute.c \
 	%D%/discover.c \
 	%D%/filter.c \

@@ -24,7 +24,9 @@ struct kept {
 
 struct level {
     tn__autocast_modes before;
-    int64_t first; /* index of the first cast of this level, plus 1; 0: casts are not kept apart */
+    /* 1 + index of the first cast that this level may use; 0: the level may use the same casts as
+     * the level around it */
+    int64_t first;
     bool was_on;
 };
 

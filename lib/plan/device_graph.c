@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans whose kernels the device records once, with inputs and results in fixed places. A run
- * copies its inputs there, launches the record, and copies the results. */
+ * Plans whose kernels the device captures once, as a graph with inputs and results in fixed places.
+ * A run copies its inputs there, launches that graph, and copies the results. */
 #include "lib/plan/plan.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/device.h"

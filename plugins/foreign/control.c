@@ -296,7 +296,8 @@ static tn_status count_steps(struct loop *loop)
                            : tn_fail(TN_ERR_VALUE, "xs: no steps; expected a size of at least 1");
 }
 
-/* Puts the values of step `at` in order. */
+/* Fills loop->all with the arguments of step `at`: the values that are carried on, a slice of each
+ * tensor that is looped over, and the values that are the same in each step. */
 static tn_status fill_step(struct loop *loop, int64_t at)
 {
     int64_t n = 0;

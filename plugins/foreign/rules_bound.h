@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A rule that a program uses: its text is read once, when the program is loaded. */
+ * Bound rules: rules that a loaded program uses. The arguments and the text of such a rule are
+ * parsed once, when the program is loaded. */
 #ifndef TN_FOREIGN_RULES_BOUND_H
 #define TN_FOREIGN_RULES_BOUND_H
 

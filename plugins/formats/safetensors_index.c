@@ -4,7 +4,8 @@
  * pytorch_model.bin.index.json for files of PyTorch:
  * {"metadata": {"total_size": 24},
  *  "weight_map": {"name": "model-00001-of-00002.safetensors", ...}}
- * As a state, each tensor's name has the name of its file as value; the core opens the files. */
+ * The state that is read from an index has, for the name of each tensor, the name of its file as a
+ * text. lib/io opens these files. */
 #include "formats.h"
 #include "json.h"
 

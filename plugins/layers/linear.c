@@ -145,12 +145,15 @@ static tn_status lazy_build(tn_module *self)
 {
     const struct linear *s = tn_module_data(self);
     tn_status status;
-    if (s->in_features != 0 || s->out_features < 0)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "LazyLinear: out_features or in_features: out of range, got %lld and %lld; expected 0 "
-            "or more, and 0, because the first input determines in_features",
-            (long long)s->out_features, (long long)s->in_features);
+    if (s->in_features != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "LazyLinear: in_features: it is given, got %lld; expected 0, because the "
+                       "first input determines it",
+                       (long long)s->in_features);
+    if (s->out_features < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "LazyLinear: out_features: out of range, got %lld; expected 0 or more",
+                       (long long)s->out_features);
     status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
     if (status == TN_OK)
         status = s->bias ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, "bias")

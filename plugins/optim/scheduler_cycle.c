@@ -176,8 +176,8 @@ static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
     if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
         status = tn_fail(TN_ERR_VALUE, /* begins with PyTorch's wording */
                          "CyclicLR: mode is invalid and scale_fn is None, got mode %q; expected "
-                         "triangular, triangular2, exp_range, or function with a function by "
-                         "tn_scheduler_lambda",
+                         "\"triangular\", \"triangular2\" or \"exp_range\", or \"function\" if "
+                         "tn_scheduler_lambda gives the function",
                          s->mode);
     if (status == TN_OK && s->cycle_momentum)
         status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);

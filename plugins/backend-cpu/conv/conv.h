@@ -23,8 +23,8 @@ struct tn__windows {
     const struct tn__epilogue *after;
 };
 
-/* Returns the product of the sizes of an image, INT64_MAX on overflow: without images or channels
- * the sizes may be of any product. */
+/* Returns the product of TN__DIMS sizes (of an image, a kernel or a result), INT64_MAX on overflow:
+ * a tensor with 0 images or 0 channels has no elements, so its other sizes may be that large. */
 static inline int64_t tn__windows_product(const int64_t *size)
 {
     int64_t all = 1;

@@ -22,7 +22,7 @@ static tn_status NAME(avg)(const struct pool *p, void *image, void *result, int6
 
 /* ---- channels last --------------------------------------------------------------------------- */
 
-/* The averages of rows of windows, as max_rows_channels_last. */
+/* Computes the averages of rows of windows [begin, end), for WIDE channels at a time. */
 static tn_status NAME(avg_rows_channels_last)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;

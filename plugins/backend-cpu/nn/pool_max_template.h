@@ -100,7 +100,8 @@ static tn_status NAME(line_take)(struct NAME(line) * line, const struct pool *p,
     return TN_OK;
 }
 
-/* The maxima of one window, of the columns [low, high) of the kernel; there may be none. */
+/* Computes the maximum of each channel in one window, from the kernel's columns [low, high). If
+ * there are no such columns, the maxima are -INFINITY, with the index of the nearest element. */
 static void NAME(line_window)(const struct NAME(line) * line, const struct pool *p,
                               const int64_t *at, int64_t low, int64_t high, const T *best,
                               const NAME(index) * place, T *to, int64_t *where)

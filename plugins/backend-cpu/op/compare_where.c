@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operator where. Elements are copied as bytes, whatever their dtype. */
+ * The operator `where`. Elements are copied as bytes, whatever their dtype. */
 #include "base/kernel.h"
 #include "base/span.h"
 #include "simd/simd.h"

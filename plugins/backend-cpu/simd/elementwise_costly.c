@@ -18,9 +18,10 @@
 
 /* ---- functions with a fast and a slow version ------------------------------------------------ */
 
-/* A check that finds numbers which need the slow version of a function, by a key or by a test.
- * NAME_watch collects the state of a block of numbers: the largest key, or 1 if the test has failed
- * for a number. NAME_odd returns whether one number needs the slow version. */
+/* A check finds the numbers that need the slow version of a function, by a key or by a test (KEYED
+ * and TESTED below). It has two functions. CHECK_watch adds one number to what was seen so far of a
+ * block: the largest key, or 1 if the test has failed for a number. CHECK_odd returns whether one
+ * number needs the slow version. */
 typedef uint32_t seen_f32;
 typedef uint64_t seen_f64;
 typedef seen_f32 watch_f32(seen_f32 seen, float a, float b);

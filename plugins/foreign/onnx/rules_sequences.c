@@ -17,7 +17,8 @@ static const tn_value *sequence(tn_rule_call *call, const char *name)
     return &empty;
 }
 
-/* The elements are tensors: sequences of sequences would double with each node of a short file. */
+/* Gives a sequence of the items, which must be tensors. If a sequence could contain sequences, the
+ * size of a value could double with each node, and a short file could fill the memory. */
 static tn_status give_list(tn_rule_call *call, const tn_value *items, int64_t count)
 {
     tn_value *copy = rule_memory(call, count, sizeof *copy);

@@ -190,8 +190,8 @@ tn_status scope_floats(struct scope *s, const char *name, struct arg *arg)
 
 /* ---- inputs, outputs, initializers ----------------------------------------------------------- */
 
-/* The name of a ValueInfoProto; *kind is the field of its type that it has: 1 tensor, 4 sequence,
- * 9 optional, 0 none. */
+/* Returns the name of a ValueInfoProto, NULL on failure. Sets *kind to the number of the field that
+ * its TypeProto has: 1 tensor, 4 sequence, 9 optional, 0 none. Refuses maps and sparse tensors. */
 static const char *value_info(struct onnx_file *file, struct wire message, uint32_t *kind)
 {
     struct wire_field field, inner;
