@@ -130,11 +130,9 @@ int64_t tn__hook_count(void)
     return count;
 }
 
-bool tn_hook_remove(tn_hook_handle id)
+/* Takes a hook out of its list, unlocks, and drops it. NULL: only unlocks. */
+static bool remove_and_unlock(tn__hook *hook)
 {
-    pthread_mutex_lock(&lock);
-    void **found = tn__map_value(&handles, key_of(id));
-    tn__hook *hook = found != NULL ? *found : NULL;
     if (hook != NULL)
         take_out(hook);
     pthread_mutex_unlock(&lock);
@@ -143,18 +141,20 @@ bool tn_hook_remove(tn_hook_handle id)
     return hook != NULL;
 }
 
+bool tn_hook_remove(tn_hook_handle id)
+{
+    pthread_mutex_lock(&lock);
+    void **found = tn__map_value(&handles, key_of(id));
+    return remove_and_unlock(found != NULL ? *found : NULL);
+}
+
 bool tn__hook_remove_first(tn__hooks *hooks, int32_t kind, const void *user)
 {
     pthread_mutex_lock(&lock);
     tn__hook *hook = next_of(hooks->first, kind);
     while (hook != NULL && user != NULL && hook->user != user)
         hook = next_of(hook->next, kind);
-    if (hook != NULL)
-        take_out(hook);
-    pthread_mutex_unlock(&lock);
-    if (hook != NULL)
-        tn__hook_drop(hook);
-    return hook != NULL;
+    return remove_and_unlock(hook);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

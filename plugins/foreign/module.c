@@ -44,7 +44,11 @@ static tn_status fill_input(const struct run *run, const struct segment *call, b
             return tn_error_last_code();
         status = value.kind == TN_VALUE_TENSOR
                      ? tn_pack_add(pack, NULL, value)
-                     : tn_fail(TN_ERR_NOT_IMPLEMENTED, "uses a result that no rule gives");
+                     : tn_fail(
+                           TN_ERR_NOT_IMPLEMENTED,
+                           "value of another module: wrong kind, got %s; expected a tensor or a "
+                           "number",
+                           tn_value_kind_name(value.kind));
     }
     if (status == TN_OK && own && call->n_takes > call->n_tensors)
         status = add_numbers(run, call, pack);

@@ -452,6 +452,22 @@ START_TEST(early_versions_have_their_own_rules)
             ck_assert_double_eq(tn_tensor_item(tn_sum(y)), 2.0);
         tn_module_drop(module);
     }
+    for (uint64_t version = 5; version <= 6; version++) { /* constants with fewer digits */
+        const double scale = version == 5 ? 1.0507 * 1.6732
+                                          : 1.0507009873554805 * 1.6732632423543772;
+        tn_tensor *one = tn_tensor_full(TN_SHAPE(1), -1.0, TN_F64, NULL);
+        tn_module *module;
+
+        put_named(&graph, 11, "x");
+        put_node(&graph, "Selu", "", "x", "y", NULL);
+        put_named(&graph, 12, "y");
+        module = model_of(&graph, version);
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        one = tn_module_call(module, one);
+        ck_assert_msg(one != NULL, "%s", tn_error_text());
+        ck_assert_double_eq_tol(tn_tensor_item(one), scale * (exp(-1.0) - 1), 1e-7);
+        tn_module_drop(module);
+    }
     unlink(path_here());
 }
 END_TEST

@@ -68,7 +68,7 @@ static tn_status gather(tn_rule_call *call)
     one = tn_index_select(x, tn_reshape(index, TN_SHAPE(-1)), dim);
     if (tn_tensor_numel(index) == 0)
         one = tn_narrow(x, dim, 0, 0);
-    return rule_give(call, n <= TN_MAX_DIMS ? tn_reshape(one, (tn_ints){ sizes, n }) : one);
+    return rule_give(call, tn_reshape(one, (tn_ints){ sizes, n }));
 }
 
 static tn_status gather_elements(tn_rule_call *call)

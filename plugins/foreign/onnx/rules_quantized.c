@@ -104,13 +104,16 @@ static tn_status dequantize(tn_rule_call *call)
     tn_tensor *x = rule_tensor(call, "x"), *scale = rule_tensor(call, "x_scale");
     tn_tensor *zero = rule_optional(call, "x_zero_point");
     int64_t axis = rule_int(call, "axis"), block = rule_int(call, "block_size");
+    tn_dtype dtype = rule_int(call, "output_dtype") != 0 ? onnx_rule_dtype(call, "output_dtype")
+                                                         : TN_DTYPE_AUTO;
 
     if (call->status != TN_OK)
         return call->status;
     scale = beside(call, x, scale, axis, block);
     if (zero != TN_NONE)
         zero = beside(call, x, zero, axis, block);
-    return rule_give(call, real(x, scale, zero));
+    x = real(x, scale, zero);
+    return rule_give(call, dtype != TN_DTYPE_AUTO && x != NULL ? tn_cast(x, dtype) : x);
 }
 
 static tn_status dynamic(tn_rule_call *call)
@@ -254,7 +257,7 @@ const tn_rule_def onnx_rules_quantized[] = {
     { "QuantizeLinear(x, y_scale, y_zero_point=None, axis=1, block_size=0, output_dtype=0, "
       "saturate=*, precision=*)",
       .call = quantize },
-    { "DequantizeLinear(x, x_scale, x_zero_point=None, axis=1, block_size=0, output_dtype=*)",
+    { "DequantizeLinear(x, x_scale, x_zero_point=None, axis=1, block_size=0, output_dtype=0)",
       .call = dequantize },
     { "DynamicQuantizeLinear(x)", .call = dynamic },
     { "MatMulInteger(A, B, a_zero_point=None, b_zero_point=None)", .call = matmul_integer },

@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { TAKEN = 4096 }; /* values that a graph uses of the one around it, at most */
+enum {
+    TAKEN = 4096,      /* values that a graph uses of the one around it, at most */
+    PLACES = 2 * TAKEN /* of their hash table */
+};
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -66,23 +69,43 @@ static tn_status define(struct scope *s, const char *name, int64_t *out)
     return status == TN_OK ? bind(s, name, value_arg(*out)) : status;
 }
 
+/* The place of a value of the graph around, 0 there if the frame does not take it. */
+static int16_t *place_of(const struct frame *frame, int64_t value)
+{
+    uint64_t at = (uint64_t)value * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+
+    for (at %= PLACES;; at = (at + 1) % PLACES) {
+        int16_t taken = frame->places[at];
+
+        if (taken == 0 || frame->taken[taken - 1].as.value == value)
+            return &frame->places[at];
+    }
+}
+
 /* Makes a value of the frame `from`, which is around `to`, an input of it and of all between. */
 static tn_status bring(struct scope *s, struct frame *to, const struct frame *from, struct arg *arg)
 {
     struct scope at = { .file = s->file, .frame = to };
     struct arg outside = *arg;
+    int16_t *place;
     int64_t value;
     tn_status status;
 
     if (to == from || arg->kind != ARG_VALUE)
         return TN_OK;
     status = bring(s, to->around, from, &outside);
-    for (int64_t i = 0; i < to->n_taken && status == TN_OK; i++)
-        if (to->taken[i].as.value == outside.as.value) {
-            *arg = value_arg(to->inside[i]);
-            return TN_OK;
-        }
-    if (status == TN_OK && to->n_taken == TAKEN)
+    if (status == TN_OK && to->places == NULL) {
+        to->places = tn_calloc(PLACES, sizeof *to->places);
+        status = to->places != NULL ? TN_OK : TN_ERR_MEMORY;
+    }
+    if (status != TN_OK)
+        return status;
+    place = place_of(to, outside.as.value);
+    if (*place != 0) {
+        *arg = value_arg(to->inside[*place - 1]);
+        return TN_OK;
+    }
+    if (to->n_taken == TAKEN)
         status = tn_fail(TN_ERR_FORMAT, "a graph uses more than %d values of the one around it",
                          TAKEN);
     if (status == TN_OK)
@@ -105,6 +128,7 @@ static tn_status bring(struct scope *s, struct frame *to, const struct frame *fr
         return status;
     to->taken[to->n_taken] = outside;
     to->inside[to->n_taken++] = value;
+    *place = (int16_t)to->n_taken;
     *arg = value_arg(value);
     return TN_OK;
 }
@@ -249,23 +273,34 @@ static tn_status read_initializers(struct scope *s, struct wire message)
     return status;
 }
 
+/* Finds the next value in this field of a graph, and its name; false at the end or on failure. */
+static bool next_info(struct onnx_file *file, struct wire *message, uint32_t number,
+                      const char **name, uint32_t *kind, tn_status *status)
+{
+    struct wire_field field;
+
+    while (*status == TN_OK && wire_next(message, &field, status)) {
+        if (field.number != number || field.type != WIRE_BYTES)
+            continue;
+        *name = value_info(file, field.bytes, kind);
+        if (*name == NULL)
+            *status = tn_error_last_code();
+        return *name != NULL;
+    }
+    return false;
+}
+
 /* The inputs without an initializer, in their order. Old files list initializers, too. */
 static tn_status read_inputs(struct scope *s, struct wire message, struct program_input *named)
 {
     struct graph *graph = s->frame->graph;
-    struct wire_field field;
+    const char *name;
+    uint32_t kind;
     tn_status status = TN_OK;
 
-    while (status == TN_OK && wire_next(&message, &field, &status)) {
-        uint32_t kind;
-        const char *name;
+    while (next_info(s->file, &message, 11, &name, &kind, &status)) {
         int64_t value;
 
-        if (field.number != 11 || field.type != WIRE_BYTES)
-            continue;
-        name = value_info(s->file, field.bytes, &kind);
-        if (name == NULL)
-            return tn_error_last_code();
         if (names_find(&s->names, name) >= 0)
             continue;
         status = define(s, name, &value);
@@ -281,18 +316,11 @@ static tn_status read_inputs(struct scope *s, struct wire message, struct progra
 static tn_status read_outputs(struct scope *s, struct wire message, struct program_output *named)
 {
     struct graph *graph = s->frame->graph;
-    struct wire_field field;
+    const char *name;
+    uint32_t kind;
     tn_status status = TN_OK;
 
-    while (status == TN_OK && wire_next(&message, &field, &status)) {
-        uint32_t kind;
-        const char *name;
-
-        if (field.number != 12 || field.type != WIRE_BYTES)
-            continue;
-        name = value_info(s->file, field.bytes, &kind);
-        if (name == NULL)
-            return tn_error_last_code();
+    while (next_info(s->file, &message, 12, &name, &kind, &status)) {
         if (named != NULL)
             named[graph->n_outputs].name = name;
         status = scope_find(s, name, &graph->outputs[graph->n_outputs++]);
@@ -398,6 +426,7 @@ tn_status scope_graph(struct scope *around, struct wire message, struct arg *gra
                        PROGRAM_LEVELS);
     if (status == TN_OK)
         status = read_graph(&s, message, NULL, NULL);
+    tn_free(frame.places);
     names_free(&s.names);
     if (status != TN_OK)
         return status;

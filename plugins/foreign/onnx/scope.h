@@ -15,6 +15,7 @@ struct frame {
     struct arg *taken; /* values of `around` that it uses */
     int64_t *inside;   /* the same values in this graph */
     int64_t n_taken;
+    int16_t *places; /* a hash table: numbers in `taken` and 1, by the values around; NULL: none */
 };
 
 /* An attribute of a node. */
