@@ -97,8 +97,9 @@ static tn_status add_missing(struct missing *missing, const char *function, cons
     return names_add(&missing->names, copy, missing->count++);
 }
 
-static tn_status refuse(const struct program *program, const struct missing *missing)
+static tn_status refuse(const struct binding *b)
 {
+    const struct missing *missing = &b->missing;
     char list[2000] = "";
     size_t length = 0;
     int64_t shown = 0;
@@ -107,11 +108,12 @@ static tn_status refuse(const struct program *program, const struct missing *mis
         length += (size_t)tn_snprint(list + length, sizeof list - length, "%s%s (%lld)",
                                      shown > 0 ? ", " : "", missing->rows[shown].text,
                                      (long long)missing->rows[shown].calls);
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s: functions without a rule, with the number of their calls: %s%s; "
-                   "a plugin can add rules: <tenon/foreign.h> says how, and "
-                   "docs/guides/from-pytorch.md what else can be done",
-                   program->path, list, shown < missing->count ? ", and more" : "");
+    return tn_fail(
+        TN_ERR_NOT_IMPLEMENTED,
+        "%s: functions without a rule, with the number of their calls: %s%s; "
+        "a plugin can add rules: <tenon/foreign.h> says how, and %s what else can be done",
+        b->program->path, list, shown < missing->count ? ", and more" : "",
+        b->rules.dialect->guide);
 }
 
 /* ---- rules of calls -------------------------------------------------------------------------- */
@@ -297,7 +299,7 @@ tn_status program_bind(struct program *program)
     if (status == TN_OK)
         status = bind_graph(&b, &program->main);
     if (status == TN_OK && b.missing.count > 0)
-        status = refuse(program, &b.missing);
+        status = refuse(&b);
     names_free(&b.missing.names);
     arena_free(&b.missing.arena);
     names_free(&b.functions);

@@ -26,8 +26,10 @@ static const tn_rule_list onnx_lists[] = {
 };
 
 static const struct rules_dialect dialects[] = {
-    [RULES_ATEN] = { "aten", aten_lists, sizeof aten_lists / sizeof *aten_lists, true },
-    [RULES_ONNX] = { "onnx", onnx_lists, sizeof onnx_lists / sizeof *onnx_lists, false },
+    [RULES_ATEN] = { "aten", aten_lists, sizeof aten_lists / sizeof *aten_lists, true,
+                     "docs/guides/from-pytorch.md" },
+    [RULES_ONNX] = { "onnx", onnx_lists, sizeof onnx_lists / sizeof *onnx_lists, false,
+                     "docs/guides/from-onnx.md" },
 };
 
 /* ---- lists ----------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ struct rules_dialect {
     const tn_rule_list *lists; /* Tenon's own */
     int64_t count;
     bool overloads; /* names have overloads and in-place forms, as those of ATen */
+    const char *guide; /* the page for its users */
 };
 
 /* The lists of rules of a dialect: Tenon's own, and those of other plugins. */

@@ -256,7 +256,9 @@ START_TEST(what_cannot_run_is_refused_with_words)
     put_node(&graph, "Swirl", "com.acme", "a", "b", NULL);
     put_node(&graph, "Softmaxx", "", "b", "y", NULL);
     put_named(&graph, 12, "y");
-    refused(&graph, TN_ERR_NOT_IMPLEMENTED, "Softmaxx (2), com.acme.Swirl (1)");
+    refused(&graph, TN_ERR_NOT_IMPLEMENTED,
+            "Softmaxx (2), com.acme.Swirl (1); a plugin can add rules: <tenon/foreign.h> says how, "
+            "and docs/guides/from-onnx.md");
 
     put_named(&graph, 11, "x");
     put_node(&graph, "Relu", "", "z", "y", NULL);
