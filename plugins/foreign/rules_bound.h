@@ -38,7 +38,7 @@ struct rules_dialect {
     const char *name;
     const tn_rule_list *lists; /* Tenon's own */
     int64_t count;
-    bool overloads; /* names have overloads and in-place forms, as those of ATen */
+    bool overloads;    /* names have overloads and in-place forms, as those of ATen */
     const char *guide; /* the page for its users */
 };
 

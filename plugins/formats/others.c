@@ -92,9 +92,8 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
 const tn_format_def format_others = {
     TN_HEAD(tn_format_def),
     .name = "other-programs",
-    .help =
-        "files of other programs (GGUF, Keras, TensorFlow Lite, ...): says what they are, "
-        "and how to get their weights; reads none of them",
+    .help = "files of other programs (GGUF, Keras, TensorFlow Lite, ...): says what they are, "
+            "and how to get their weights; reads none of them",
     .recognize = recognize,
     .load = load,
 };

@@ -67,6 +67,8 @@ generated draft
 cat >"$work/added.c.B" <<'END_OF_C'
 #include "core/plugin/internal.h"
 
+#include <tenon/layer.h>
+
 int64_t tn_added_later(const char *layer, int64_t x)
 {
     const tn_head *head = tn_registry_find(TN_KIND_tn_layer_def, layer);
