@@ -137,12 +137,12 @@ tn_status tn_dtype_begin(tn_dtype dtype)
 {
     tn_status status = TN_OK;
 
-    if (depth >= TN__LEVELS)
+    if (depth >= TN__MODE_DEPTH)
         status = tn_fail(TN_ERR_RUNTIME,
                          "tn_dtype_begin: nested too deep; expected at most %d levels; the default "
                          "dtype does not change",
-                         TN__LEVELS);
-    else if (!tn__level_put(TN__LEVEL_DTYPE, depth, (uint8_t)thread_dtype))
+                         TN__MODE_DEPTH);
+    else if (!tn__mode_stack_push(TN__MODE_DTYPE, depth, (uint8_t)thread_dtype))
         status = tn_fail(TN_ERR_MEMORY, "tn_dtype_begin: out of memory");
     depth++;
     if (status == TN_OK && known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
@@ -156,7 +156,7 @@ void tn_dtype_end(void)
 
     if (depth == 0)
         tn_fail(TN_ERR_RUNTIME, "tn_dtype_end: no tn_dtype_begin in this thread");
-    else if (--depth < TN__LEVELS && tn__level_take(TN__LEVEL_DTYPE, depth, &before))
+    else if (--depth < TN__MODE_DEPTH && tn__mode_stack_pop(TN__MODE_DTYPE, depth, &before))
         thread_dtype = (tn_dtype)before;
 }
 

@@ -19,23 +19,23 @@
 
 /* ---- nested modes of a thread ---------------------------------------------------------------- */
 
-/* The modes of a thread that are set between a begin and an end. The pairs can nest TN__LEVELS
+/* The modes of a thread that are set between a begin and an end. The pairs can nest TN__MODE_DEPTH
  * deep. */
-typedef enum tn__level_kind {
-    TN__LEVEL_DTYPE,
-    TN__LEVEL_GRAD,
-    TN__LEVEL_INFERENCE,
-    TN__LEVEL_ANOMALY,
-    TN__LEVEL_KINDS
-} tn__level_kind;
-enum { TN__LEVELS = 1024 };
+typedef enum tn__mode_kind {
+    TN__MODE_DTYPE,
+    TN__MODE_GRAD,
+    TN__MODE_INFERENCE,
+    TN__MODE_ANOMALY,
+    TN__MODE_KINDS
+} tn__mode_kind;
+enum { TN__MODE_DEPTH = 1024 };
 
 /* Stores the mode that was in use before the begin at this depth, which must be less than
- * TN__LEVELS. Returns false if memory runs out. */
-bool tn__level_put(tn__level_kind kind, int32_t depth, uint8_t before);
+ * TN__MODE_DEPTH. Returns false if memory runs out. */
+bool tn__mode_stack_push(tn__mode_kind kind, int32_t depth, uint8_t before);
 /* Reads the mode that was stored for this depth. Returns false and changes nothing if none was
  * stored. */
-bool tn__level_take(tn__level_kind kind, int32_t depth, uint8_t *before);
+bool tn__mode_stack_pop(tn__mode_kind kind, int32_t depth, uint8_t *before);
 
 /* ---- texts that grow ------------------------------------------------------------------------- */
 
@@ -155,10 +155,10 @@ bool tn__value_complex_ok(const tn_value *value);
  * arrays and lists are copied into a block that belongs to `data`; *keep receives the block, to be
  * freed by tn__options_release(). On failure all options in `data` are zero again and *keep is
  * NULL. */
-typedef struct tn__keep tn__keep;
+typedef struct tn__option_block tn__option_block;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
-                           const int32_t *columns, int64_t count, tn__keep **keep);
+                           const int32_t *columns, int64_t count, tn__option_block **block);
 /* Checks the option table of a plugin. Its rows must be inside the bytes [first, data_size) of the
  * struct, be aligned, not overlap, and have known kinds, unique names and defaults that parse.
  * `what` ("layer Linear") begins the message. */
@@ -168,8 +168,8 @@ tn_status tn__options_check(const tn_option *table, size_t first, size_t data_si
 size_t tn__option_size(const tn_option *row);
 /* Adds an owner to the block of an option struct and returns it. Owners only read it. `keep` may be
  * NULL. */
-tn__keep *tn__options_keep(tn__keep *keep);
-void tn__options_release(tn__keep *keep);
+tn__option_block *tn__options_share(tn__option_block *block);
+void tn__options_release(tn__option_block *block);
 /* tn__options_copy() copies an option struct, together with the arrays and strings that it points
  * to, to memory of the caller (`space`); tn__options_copy_bytes() returns the size of that
  * memory. */

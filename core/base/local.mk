@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/dtype.h \
 	%D%/env.c \
 	%D%/error.c \
-	%D%/levels.c \
+	%D%/mode_stack.c \
 	%D%/fork.c \
 	%D%/print.c \
 	%D%/index.c \

@@ -15,7 +15,7 @@ struct held {
     struct held *next;
 };
 
-struct tn__keep {
+struct tn__option_block {
     _Atomic int32_t refs; /* the number of owners minus one */
     tn__arena *arena;
     struct held *held;
@@ -31,7 +31,7 @@ struct filling {
     const char *const *names;
     const int32_t *columns;
     int64_t count;
-    tn__keep *keep;
+    tn__option_block *block;
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -240,7 +240,8 @@ static bool is_element(const tn_option *row, const tn_value *value)
 }
 
 /* Stores a list of numbers. A single number becomes a list with one element. */
-static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value *value, void *to)
+static tn_status store_row(tn__option_block *block, const tn_option *row, const tn_value *value,
+                           void *to)
 {
     bool is_row = value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE,
          ints = row->kind == TN_OPTION_KIND_INTS;
@@ -250,7 +251,7 @@ static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value 
     for (size_t i = 0; i < count; i++)
         if (!is_element(row, &at[i]))
             return wrong_kind(row, value);
-    int64_t *whole = tn__arena_alloc(keep->arena, (count ? count : 1) * sizeof(int64_t));
+    int64_t *whole = tn__arena_alloc(block->arena, (count ? count : 1) * sizeof(int64_t));
     double *numbers = (double *)whole;
     if (!whole)
         return TN_ERR_MEMORY;
@@ -299,23 +300,24 @@ static tn_status store_scalar(const tn_value *value, const tn_option *row, tn_sc
     }
 }
 
-/* Copies a value that the struct holds as tn_value. The copy belongs to `keep`. */
-static tn_status hold(tn__keep *keep, const tn_value *value, tn_value *to)
+/* Copies a value that the struct holds as tn_value. The copy belongs to `block`. */
+static tn_status hold(tn__option_block *block, const tn_value *value, tn_value *to)
 {
-    struct held *held = tn__arena_alloc(keep->arena, sizeof *held);
+    struct held *held = tn__arena_alloc(block->arena, sizeof *held);
 
     if (!held)
         return TN_ERR_MEMORY;
     tn_status status = tn__value_copy(value, &held->value, &held->block);
     if (status != TN_OK)
         return status;
-    held->next = keep->held;
-    keep->held = held;
+    held->next = block->held;
+    block->held = held;
     *to = held->value;
     return TN_OK;
 }
 
-static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *value, void *to)
+static tn_status store(tn__option_block *block, const tn_option *row, const tn_value *value,
+                       void *to)
 {
     if (value->kind == TN_VALUE_NONE)
         return store_none(row, to);
@@ -343,14 +345,14 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
     case TN_OPTION_KIND_STRING:
         if (value->kind != TN_VALUE_STRING)
             return wrong_kind(row, value);
-        *(const char **)to = tn__arena_text(keep->arena, value->as.s, strlen(value->as.s));
+        *(const char **)to = tn__arena_text(block->arena, value->as.s, strlen(value->as.s));
         return *(const char **)to ? TN_OK : TN_ERR_MEMORY;
     case TN_OPTION_KIND_INTS:
-    case TN_OPTION_KIND_FLOATS: return store_row(keep, row, value, to);
+    case TN_OPTION_KIND_FLOATS: return store_row(block, row, value, to);
     case TN_OPTION_KIND_DTYPE:
         return value->kind == TN_VALUE_STRING ? store_dtype(value, row, to)
                                               : wrong_kind(row, value);
-    case TN_OPTION_KIND_VALUE: return hold(keep, value, to);
+    case TN_OPTION_KIND_VALUE: return hold(block, value, to);
     case TN_OPTION_KIND_SCALAR: return store_scalar(value, row, to);
     default:
         return tn_fail(TN_ERR_TYPE, "option %q: unknown kind, got %u; expected TN_OPTION_KIND_*",
@@ -369,9 +371,9 @@ static tn_status store_default(const struct filling *f, const tn_option *row, vo
         return row->flags & TN_OPTION_OPTIONAL || row->kind == TN_OPTION_KIND_VALUE
                    ? store_none(row, to)
                    : TN_OK;
-    status = tn__spec_parse_value(row->def, f->keep->arena, &value);
+    status = tn__spec_parse_value(row->def, f->block->arena, &value);
     if (status == TN_OK)
-        status = store(f->keep, row, &value, to);
+        status = store(f->block, row, &value, to);
     return status == TN_OK ? status : tn_error_prefix("%s: default of %q: ", f->what, row->name);
 }
 
@@ -404,8 +406,8 @@ static tn_status store_many(const struct filling *f, const bool *further, int64_
 
     if (!many)
         return TN_OK;
-    tn_value *at = tn__arena_alloc(f->keep->arena, room * sizeof *at);
-    const char **names = tn__arena_alloc(f->keep->arena, room * sizeof *names);
+    tn_value *at = tn__arena_alloc(f->block->arena, room * sizeof *at);
+    const char **names = tn__arena_alloc(f->block->arena, room * sizeof *names);
     if (!at || !names)
         return TN_ERR_MEMORY;
     int64_t n = 0;
@@ -413,12 +415,12 @@ static tn_status store_many(const struct filling *f, const bool *further, int64_
         const char *name = f->names ? f->names[i] : NULL;
         if (!further[i])
             continue;
-        tn_status status = hold(f->keep, &f->values[i], &at[n]);
+        tn_status status = hold(f->block, &f->values[i], &at[n]);
         if (status != TN_OK)
             return status;
         names[n] = NULL;
         if (name) {
-            names[n] = tn__arena_text(f->keep->arena, name, strlen(name));
+            names[n] = tn__arena_text(f->block->arena, name, strlen(name));
             if (!names[n])
                 return TN_ERR_MEMORY;
         }
@@ -432,7 +434,7 @@ static tn_status fill_arguments(const struct filling *f)
 {
     int64_t rows = row_count(f->table), n_further = 0;
     const tn_option *position = f->table;
-    bool *given = tn__arena_alloc(f->keep->arena, (size_t)(rows + f->count) + 1), *further;
+    bool *given = tn__arena_alloc(f->block->arena, (size_t)(rows + f->count) + 1), *further;
 
     if (!given)
         return TN_ERR_MEMORY;
@@ -453,7 +455,7 @@ static tn_status fill_arguments(const struct filling *f)
             return at_argument(f, i);
         }
         given[row - f->table] = true;
-        status = store(f->keep, row, &f->values[i], f->data + row->offset);
+        status = store(f->block, row, &f->values[i], f->data + row->offset);
         if (status != TN_OK)
             return at_argument(f, i);
     }
@@ -472,40 +474,40 @@ static tn_status fill_arguments(const struct filling *f)
 
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
-                           const int32_t *columns, int64_t count, tn__keep **keep)
+                           const int32_t *columns, int64_t count, tn__option_block **block)
 {
     struct filling f = { table, data, what, spec_text, values, names, columns, count, NULL };
     tn_status status;
 
-    *keep = NULL;
-    f.keep = tn_calloc(1, sizeof *f.keep);
-    if (!f.keep)
+    *block = NULL;
+    f.block = tn_calloc(1, sizeof *f.block);
+    if (!f.block)
         return TN_ERR_MEMORY;
-    f.keep->arena = tn__arena_new();
-    status = f.keep->arena ? fill_arguments(&f) : TN_ERR_MEMORY;
+    f.block->arena = tn__arena_new();
+    status = f.block->arena ? fill_arguments(&f) : TN_ERR_MEMORY;
     if (status != TN_OK) {
         for (const tn_option *row = table; row && row->kind != TN_OPTION_KIND_END; row++)
             memset(f.data + row->offset, 0, row_size(row));
-        tn__options_release(f.keep);
+        tn__options_release(f.block);
         return status;
     }
-    *keep = f.keep;
+    *block = f.block;
     return TN_OK;
 }
 
-tn__keep *tn__options_keep(tn__keep *keep)
+tn__option_block *tn__options_share(tn__option_block *block)
 {
-    if (keep)
-        atomic_fetch_add_explicit(&keep->refs, 1, memory_order_relaxed);
-    return keep;
+    if (block)
+        atomic_fetch_add_explicit(&block->refs, 1, memory_order_relaxed);
+    return block;
 }
 
-void tn__options_release(tn__keep *keep)
+void tn__options_release(tn__option_block *block)
 {
-    if (!keep || atomic_fetch_sub_explicit(&keep->refs, 1, memory_order_acq_rel) > 0)
+    if (!block || atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) > 0)
         return;
-    for (const struct held *held = keep->held; held; held = held->next)
+    for (const struct held *held = block->held; held; held = held->next)
         tn__value_free(&held->value, held->block);
-    tn__arena_free(keep->arena);
-    tn_free(keep);
+    tn__arena_free(block->arena);
+    tn_free(block);
 }

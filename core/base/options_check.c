@@ -122,16 +122,16 @@ static tn_status default_fits(const tn_option *row, const char *what)
 {
     tn_option table[2] = { *row, TN_OPTION_END };
     tn_value room[2]; /* as large as an option of any kind */
-    tn__keep *keep;
+    tn__option_block *block;
 
     if (!row->def || row->flags & TN_OPTION_MANY)
         return TN_OK;
     table[0].offset = 0;
     table[0].flags &= ~(uint32_t)TN_OPTION_REQUIRED;
     memset(room, 0, sizeof room);
-    tn_status status = tn__options_fill(table, room, what, NULL, NULL, NULL, NULL, 0, &keep);
+    tn_status status = tn__options_fill(table, room, what, NULL, NULL, NULL, NULL, 0, &block);
     if (status == TN_OK)
-        tn__options_release(keep);
+        tn__options_release(block);
     return status;
 }
 

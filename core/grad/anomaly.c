@@ -15,13 +15,13 @@ bool tn_anomaly_enabled(void)
 
 tn_status tn_anomaly_begin(bool enabled)
 {
-    return tn__mode_begin(TN__LEVEL_ANOMALY, &tn__anomaly_depth, &tn__anomaly_here, enabled,
+    return tn__mode_begin(TN__MODE_ANOMALY, &tn__anomaly_depth, &tn__anomaly_here, enabled,
                           "tn_anomaly_begin");
 }
 
 void tn_anomaly_end(void)
 {
-    tn__mode_end(TN__LEVEL_ANOMALY, &tn__anomaly_depth, &tn__anomaly_here, "tn_anomaly_end");
+    tn__mode_end(TN__MODE_ANOMALY, &tn__anomaly_depth, &tn__anomaly_here, "tn_anomaly_end");
 }
 
 char *tn__anomaly_note(void)

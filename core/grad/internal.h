@@ -26,7 +26,7 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 uint64_t tn__grad_sequence(const tn_tensor *tensor);
 /* Whether the backward that this thread runs retains the graph. */
 extern _Thread_local bool tn__walk_retains TN__TLS_NEAR;
-/* The run of a function of tn_checkpoint_call() in which this thread is; NULL: none. */
+/* The run of a function of tn_recompute_call() in which this thread is; NULL: none. */
 extern _Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
 /* Sets the error of a second backward through a graph that was not retained. */
 tn_status tn__node_freed(const char *name);

@@ -3,7 +3,7 @@
  * One step of the walk: runs the derivative of one node and brings the results into the form that
  * the next nodes expect. */
 #include "core/grad/private.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 #include <tenon/ops.h>
 
@@ -183,11 +183,11 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     errors = tn__error_count();
     before = tn__error_plugin(node->op->id);
     if (status == TN_OK) {
-        tn__check_thread thread;
+        tn__boundary_thread thread;
 
-        tn__check_enter(&thread);
+        tn__boundary_enter(&thread);
         status = node->op->def.derive(&ask);
-        status = tn__check_leave(&thread, node->op->id, node->name, status);
+        status = tn__boundary_leave(&thread, node->op->id, node->name, status);
     }
     tn__error_plugin(before);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++) {

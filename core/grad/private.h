@@ -145,7 +145,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
 /* Frees one saved tensor. */
 void tn__node_saved_drop(tn__saved *saved);
 /* Sets *out to a new reference to what is saved, or to NULL if the tensor was changed. Runs the
- * function of tn_checkpoint_call() again if needed. */
+ * function of tn_recompute_call() again if needed. */
 tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out);
 /* Frees what is saved, unless another backward has already freed it. */
 void tn__node_release(tn__node *node);
@@ -179,7 +179,7 @@ static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 
 /* ---- recompute.c ---- */
 typedef struct tn__recompute tn__recompute;
-/* While a function of tn_checkpoint_call() runs. First run: reserves a slot in place of the tensor,
+/* While a function of tn_recompute_call() runs. First run: reserves a slot in place of the tensor,
  * and makes `saved` refer to it unless `keeps`. Second run: fills the slot. */
 tn_status tn__recompute_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
 /* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recomputation (tn_checkpoint_call, as PyTorch calls it): functions whose intermediate tensors are
+ * Recomputation (tn_recompute_call, as PyTorch calls it): functions whose intermediate tensors are
  * not kept for backward but computed again. While such a function runs, its nodes save only numbers
  * of slots. The first of these nodes that backward reaches runs the function once more, and what
  * the nodes of this second run save, in the same order, fills the slots. */
@@ -22,7 +22,7 @@ struct slot {
 struct tn__recompute {
     _Atomic int32_t refs;
     pthread_mutex_t lock;
-    tn_checkpoint_function call;
+    tn_recompute_function call;
     void *user;
     void (*release)(void *user);
     int64_t n_in, n_out;
@@ -108,7 +108,7 @@ static tn_status fill(struct tn__recompute_run *run, tn_tensor *tensor)
         tn__text_put(&text, "", 1);
         /* PyTorch's wording */
         run->status = tn_fail(TN_ERR_RUNTIME,
-                              "checkpoint: Recomputed values for the following tensors have "
+                              "recompute: Recomputed values for the following tensors have "
                               "different metadata than during the forward pass: tensor %lld, got "
                               "%s; expected %s on %s with %d dimensions and %lld elements",
                               (long long)(run->next - 1), text.failed ? "another" : text.at,
@@ -184,7 +184,7 @@ static tn_status inputs(tn__recompute *recompute, tn_tensor **in)
         if (tensor == NULL)
             /* PyTorch's wording */
             return tn_fail(TN_ERR_RUNTIME,
-                           "checkpoint: input %lld: one of the variables needed for gradient "
+                           "recompute: input %lld: one of the variables needed for gradient "
                            "computation has been modified by an inplace operation",
                            (long long)i);
         in[i] = tn__scope_push(tensor);
@@ -212,7 +212,7 @@ static tn_status call_again(tn__recompute *recompute, struct tn__recompute_run *
         tn__recompute_here = run;
         status = tn__error_returned(
             recompute->call(recompute->user, tensors, tensors + recompute->n_in), mark,
-            "the function of a checkpoint");
+            "the function of a recomputation");
         tn__recompute_here = outer;
     }
     if (status == TN_OK)
@@ -220,7 +220,7 @@ static tn_status call_again(tn__recompute *recompute, struct tn__recompute_run *
     if (status == TN_OK && run->next != recompute->n_slots)
         /* PyTorch's wording */
         status = tn_fail(TN_ERR_RUNTIME,
-                         "checkpoint: A different number of tensors was saved during the original "
+                         "recompute: A different number of tensors was saved during the original "
                          "forward and recomputation, %lld and %lld; expected the same calls in "
                          "both runs of the function",
                          (long long)recompute->n_slots, (long long)run->next);
@@ -233,7 +233,7 @@ static tn_status compute(tn__recompute *recompute)
     uint64_t scope = tn_scope_begin();
     tn_tensor **tensors = tn_malloc((size_t)(recompute->n_in + recompute->n_out + 1) *
                                     sizeof(tn_tensor *));
-    bool random = (recompute->flags & TN_CHECKPOINT_NEW_RANDOM) == 0;
+    bool random = (recompute->flags & TN_RECOMPUTE_NEW_RANDOM) == 0;
     tn_status status = tn_grad_begin(true);
     tn_status cast = tn__autocast_begin_with(&recompute->autocast);
 
@@ -263,7 +263,7 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
     *out = NULL;
     if (runs_here(recompute))
         return tn_fail(TN_ERR_RUNTIME,
-                       "checkpoint: backward reached a tensor of the function before the function "
+                       "recompute: backward reached a tensor of the function before the function "
                        "returned; expected backward after the function has returned");
     pthread_mutex_lock(&recompute->lock);
     if (recompute->slots[slot].value == NULL)
@@ -274,7 +274,7 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
     }
     pthread_mutex_unlock(&recompute->lock);
     if (status == TN_OK && *out == NULL)
-        status = tn_fail(TN_ERR_RUNTIME, "checkpoint: the second run did not compute a tensor "
+        status = tn_fail(TN_ERR_RUNTIME, "recompute: the second run did not compute a tensor "
                                          "that the first run has saved; expected the same calls "
                                          "in both runs");
     return status;
@@ -282,7 +282,7 @@ tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor 
 
 /* ---- the first run --------------------------------------------------------------------------- */
 
-static tn__recompute *make(tn_checkpoint_function function, tn_tensor *const *in, int64_t n_in,
+static tn__recompute *make(tn_recompute_function function, tn_tensor *const *in, int64_t n_in,
                            int64_t n_out, uint32_t flags)
 {
     size_t saved = (size_t)n_in * sizeof(tn__saved);
@@ -317,17 +317,17 @@ static tn__recompute *make(tn_checkpoint_function function, tn_tensor *const *in
 
 /* Calls the function in a scope of its own. The end of the scope drops the tensors that the
  * function does not return. */
-static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_tensor *const *in,
+static tn_status call_in_scope(tn_recompute_function function, void *user, tn_tensor *const *in,
                                tn_tensor **out, int64_t n_out)
 {
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     tn_status status = tn__error_returned(function(user, in, out), mark,
-                                          "the function of a checkpoint");
+                                          "the function of a recomputation");
 
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] == NULL)
             status = tn_fail(TN_ERR_RUNTIME,
-                             "checkpoint: the function returned no output %lld; "
+                             "recompute: the function returned no output %lld; "
                              "expected a tensor in each element of `out`",
                              (long long)i);
     if (status != TN_OK)
@@ -337,26 +337,26 @@ static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_t
     return status;
 }
 
-tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
-                             void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
-                             tn_tensor **out, int64_t n_out, uint32_t flags)
+tn_status tn_recompute_call(tn_recompute_function function, void *user, void (*release)(void *user),
+                            tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
+                            uint32_t flags)
 {
     struct tn__recompute_run run = { 0 }, *outer = tn__recompute_here;
     tn_status status = TN_OK;
 
-    if (!tn__given(function != NULL, "tn_checkpoint_call: function") ||
-        !tn__given(in != NULL || n_in <= 0, "tn_checkpoint_call: in") ||
-        !tn__given(out != NULL || n_out <= 0, "tn_checkpoint_call: out"))
+    if (!tn__given(function != NULL, "tn_recompute_call: function") ||
+        !tn__given(in != NULL || n_in <= 0, "tn_recompute_call: in") ||
+        !tn__given(out != NULL || n_out <= 0, "tn_recompute_call: out"))
         status = TN_ERR_VALUE;
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         out[i] = NULL;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         if (in[i] == NULL)
-            status = tn__tensor_bad_at(NULL, "tn_checkpoint_call: in", i);
-    if (status == TN_OK && (flags & ~(uint32_t)TN_CHECKPOINT_NEW_RANDOM) != 0)
+            status = tn__tensor_bad_at(NULL, "tn_recompute_call: in", i);
+    if (status == TN_OK && (flags & ~(uint32_t)TN_RECOMPUTE_NEW_RANDOM) != 0)
         status = tn_fail(TN_ERR_VALUE,
-                         "tn_checkpoint_call: flags: unknown, got 0x%x; expected "
-                         "TN_CHECKPOINT_NEW_RANDOM (1) or 0",
+                         "tn_recompute_call: flags: unknown, got 0x%x; expected "
+                         "TN_RECOMPUTE_NEW_RANDOM (1) or 0",
                          flags);
     if (status == TN_OK && tn__grad_on()) {
         run.recompute = make(function, in, n_in, n_out, flags);
@@ -373,10 +373,10 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
     run.recompute->release = release;
     atomic_store(&run.recompute->runner, self());
     tn__recompute_here = &run;
-    if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
+    if ((flags & TN_RECOMPUTE_NEW_RANDOM) == 0)
         tn__random_begin(&run.recompute->random, false);
     status = call_in_scope(function, user, in, out, n_out);
-    if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
+    if ((flags & TN_RECOMPUTE_NEW_RANDOM) == 0)
         tn__random_end(&run.recompute->random);
     tn__recompute_here = outer;
     atomic_store(&run.recompute->runner, NULL);

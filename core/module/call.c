@@ -6,7 +6,7 @@
 #include "core/module/depth.h"
 #include "core/module/hooks.h"
 #include "core/tensor/trace.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 static _Thread_local uint64_t described
     TN__TLS_NEAR; /* tn_error_mark() when add_where() last changed a message */
@@ -91,20 +91,20 @@ static const char *plugin_of(const tn_module *module)
 
 static tn_status call_layer(tn_module *module, struct code code, const tn_pack *in, tn_pack *out)
 {
-    tn__check_thread thread;
-    tn__check_enter(&thread);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
     tn_status status = code.call(module, in, out);
-    return tn__check_leave(&thread, plugin_of(module), module->type, status);
+    return tn__boundary_leave(&thread, plugin_of(module), module->type, status);
 }
 
 static tn_status forward_one(tn_module *module, struct code code, tn_tensor *input,
                              tn_tensor **output)
 {
-    tn__check_thread thread;
-    tn__check_enter(&thread);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
     tn_tensor *result = code.forward(module, input);
-    tn_status status = tn__check_leave(&thread, plugin_of(module), module->type,
-                                       result != NULL ? TN_OK : TN_ERR_RUNTIME);
+    tn_status status = tn__boundary_leave(&thread, plugin_of(module), module->type,
+                                          result != NULL ? TN_OK : TN_ERR_RUNTIME);
     if (status != TN_OK)
         return status;
     if (tn__is_none(result))
@@ -206,8 +206,8 @@ static tn_status run_packs(tn_module *module, const tn_pack *in, tn_pack *out)
 static tn_status run_fused(tn_module *module, struct exchange *x)
 {
     uint64_t failures = tn_error_mark();
-    tn__check_thread thread;
-    tn__check_enter(&thread);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
     tn_tensor *result = module->layer->fuse(module, x->input, x->followers, x->n_followers,
                                             &x->done);
     bool failed = result == NULL && tn_error_mark() != failures;
@@ -215,8 +215,8 @@ static tn_status run_fused(tn_module *module, struct exchange *x)
         x->done = 0;
     else
         x->output = tn_tensor_keep(result);
-    return tn__check_leave(&thread, plugin_of(module), module->type,
-                           failed ? TN_ERR_RUNTIME : TN_OK);
+    return tn__boundary_leave(&thread, plugin_of(module), module->type,
+                              failed ? TN_ERR_RUNTIME : TN_OK);
 }
 
 static tn_status run_code(tn_module *module, struct exchange *x)

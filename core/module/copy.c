@@ -130,7 +130,7 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         return TN_ERR_MEMORY;
     memcpy(to->data, from->data, size);
     to->layer = layer;
-    to->keep = tn__options_keep(from->keep);
+    to->option_block = tn__options_share(from->option_block);
     tn_status status = TN_OK;
     if (layer->copy != NULL) {
         const char *before = tn__error_plugin(from->plugin != NULL ? from->plugin->id : "");

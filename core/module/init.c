@@ -2,7 +2,7 @@
  *
  * Initialization of tensors with inits that plugins provide. */
 #include "core/module/internal.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 /* True while this thread makes a module without initializing it (tn_module_parse_skip_init). */
 static _Thread_local bool skipped;
@@ -27,24 +27,24 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
         return TN_ERR_MEMORY;
     char what[128];
     tn_snprint(what, sizeof what, "init %s", init->name);
-    tn__keep *keep = NULL;
+    tn__option_block *block = NULL;
     tn_status status = tn__options_fill(init->options, data, what, spec->text, spec->values,
-                                        spec->names, spec->columns, spec->count, &keep);
+                                        spec->names, spec->columns, spec->count, &block);
     if (status == TN_OK)
         status = tn__build_limit_step();
     if (status == TN_OK && !skipped) {
         const char *before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
         uint64_t scope = tn_scope_begin();
         tn_grad_begin(false);
-        tn__check_thread thread;
-        tn__check_enter(&thread);
-        status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", what,
-                                 tn__error_status_of(init->fill(init, data, tensor), what));
+        tn__boundary_thread thread;
+        tn__boundary_enter(&thread);
+        status = tn__boundary_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", what,
+                                    tn__error_status_of(init->fill(init, data, tensor), what));
         tn_grad_end();
         tn_scope_end(scope);
         tn__error_plugin(before);
     }
-    tn__options_release(keep);
+    tn__options_release(block);
     tn_free(data);
     return status;
 }

@@ -114,7 +114,7 @@ struct tn_module {
     /* The right inverse of a parametrization of the program; only without a layer. May be NULL. */
     tn_status (*own_inverse)(tn_module *self, tn_tensor *value, tn_pack *originals);
     void *data; /* the layer's own struct */
-    tn__keep *keep;
+    tn__option_block *option_block;
     tn__slots parameters, buffers, children, computed;
     _Atomic uint32_t changes; /* of options and forward */
     tn__hooks *_Atomic hooks; /* NULL until a hook is registered */

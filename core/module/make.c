@@ -2,7 +2,7 @@
  *
  * Makes modules from the text of a spec, from printed text (repr), and from typed values. */
 #include "core/module/internal.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 tn_module *tn__module_new(const char *type)
 {
@@ -193,10 +193,10 @@ static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const ch
     uint64_t failures = tn_error_mark();
     uint64_t scope = tn_scope_begin();
     tn_grad_begin(false);
-    tn__check_thread thread;
-    tn__check_enter(&thread);
-    tn_status status = tn__check_leave(&thread, module->plugin != NULL ? module->plugin->id : "",
-                                       module->type, step(module));
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
+    tn_status status = tn__boundary_leave(&thread, module->plugin != NULL ? module->plugin->id : "",
+                                          module->type, step(module));
     tn_grad_end();
     tn_scope_end(scope);
     if (status != TN_OK && tn_error_mark() == failures)
@@ -291,7 +291,8 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text, struct
         char what[128];
         tn_snprint(what, sizeof what, "layer %s", layer->name);
         status = tn__options_fill(layer->options, module->data, what, spec_text, options->values,
-                                  options->names, options->columns, options->count, &module->keep);
+                                  options->names, options->columns, options->count,
+                                  &module->option_block);
     }
     arguments_free(&picked);
     module->build_began = status == TN_OK;

@@ -62,7 +62,7 @@ void tn_module_drop(tn_module *module)
         tn__slots_clear(&module->buffers);
         tn__slots_clear(&module->children);
         tn__slots_clear(&module->computed);
-        tn__options_release(module->keep);
+        tn__options_release(module->option_block);
         tn_free(module->data);
         tn_free(module->tree_type);
         tn_free(module->tree_extra);

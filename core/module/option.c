@@ -228,7 +228,7 @@ static const char *other_child(const tn_module *first, const tn_module *second)
 static tn_status adopt(tn_module *module, const tn_option *row, tn_module *now, tn_module *made)
 {
     const char *name = other_tensor(&now->parameters, &made->parameters, false);
-    tn__keep *keep = module->keep;
+    tn__option_block *block = module->option_block;
     void *data = module->data;
 
     if (name == NULL)
@@ -241,9 +241,9 @@ static tn_status adopt(tn_module *module, const tn_option *row, tn_module *now, 
                        "option, or a new module",
                        module->type, row->name, name);
     module->data = made->data;
-    module->keep = made->keep;
+    module->option_block = made->option_block;
     made->data = data;
-    made->keep = keep;
+    made->option_block = block;
     return TN_OK;
 }
 

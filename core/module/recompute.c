@@ -48,42 +48,42 @@ static tn_status part_call(void *user, tn_tensor *const *in, tn_tensor **out)
 }
 
 /* Takes over the part. */
-static tn_status part_checkpoint(struct part *part, tn_tensor *const *in, tn_tensor **out,
-                                 uint32_t flags)
+static tn_status part_recompute(struct part *part, tn_tensor *const *in, tn_tensor **out,
+                                uint32_t flags)
 {
-    return tn_checkpoint_call(part_call, part, part_free, in, part->n_in, out, part->n_out, flags);
+    return tn_recompute_call(part_call, part, part_free, in, part->n_in, out, part->n_out, flags);
 }
 
-tn_status tn_module_checkpoint(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
-                               tn_tensor **outputs, int64_t n_outputs, uint32_t flags)
+tn_status tn_module_recompute(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
+                              tn_tensor **outputs, int64_t n_outputs, uint32_t flags)
 {
     struct part *part;
 
     if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
-        return tn__error_null_input(module == NULL ? "tn_module_checkpoint: module"
+        return tn__error_null_input(module == NULL ? "tn_module_recompute: module"
                                     : inputs == NULL && n_inputs > 0
-                                        ? "tn_module_checkpoint: inputs"
-                                        : "tn_module_checkpoint: outputs");
+                                        ? "tn_module_recompute: inputs"
+                                        : "tn_module_recompute: outputs");
     part = part_new(n_inputs, n_outputs, 1);
     if (part == NULL)
         return TN_ERR_MEMORY;
     part_add(part, module);
-    return part_checkpoint(part, inputs, outputs, flags);
+    return part_recompute(part, inputs, outputs, flags);
 }
 
-tn_tensor *tn_module_checkpoint_sequential(tn_module *module, int64_t segments, tn_tensor *input,
-                                           uint32_t flags)
+tn_tensor *tn_module_recompute_sequential(tn_module *module, int64_t segments, tn_tensor *input,
+                                          uint32_t flags)
 {
     int64_t count, size;
 
     if (module == NULL || input == NULL) {
-        tn__error_null_of("tn_module_checkpoint_sequential", "module, input", module, input);
+        tn__error_null_of("tn_module_recompute_sequential", "module, input", module, input);
         return NULL;
     }
     count = tn_module_child_count(module);
     if (segments < 1 || segments > count) {
         tn_fail(TN_ERR_VALUE,
-                "tn_module_checkpoint_sequential: segments: out of range, got %lld; expected 1 to "
+                "tn_module_recompute_sequential: segments: out of range, got %lld; expected 1 to "
                 "%lld, the number of children of %s",
                 (long long)segments, (long long)count, module->type);
         return NULL;
@@ -100,7 +100,7 @@ tn_tensor *tn_module_checkpoint_sequential(tn_module *module, int64_t segments, 
         for (int64_t k = i * size; k < last; k++)
             part_add(part, tn_module_child_at(module, k));
         if (i + 1 < segments) {
-            status = part_checkpoint(part, &input, &output, flags);
+            status = part_recompute(part, &input, &output, flags);
         } else { /* nothing is gained by running it again: backward begins with it */
             status = part_call(part, &input, &output);
             part_free(part);

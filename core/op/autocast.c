@@ -77,11 +77,11 @@ static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype, bool keeps)
             tensor->dtype == TN_F32 && tensor->requires_grad && tn__op_up.is_leaf(tensor) &&
             !tn__making.is.inference;
     if (keeps)
-        out = tn__autocast_kept(tensor, dtype, recorded);
+        out = tn__autocast_cached(tensor, dtype, recorded);
     if (out != NULL)
         return out;
     out = tn__call_cast(tensor, dtype);
-    if (out != NULL && keeps && tn__autocast_keep(tensor, out, recorded) != TN_OK) {
+    if (out != NULL && keeps && tn__autocast_cache(tensor, out, recorded) != TN_OK) {
         tn_tensor_drop(out);
         return NULL;
     }

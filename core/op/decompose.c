@@ -2,7 +2,7 @@
  *
  * Operators that run as other operators: calls of `decompose`, and checks of its results. */
 #include "core/op/private.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
                          .in = work->in,        .n_in = work->n_in, .out = out,
                          .n_out = work->n_out };
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     /* The inputs of this operator have been cast: the inner operators compute in their dtypes,
      * which inference knows. */
     bool autocast = tn__autocast_pause();
@@ -94,9 +94,9 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     for (int32_t i = 0; i < work->n_out; i++)
         out[i] = NULL;
     if (status == TN_OK) {
-        tn__check_enter(&thread);
+        tn__boundary_enter(&thread);
         status = tn__error_status_of(def->decompose(&ask), def->name);
-        status = tn__check_leave(&thread, work->op->id, def->name, status);
+        status = tn__boundary_leave(&thread, work->op->id, def->name, status);
     }
     if (quiet)
         tn_grad_end();

@@ -135,9 +135,9 @@ void *tn__prepared_data_of(const struct tn__prepared_data *data, uint64_t *bytes
 /* Returns the data that the core keeps for input `weight` of a call, whose memory is `storage`,
  * with a reference for the caller; prepares it if there is none. NULL, and no error, if none is
  * kept. */
-struct tn__prepared_data *tn__kept_share(const struct tn__kernel_entry *entry,
-                                         const tn_device *device, const tn_call *call,
-                                         int64_t weight, tn__storage *storage);
+struct tn__prepared_data *tn__weight_cache_share(const struct tn__kernel_entry *entry,
+                                                 const tn_device *device, const tn_call *call,
+                                                 int64_t weight, tn__storage *storage);
 
 /* Number of registered observers; if it is not 0, tn_op_call calls them. core/plugin calls
  * tn__observers_changed() after it has registered an observer. */

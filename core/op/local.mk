@@ -14,7 +14,7 @@ libcore_la_SOURCES += \
 	%D%/fallback.c \
 	%D%/infer.c \
 	%D%/inplace.c \
-	%D%/kept.c \
+	%D%/weight_cache.c \
 	%D%/kernel.c \
 	%D%/observer.c \
 	%D%/range.c \

@@ -79,7 +79,7 @@ void tn__prepared_call(const tn_prepared *p, tn_call *call)
                        .device = p->device->handle,
                        .kernel = p->entry != NULL ? &p->entry->kernel : NULL,
                        .constant = p->constant,
-                       .flags = TN_CALL_KEPT };
+                       .flags = TN_CALL_REPEATED };
 }
 
 /* Returns a view of a shape, without memory; NULL and sets the error if memory runs out. */

@@ -20,8 +20,8 @@ typedef struct tn__prepared_data {
 /* Sets the prepared data of a call that no program prepared, if the core keeps some for its weights
  * (tn_kernel_def.prepare_key). Returns it with a reference for the caller, or NULL. Prepares data
  * when the weights were the same in earlier calls; a failure to do so is no failure of the call. */
-tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *entry,
-                                 tn_call *call);
+tn__prepared_data *tn__weight_cache_hold(const tn__work *work, const tn__kernel_entry *entry,
+                                         tn_call *call);
 
 /* What an input of each run must match. */
 typedef struct tn__prepared_input {

@@ -241,7 +241,7 @@ static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *ent
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
         if (tn__unlikely(work->out[i] == NULL))
             status = not_made(work, entry, i);
-    if (tn__unlikely(tn__checked()) && status == TN_OK && !(call->flags & TN_CALL_CAPTURED))
+    if (tn__unlikely(tn__boundary_on()) && status == TN_OK && !(call->flags & TN_CALL_CAPTURED))
         status = check_guards(work->device, entry);
     if (tn__unlikely(space != NULL))
         tn_tensor_drop(space);
@@ -261,7 +261,7 @@ static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *e
     if (tn__unlikely(status != TN_OK))
         return status;
     if (entry->kernel.prepare_key != NULL && tn__tracer_here == NULL)
-        kept = tn__kept_hold(work, entry, call);
+        kept = tn__weight_cache_hold(work, entry, call);
     status = run_with(work, entry, call, stream, space);
     if (tn__unlikely(kept != NULL)) {
         tn__prepared_data_drop(kept);

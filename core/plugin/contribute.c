@@ -57,7 +57,7 @@ static tn_status options_acceptable(const tn__kind *kind, const tn_head *copy)
 
 static tn_status add(const tn__kind *kind, tn_head *copy, tn__plugin *plugin)
 {
-    tn_status status = tn__checked() ? tn__plugin_up.check(copy, plugin) : TN_OK;
+    tn_status status = tn__boundary_on() ? tn__plugin_up.check(copy, plugin) : TN_OK;
 
     if (status == TN_OK)
         status = kind->add ? kind->add(kind, copy, plugin)
@@ -78,7 +78,7 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
             "contribution: unknown kind, got %u; expected one that Tenon %s knows: was its first "
             "member initialized with TN_HEAD, or was it compiled for a newer Tenon?",
             head->kind, tn_version());
-    tn_head *copy = tn__plugin_keep(plugin, kind->size);
+    tn_head *copy = tn__plugin_alloc(plugin, kind->size);
     if (!copy)
         return TN_ERR_MEMORY;
     tn_status status = tn__load_copy_struct(copy, kind->size, kind->least, head, kind->type);
@@ -195,7 +195,7 @@ tn_status tn__contribute(tn__plugin *plugin, int pass)
     int64_t rows = own->n_kernels > 0 ? own->n_kernels : 0,
             count = own->contributions && own->n_contributions > 0 ? own->n_contributions : 0;
     if (!private->handed) {
-        private->handed = tn__plugin_keep(plugin, (size_t)(count + rows) + 1);
+        private->handed = tn__plugin_alloc(plugin, (size_t)(count + rows) + 1);
         if (!private->handed)
             return TN_ERR_MEMORY;
     }

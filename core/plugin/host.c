@@ -10,7 +10,7 @@
  * merge identical constants. */
 static tn_host_info host = { TN_HEAD(tn_host_info) };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-_Atomic int32_t tn__check_mode = -1;
+_Atomic int32_t tn__boundary_mode = -1;
 
 static void prepare(void)
 {
@@ -54,6 +54,6 @@ bool tn__host_ask_check_mode(void)
         /* no memory to read the variable: the next call tries again */
         return false;
     now = value && meaning_of(value) > 0; /* with another word, tn__host_check_mode() fails */
-    atomic_store_explicit(&tn__check_mode, now, memory_order_relaxed);
+    atomic_store_explicit(&tn__boundary_mode, now, memory_order_relaxed);
     return now;
 }

@@ -43,7 +43,7 @@ tn_status tn__plugin_use(tn__plugin *plugin);
 
 /* Allocates zeroed memory that lives as long as the process. Returns NULL and sets the error if
  * memory runs out. */
-void *tn__plugin_keep(tn__plugin *plugin, size_t size);
+void *tn__plugin_alloc(tn__plugin *plugin, size_t size);
 
 /* Records in the load report (stage "probe") the result of looking for the devices of a backend of
  * this plugin. If `status` is a failure, the message is the thread's last error. */
@@ -99,11 +99,11 @@ typedef struct tn__static_plugin {
 extern TN_HIDDEN const tn__static_plugin tn__static_plugins[];
 
 /* Whether TENON_CHECK is on (1) or off (0); -1: not read yet. */
-extern _Atomic int32_t tn__check_mode;
+extern _Atomic int32_t tn__boundary_mode;
 bool tn__host_ask_check_mode(void);
-static inline bool tn__checked(void)
+static inline bool tn__boundary_on(void)
 {
-    int32_t now = atomic_load_explicit(&tn__check_mode, memory_order_relaxed);
+    int32_t now = atomic_load_explicit(&tn__boundary_mode, memory_order_relaxed);
 
     return tn__likely(now >= 0) ? now : tn__host_ask_check_mode();
 }

@@ -103,7 +103,7 @@ static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *v
 {
     const char *help = row->help ? row->help : "";
     int64_t length = tn_snprint(NULL, 0, "%s (default: %s)", help, row->def ? row->def : "");
-    char *text = row->def && length > 0 ? tn__plugin_keep(plugin, (size_t)length + 1) : NULL;
+    char *text = row->def && length > 0 ? tn__plugin_alloc(plugin, (size_t)length + 1) : NULL;
     if (row->def && !text)
         return TN_ERR_MEMORY;
     if (text)

@@ -11,9 +11,9 @@
 
 /* The head of a block that lives as long as the process, such as the text of a reason or the copy
  * of a descriptor: reports point to it. */
-typedef struct tn__kept {
-    struct tn__kept *next;
-} tn__kept;
+typedef struct tn__plugin_block {
+    struct tn__plugin_block *next;
+} tn__plugin_block;
 
 typedef struct tn__plugin_private {
     /* the code with which a use of the plugin fails if its outcome is not OK */
@@ -22,9 +22,9 @@ typedef struct tn__plugin_private {
     tn_plugin_query_fn *query;
     const tn_build_facts *build;
     tn_plugin descriptor; /* the host's copy; members that the plugin lacks are zero */
-    tn__kept *kept;
-    tn__keep *options; /* owns the strings and arrays that options_data points to */
-    tn__text refusals; /* messages of refused contributions */
+    tn__plugin_block *blocks;
+    tn__option_block *options; /* owns the strings and arrays that options_data points to */
+    tn__text refusals;         /* messages of refused contributions */
     /* kernels that nothing calls: their names while they are counted, their number, and the text in
      * the plugin's line */
     tn__text idle;

@@ -75,7 +75,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
                          what_is(kind), name, plugin->file, owner->file);
         goto out;
     }
-    tn__entry *entry = tn__plugin_keep(plugin, sizeof *entry);
+    tn__entry *entry = tn__plugin_alloc(plugin, sizeof *entry);
     fresh = entry ? tn_malloc(sizeof *fresh + (size_t)(count + 1) * sizeof fresh->at[0]) : NULL;
     if (!fresh)
         goto out;

@@ -32,15 +32,15 @@ void tn__plugins_unlock(void)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-void *tn__plugin_keep(tn__plugin *plugin, size_t size)
+void *tn__plugin_alloc(tn__plugin *plugin, size_t size)
 {
-    const size_t before = (sizeof(tn__kept) + 15) & ~(size_t)15;
+    const size_t before = (sizeof(tn__plugin_block) + 15) & ~(size_t)15;
     char *block = tn_calloc(1, before + size);
     if (!block)
         return NULL;
     tn__plugins_lock();
-    ((tn__kept *)block)->next = plugin->private->kept;
-    plugin->private->kept = (tn__kept *)block;
+    ((tn__plugin_block *)block)->next = plugin->private->blocks;
+    plugin->private->blocks = (tn__plugin_block *)block;
     tn__plugins_unlock();
     return block + before;
 }
@@ -48,7 +48,7 @@ void *tn__plugin_keep(tn__plugin *plugin, size_t size)
 static const char *keep_text(tn__plugin *plugin, const char *text)
 {
     size_t size = strlen(text) + 1;
-    char *copy = tn__plugin_keep(plugin, size);
+    char *copy = tn__plugin_alloc(plugin, size);
     if (copy)
         memcpy(copy, text, size);
     return copy;

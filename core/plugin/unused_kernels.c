@@ -41,7 +41,7 @@ static bool settle_line(tn__plugin *plugin)
     bool changed = strcmp(now, own->idle_line ? own->idle_line : "") != 0;
     if (changed) {
         size_t size = strlen(now) + 1;
-        char *kept = tn__plugin_keep(plugin, size);
+        char *kept = tn__plugin_alloc(plugin, size);
         own->idle_line = kept ? memcpy(kept, now, size) : "kernels never run";
         if (plugin->report.outcome == TN_OUTCOME_OK)
             tn__plugin_reason_compose(plugin);

@@ -551,7 +551,7 @@ struct tn__allocator *tn__allocator_new(tn_device *device)
     allocator->device = device;
     allocator->quantum = info.alignment > 64 ? (uint64_t)info.alignment : 64;
     allocator->shift = __builtin_ctzll(allocator->quantum);
-    allocator->guarded = tn__checked();
+    allocator->guarded = tn__boundary_on();
     pthread_mutex_init(&allocator->lock, NULL);
     pthread_mutex_lock(&all_lock);
     allocator->next = all;

@@ -237,7 +237,7 @@ static struct kept *find(struct tn__autocast *autocast, const tn_tensor *tensor,
     return NULL;
 }
 
-tn_tensor *tn__autocast_kept(const tn_tensor *tensor, tn_dtype dtype, bool recorded)
+tn_tensor *tn__autocast_cached(const tn_tensor *tensor, tn_dtype dtype, bool recorded)
 {
     struct tn__autocast *autocast = state_here();
     const struct kept *row;
@@ -252,7 +252,7 @@ tn_tensor *tn__autocast_kept(const tn_tensor *tensor, tn_dtype dtype, bool recor
                : NULL;
 }
 
-tn_status tn__autocast_keep(tn_tensor *tensor, tn_tensor *cast, bool recorded)
+tn_status tn__autocast_cache(tn_tensor *tensor, tn_tensor *cast, bool recorded)
 {
     struct tn__autocast *autocast = state_here();
     struct kept *row;

@@ -42,9 +42,9 @@ void tn__autocast_get(tn__autocast_modes *modes);
  * tn_autocast_end() even if this fails. */
 tn_status tn__autocast_begin_with(const tn__autocast_modes *modes);
 
-/* tn__autocast_kept() returns the cast of a tensor that the region keeps, NULL if there is none
- * that is up to date. tn__autocast_keep() makes the region keep a cast, if it keeps any. */
-tn_tensor *tn__autocast_kept(const tn_tensor *tensor, tn_dtype dtype, bool recorded);
-tn_status tn__autocast_keep(tn_tensor *tensor, tn_tensor *cast, bool recorded);
+/* tn__autocast_cached() returns the cast of a tensor that the region keeps, NULL if there is none
+ * that is up to date. tn__autocast_cache() makes the region keep a cast, if it keeps any. */
+tn_tensor *tn__autocast_cached(const tn_tensor *tensor, tn_dtype dtype, bool recorded);
+tn_status tn__autocast_cache(tn_tensor *tensor, tn_tensor *cast, bool recorded);
 
 #endif

@@ -75,10 +75,11 @@ struct tn_stream {
     _Atomic(struct tn_device_graph *) capture;
 };
 
-/* What kernels keep for a storage (core/op/kept.c); the storage drops it when it is freed. */
-typedef struct tn__kept {
-    void (*drop)(struct tn__kept *self);
-} tn__kept;
+/* What kernels keep for a storage (core/op/weight_cache.c); the storage drops it when it is freed.
+ */
+typedef struct tn__weight_cache {
+    void (*drop)(struct tn__weight_cache *self);
+} tn__weight_cache;
 
 /* Memory of a device: a block (offset, size) of a segment of the caching allocator, or foreign
  * memory. */
@@ -95,7 +96,7 @@ typedef struct tn__storage {
     void *block;       /* the allocator's block; NULL: foreign memory, or no memory */
     tn_stream *stream; /* the stream on which the memory was allocated */
     void (*release)(struct tn__storage *self); /* for foreign memory */
-    _Atomic(tn__kept *) kept;                  /* NULL: nothing */
+    _Atomic(tn__weight_cache *) weights;       /* NULL: nothing */
     /* The program has a pointer to the memory, through which it may write at any time. */
     _Atomic bool pointed;
     void *user[2];

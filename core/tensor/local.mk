@@ -10,8 +10,8 @@ libcore_la_SOURCES += \
 	%D%/capture.h \
 	%D%/capture_graph.c \
 	%D%/capture_graph.h \
-	%D%/check_thread.c \
-	%D%/check_thread.h \
+	%D%/boundary.c \
+	%D%/boundary.h \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/copy.c \

@@ -17,18 +17,18 @@ bool tn_grad_enabled(void)
     return tn__grad_on();
 }
 
-tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool now, const char *who)
+tn_status tn__mode_begin(tn__mode_kind kind, int32_t *depth, bool *here, bool now, const char *who)
 {
     tn_status status = TN_OK;
 
-    if (*depth > TN__LEVELS)
+    if (*depth > TN__MODE_DEPTH)
         status = TN_ERR_RUNTIME;
-    else if (*depth == TN__LEVELS)
+    else if (*depth == TN__MODE_DEPTH)
         status = tn_fail(TN_ERR_RUNTIME,
                          "%s: nested too deep; expected at most %d levels; the mode set here lasts "
                          "until level %d ends",
-                         who, TN__LEVELS, TN__LEVELS);
-    else if (!tn__level_put(kind, *depth, *here))
+                         who, TN__MODE_DEPTH, TN__MODE_DEPTH);
+    else if (!tn__mode_stack_push(kind, *depth, *here))
         status = tn_fail(TN_ERR_MEMORY, "%s: out of memory", who);
     ++*depth;
     if (status != TN_ERR_MEMORY)
@@ -36,7 +36,7 @@ tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool n
     return status;
 }
 
-void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *who)
+void tn__mode_end(tn__mode_kind kind, int32_t *depth, bool *here, const char *who)
 {
     uint8_t before;
 
@@ -46,19 +46,19 @@ void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *w
         return;
     }
     --*depth;
-    if (*depth < TN__LEVELS && tn__level_take(kind, *depth, &before))
+    if (*depth < TN__MODE_DEPTH && tn__mode_stack_pop(kind, *depth, &before))
         *here = before;
 }
 
 tn_status tn_grad_begin(bool enabled)
 {
-    return tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here,
+    return tn__mode_begin(TN__MODE_GRAD, &grad_depth, &tn__grad_off_here,
                           !enabled || tn__making.is.inference, "tn_grad_begin");
 }
 
 void tn_grad_end(void)
 {
-    tn__mode_end(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, "tn_grad_end");
+    tn__mode_end(TN__MODE_GRAD, &grad_depth, &tn__grad_off_here, "tn_grad_end");
 }
 
 /* ---- inference ------------------------------------------------------------------ */
@@ -72,9 +72,9 @@ bool tn_inference_enabled(void)
 
 tn_status tn_inference_begin(bool enabled)
 {
-    tn_status status = tn__mode_begin(TN__LEVEL_INFERENCE, &inference_depth,
+    tn_status status = tn__mode_begin(TN__MODE_INFERENCE, &inference_depth,
                                       &tn__making.is.inference, enabled, "tn_inference_begin");
-    tn_status gradients = tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, enabled,
+    tn_status gradients = tn__mode_begin(TN__MODE_GRAD, &grad_depth, &tn__grad_off_here, enabled,
                                          "tn_inference_begin");
 
     return status != TN_OK ? status : gradients;
@@ -83,8 +83,8 @@ tn_status tn_inference_begin(bool enabled)
 void tn_inference_end(void)
 {
     if (inference_depth > 0)
-        tn__mode_end(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, "tn_inference_end");
-    tn__mode_end(TN__LEVEL_INFERENCE, &inference_depth, &tn__making.is.inference,
+        tn__mode_end(TN__MODE_GRAD, &grad_depth, &tn__grad_off_here, "tn_inference_end");
+    tn__mode_end(TN__MODE_INFERENCE, &inference_depth, &tn__making.is.inference,
                  "tn_inference_end");
 }
 

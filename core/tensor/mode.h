@@ -18,9 +18,8 @@ static inline bool tn__grad_on(void)
 }
 /* Begin and end a level of a mode. `depth` is the number of levels, `here` the value of the mode,
  * `now` its new value. `who` is named in errors. */
-tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool now,
-                         const char *who);
-void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *who);
+tn_status tn__mode_begin(tn__mode_kind kind, int32_t *depth, bool *here, bool now, const char *who);
+void tn__mode_end(tn__mode_kind kind, int32_t *depth, bool *here, const char *who);
 
 /* Read and restore gradient, inference and anomaly mode, in this order: the number of levels of
  * each, and in `now` whether gradients are off, whether inference mode is on, and whether anomaly

@@ -68,7 +68,7 @@ static tn_status take(uint64_t blocks, uint64_t out[2])
 
     if (replay != NULL && replay->next == replay->count)
         return tn_fail(TN_ERR_RUNTIME,
-                       "random numbers: a function of a checkpoint draws more in its second run, "
+                       "random numbers: a recomputed function draws more in its second run, "
                        "got call %lld; expected %lld calls",
                        (long long)replay->next + 1, (long long)replay->count);
     for (tn__random_record *r = tn__random_here; r != replay; r = r->outer)

@@ -77,11 +77,11 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
 
 void tn__storage_free(tn__storage *storage)
 {
-    tn__kept *kept = atomic_load_explicit(&storage->kept, memory_order_relaxed);
+    tn__weight_cache *weights = atomic_load_explicit(&storage->weights, memory_order_relaxed);
 
-    if (tn__unlikely(kept != NULL)) {
-        atomic_store_explicit(&storage->kept, NULL, memory_order_relaxed);
-        kept->drop(kept);
+    if (tn__unlikely(weights != NULL)) {
+        atomic_store_explicit(&storage->weights, NULL, memory_order_relaxed);
+        weights->drop(weights);
     }
     if (storage->block != NULL) {
         tn__allocator_put(storage->device->allocator, storage);

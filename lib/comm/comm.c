@@ -3,7 +3,7 @@
  * The communicator object: checks the tensors of an exchange between processes, and calls the
  * plugin that performs it. */
 #include "core/op/internal.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 #include "core/tensor/thread.h"
 
 #include <tenon/comm.h>
@@ -77,12 +77,12 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
 static tn_status open_group(tn_comm *comm, const tn_comm_args *args)
 {
     const char *before = tn__error_plugin(id_of(comm->plugin));
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(comm->def->open(comm->def, args, &comm->handle), comm->def->name);
-    status = tn__check_leave(&thread, id_of(comm->plugin), comm->def->name, status);
+    status = tn__boundary_leave(&thread, id_of(comm->plugin), comm->def->name, status);
     tn__error_plugin(before);
     return status == TN_OK ? TN_OK : tn_error_prefix("communicator %s: ", comm->def->name);
 }
@@ -92,7 +92,7 @@ static tn_status join(tn_comm *comm, const tn__spec *spec, tn_comm_args *args)
 {
     const tn_comm_def *def = comm->def;
     void *data = tn_calloc(1, def->data_size > 0 ? def->data_size : 1);
-    tn__keep *keep = NULL;
+    tn__option_block *block = NULL;
     tn_status status = TN_ERR_MEMORY;
     char what[128];
 
@@ -104,12 +104,12 @@ static tn_status join(tn_comm *comm, const tn__spec *spec, tn_comm_args *args)
                                spec->text);
     else if (data != NULL)
         status = tn__options_fill(def->options, data, what, spec->text, spec->values, spec->names,
-                                  spec->columns, spec->count, &keep);
+                                  spec->columns, spec->count, &block);
     args->data = data;
     args->handle = comm->device->handle;
     if (status == TN_OK)
         status = open_group(comm, args);
-    tn__options_release(keep);
+    tn__options_release(block);
     tn_free(data);
     return status;
 }
@@ -301,17 +301,17 @@ static tn_status call_plugin(tn_comm *comm, exchange run, tn_comm_call *call, tn
                              const char *who)
 {
     const char *before = tn__error_plugin(id_of(comm->plugin));
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     tn__stream_lock(stream);
     status = run(call);
     tn__stream_unlock(stream);
     status = tn__device_result(comm->device, status, comm->def->name);
-    status = tn__check_leave(&thread, id_of(comm->plugin), comm->def->name, status);
+    status = tn__boundary_leave(&thread, id_of(comm->plugin), comm->def->name, status);
     tn__error_plugin(before);
-    if (status == TN_OK && tn__checked() && comm->device->allocator != NULL &&
+    if (status == TN_OK && tn__boundary_on() && comm->device->allocator != NULL &&
         tn__allocator_check(comm->device->allocator) != TN_OK)
         status = tn_error_prefix("checked boundary: plugin %q wrote outside its outputs: ",
                                  id_of(comm->plugin));

@@ -8,7 +8,7 @@ struct provided {
     const tn_dataset_def *def;
     tn__plugin *plugin;
     void *options, *handle;
-    tn__keep *keep;
+    tn__option_block *option_block;
     bool open;
 };
 
@@ -174,16 +174,16 @@ static tn_status provided_get(tn_dataset *dataset, const tn__sample *sample, tn_
                                   .flags = sample->encoded ? TN_SAMPLE_ENCODED : 0 };
     tn_status status = tn__plugin_use(own->plugin);
     const char *before;
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     uint64_t scope;
 
     if (status != TN_OK)
         return status;
     before = tn__error_plugin(tn__data_plugin(own->plugin));
     scope = tn_scope_begin();
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(def->get(&args), def->name);
-    status = tn__check_leave(&thread, tn__data_plugin(own->plugin), def->name, status);
+    status = tn__boundary_leave(&thread, tn__data_plugin(own->plugin), def->name, status);
     tn_scope_end(scope);
     tn__error_plugin(before);
     if (status == TN_OK && tn_pack_count(out) == 0)
@@ -204,19 +204,19 @@ static void provided_close(tn_dataset *dataset)
         own->def->close(own->handle);
         tn__error_plugin(before);
     }
-    tn__options_release(own->keep);
+    tn__options_release(own->option_block);
     tn_free(own->options);
 }
 
 static const tn__dataset_kind provided_kind = { provided_get, provided_close };
 
 void *tn__data_options(const tn_option *table, uint64_t size, const char *what,
-                       const tn__spec *spec, tn__keep **keep)
+                       const tn__spec *spec, tn__option_block **block)
 {
     void *options = tn_calloc(1, size > 0 ? size : 1);
     tn_status status = TN_OK;
 
-    *keep = NULL;
+    *block = NULL;
     if (options == NULL)
         return NULL;
     if (table == NULL && spec->count > 0)
@@ -224,7 +224,7 @@ void *tn__data_options(const tn_option *table, uint64_t size, const char *what,
                          spec->text);
     else if (table != NULL)
         status = tn__options_fill(table, options, what, spec->text, spec->values, spec->names,
-                                  spec->columns, spec->count, keep);
+                                  spec->columns, spec->count, block);
     if (status == TN_OK)
         return options;
     tn_free(options);
@@ -253,13 +253,13 @@ static tn_status call_open(struct provided *own, tn_dataset_open *args)
     const char *name = own->def->name, *before = tn__error_plugin(tn__data_plugin(own->plugin));
     uint64_t scope = tn_scope_begin();
     tn_status status = tn__dataset_begin();
-    tn__check_thread thread;
+    tn__boundary_thread thread;
 
     if (status == TN_OK) {
-        tn__check_enter(&thread);
+        tn__boundary_enter(&thread);
         status = tn__error_status_of(own->def->open(args), name);
         own->open = status == TN_OK;
-        status = tn__check_leave(&thread, tn__data_plugin(own->plugin), name, status);
+        status = tn__boundary_leave(&thread, tn__data_plugin(own->plugin), name, status);
     }
     tn__dataset_end();
     tn_scope_end(scope);
@@ -274,7 +274,8 @@ static tn_status open_provided(struct provided *own, const tn__spec *spec)
     tn_status status;
 
     tn_snprint(what, sizeof what, "dataset %s", own->def->name);
-    own->options = tn__data_options(own->def->options, own->def->data_size, what, spec, &own->keep);
+    own->options = tn__data_options(own->def->options, own->def->data_size, what, spec,
+                                    &own->option_block);
     if (own->options == NULL)
         return tn_error_last_code();
     args.options = own->options;

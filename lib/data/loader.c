@@ -31,20 +31,20 @@ static const tn_option table[] = {
 /* ---- options --------------------------------------------------------------------------------- */
 
 tn_status tn__loader_parse(const tn_option *options, const char *name, const char *text, void *data,
-                           tn__keep **keep)
+                           tn__option_block **block)
 {
     tn__text whole = { 0 };
     tn__spec *spec = NULL;
     tn_status status;
     char *joined;
 
-    *keep = NULL;
+    *block = NULL;
     tn__text_add(&whole, "loader(%s)", text);
     joined = tn__text_take(&whole);
     spec = joined != NULL ? tn__spec_parse(joined) : NULL;
     status = spec == NULL ? tn_error_last_code()
                           : tn__options_fill(options, data, name, spec->text, spec->values,
-                                             spec->names, spec->columns, spec->count, keep);
+                                             spec->names, spec->columns, spec->count, block);
     tn__spec_free(spec);
     tn_free(joined);
     return status;
@@ -103,7 +103,7 @@ static tn_status choose_seed(tn_loader *loader)
 static tn_status set_up(tn_loader *loader, const char *text)
 {
     tn__loader_options *options = &loader->options;
-    tn_status status = tn__loader_parse(table, "loader", text, options, &loader->keep);
+    tn_status status = tn__loader_parse(table, "loader", text, options, &loader->option_block);
 
     if (status == TN_OK)
         status = check_options(options);
@@ -182,7 +182,7 @@ void tn_loader_drop(tn_loader *loader)
     tn_pack_drop(loader->batch);
     tn__loader_order_free(&loader->order);
     tn__transform_list_free(&loader->steps);
-    tn__options_release(loader->keep);
+    tn__options_release(loader->option_block);
     tn_dataset_drop(loader->dataset);
     pthread_mutex_destroy(&loader->gate);
     tn_free(loader);

@@ -57,7 +57,7 @@ typedef struct tn__crew {
 struct tn_loader {
     tn_dataset *dataset;
     tn__loader_options options;
-    tn__keep *keep;
+    tn__option_block *option_block;
     tn__steps steps; /* transforms of batches */
     const tn_device *device;
     tn_dtype dtype; /* the default dtype when the loader was made */
@@ -82,7 +82,7 @@ void tn__loader_measure(tn_loader *loader);
 /* Parses options such as "batch_size=4, shuffle=True" by a table to `data`. `name` is for messages.
  * The caller frees *keep. */
 tn_status tn__loader_parse(const tn_option *table, const char *name, const char *text, void *data,
-                           tn__keep **keep);
+                           tn__option_block **block);
 
 /* ---- loader_transform.c ---- */
 

@@ -105,7 +105,7 @@ static tn_status check_state(const tn_loader *loader, const struct state *state)
 tn_status tn_loader_set_state(tn_loader *loader, const char *text)
 {
     struct state state = { 0 };
-    tn__keep *keep;
+    tn__option_block *block;
     tn_status status;
 
     if (!tn__not_null(loader, "tn_loader_set_state: loader"))
@@ -116,8 +116,8 @@ tn_status tn_loader_set_state(tn_loader *loader, const char *text)
         return tn_fail(TN_ERR_RUNTIME, "tn_loader_set_state: the process was forked after the "
                                        "loader had started its threads; create a loader in the "
                                        "child");
-    status = tn__loader_parse(table, "tn_loader_set_state", text, &state, &keep);
-    tn__options_release(keep);
+    status = tn__loader_parse(table, "tn_loader_set_state", text, &state, &block);
+    tn__options_release(block);
     if (status != TN_OK)
         return status;
     pthread_mutex_lock(&loader->gate);

@@ -5,7 +5,7 @@
 #define TN_LIB_DATA_PRIVATE_H
 
 #include "core/grad/internal.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 #include "core/tensor/thread.h"
 
 #include <tenon/data.h>
@@ -74,7 +74,7 @@ static inline const char *tn__data_plugin(const tn__plugin *plugin)
 /* Reads the options of a dataset or transform, whose kind and name are in `what`, to a new struct
  * of `size` bytes. The caller frees it and *keep. Returns NULL and sets the error on failure. */
 void *tn__data_options(const tn_option *table, uint64_t size, const char *what,
-                       const tn__spec *spec, tn__keep **keep);
+                       const tn__spec *spec, tn__option_block **block);
 
 /* ---- transforms ------------------------------------------------------------------------------ */
 
@@ -83,7 +83,7 @@ typedef struct tn__step {
     const tn_transform_def *def;
     tn__plugin *plugin;
     void *options;
-    tn__keep *keep;
+    tn__option_block *option_block;
 } tn__step;
 
 /* Transforms that are applied one after the other. All zero: none. */

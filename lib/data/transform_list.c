@@ -23,16 +23,16 @@ tn_status tn__transform_list_apply(const tn__step *step, const tn__work *work, i
                                .classes = work->classes };
     const char *plugin = tn__data_plugin(step->plugin), *before;
     tn_status status = tn__plugin_use(step->plugin);
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     uint64_t scope;
 
     if (status != TN_OK)
         return status;
     before = tn__error_plugin(plugin);
     scope = tn_scope_begin();
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(step->def->apply(&args), step->def->name);
-    status = tn__check_leave(&thread, plugin, step->def->name, status);
+    status = tn__boundary_leave(&thread, plugin, step->def->name, status);
     tn_scope_end(scope);
     tn__error_plugin(before);
     if (status == TN_OK && tn_pack_count(out) == 0)
@@ -91,7 +91,7 @@ static tn_status open_step(tn__step *step, const tn__spec *spec, bool batches)
         return status;
     tn_snprint(what, sizeof what, "transform %s", step->def->name);
     step->options = tn__data_options(step->def->options, step->def->data_size, what, spec,
-                                     &step->keep);
+                                     &step->option_block);
     return step->options != NULL ? check_options(step) : tn_error_last_code();
 }
 
@@ -162,7 +162,7 @@ tn_status tn__transform_list_open_value(tn__steps *steps, const tn_value *value,
 void tn__transform_list_free(tn__steps *steps)
 {
     for (int64_t i = 0; i < steps->count; i++) {
-        tn__options_release(steps->at[i].keep);
+        tn__options_release(steps->at[i].option_block);
         tn_free(steps->at[i].options);
     }
     tn_free(steps->at);

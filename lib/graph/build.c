@@ -116,7 +116,7 @@ static tn_status fill_options(tn_node *node, const tn__spec *spec)
         return TN_ERR_MEMORY;
     memcpy(node->options, &def->options_size, sizeof def->options_size);
     return tn__options_fill(def->options, node->options, def->name, spec->text, spec->values,
-                            spec->names, spec->columns, spec->count, &node->keep);
+                            spec->names, spec->columns, spec->count, &node->option_block);
 }
 
 /* Replaces the marks among the options by the values of their expressions, and keeps those. */

@@ -4,7 +4,7 @@
  * replaced by regions. */
 #include "core/base/vector.h"
 #include "lib/graph/private.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 /* A set of nodes that the compiler has claimed. */
 struct set {
@@ -135,13 +135,13 @@ static tn_status ask_claims(struct offer *offer)
     const char *before = tn__error_plugin(id);
     tn_claims claims = { TN_HEAD(tn_claims), .add = claim, .host = offer };
     uint64_t mark = tn_error_mark();
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(offer->def->claim(offer->def, &offer->flat.region, &claims),
                                  offer->def->name);
-    status = tn__check_leave(&thread, id, offer->def->name, status);
+    status = tn__boundary_leave(&thread, id, offer->def->name, status);
     if (offer->failed != TN_OK) { /* also if the compiler ignored the failure */
         tn_error_restore(mark);
         status = tn_fail(offer->failed, "%s", offer->words);
@@ -188,15 +188,15 @@ static tn_status call_compile(const struct offer *offer, const tn_region *part, 
     const char *id = offer->plugin->id != NULL ? offer->plugin->id : "";
     const char *before = tn__error_plugin(id);
     tn_program program = { TN_HEAD(tn_program), .program = NULL };
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(offer->def->compile(offer->def, part, &program), offer->def->name);
     region->compiled = status == TN_OK;
     region->program = program.program;
     region->workspace = program.workspace;
-    status = tn__check_leave(&thread, id, offer->def->name, status);
+    status = tn__boundary_leave(&thread, id, offer->def->name, status);
     tn__error_plugin(before);
     return status;
 }

@@ -73,7 +73,7 @@ struct tn_node {
     char *name;
     const tn_op *op;
     void *options; /* the operator's options, with memory in `keep`; NULL without options */
-    tn__keep *keep;
+    tn__option_block *option_block;
     tn_node **in;
     int64_t n_in;
     tn__use *users;

@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/compile.c \
 	%D%/control.c \
 	%D%/control.h \
-	%D%/functions.c \
+	%D%/text_decompositions.c \
 	%D%/graph.c \
 	%D%/lint.c \
 	%D%/match.c \

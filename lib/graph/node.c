@@ -80,7 +80,7 @@ void tn__graph_node_free(tn_node *node)
         return;
     tn_free(node->name);
     tn_free(node->options);
-    tn__options_release(node->keep);
+    tn__options_release(node->option_block);
     tn_free(node->in);
     tn_free(node->users);
     tn_free(node->items);
@@ -313,7 +313,7 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
     if (from->options == NULL)
         return node;
     memcpy(node->options, from->options, from->op->def.options_size);
-    node->keep = tn__options_keep(from->keep);
+    node->option_block = tn__options_share(from->option_block);
     return node;
 }
 

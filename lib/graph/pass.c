@@ -4,14 +4,14 @@
  * the place of the graph. */
 #include "core/base/vector.h"
 #include "lib/graph/private.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 /* One pass of a pipeline. */
 struct stage {
     const tn__entry *entry;
     tn__spec *spec;
     void *data;
-    tn__keep *keep;
+    tn__option_block *option_block;
 };
 
 struct pipeline {
@@ -56,7 +56,7 @@ static tn_status add_stage(struct pipeline *pipeline, const char *text)
         return TN_ERR_MEMORY;
     return tn__options_fill(def->options, stage->data, what, stage->spec->text, stage->spec->values,
                             stage->spec->names, stage->spec->columns, stage->spec->count,
-                            &stage->keep);
+                            &stage->option_block);
 }
 
 static tn_status read_stages(struct pipeline *pipeline, const tn__spec *list, const char *passes)
@@ -131,7 +131,7 @@ static void free_pipeline(struct pipeline *pipeline)
 {
     for (int64_t i = 0; i < pipeline->count; i++) {
         tn__spec_free(pipeline->stages[i].spec);
-        tn__options_release(pipeline->stages[i].keep);
+        tn__options_release(pipeline->stages[i].option_block);
         tn_free(pipeline->stages[i].data);
     }
     tn_free(pipeline->stages);
@@ -202,12 +202,12 @@ static tn_status call_pass(const struct stage *stage, tn_graph *graph, tn__text 
     const char *id = stage->entry->plugin->id != NULL ? stage->entry->plugin->id : "";
     const char *before = tn__error_plugin(id);
     uint64_t scope = tn_scope_begin();
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(def->run(def, &args), def->name);
-    status = tn__check_leave(&thread, id, def->name, status);
+    status = tn__boundary_leave(&thread, id, def->name, status);
     tn_scope_end(scope);
     tn__error_plugin(before);
     return status;

@@ -160,13 +160,13 @@ tn_status tn__graph_copy_inputs(const tn_node *from, tn_node *to, tn_node *const
  * which may come from sizes. */
 bool tn__trace_has_sizes(const tn_graph *graph);
 
-/* ---- functions.c ---- */
+/* ---- text_decompositions.c ---- */
 /* Appends what names the decomposition of a call: operator, options and types of the inputs, such
  * as "scale[by=2](float32[N, 3], none)". `options` is NULL without options. */
-void tn__functions_key(tn__text *text, const char *name, const char *options, tn_node *const *in,
-                       int64_t n_in);
+void tn__text_decompositions_key(tn__text *text, const char *name, const char *options,
+                                 tn_node *const *in, int64_t n_in);
 /* Returns whether an operator is of a plugin that does not come with Tenon. */
-bool tn__functions_foreign(const tn_op *op);
+bool tn__text_decompositions_foreign(const tn_op *op);
 
 /* ---- trace_graph.c ---- */
 /* Finds out what the operator of a node returns by running its decomposition for shapes only. The

@@ -4,7 +4,7 @@
  * allocated. If the call is recorded, backward computes the gradients with the operators of the
  * region. */
 #include "lib/graph/private.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 #include "core/tensor/thread.h"
 #include "core/tensor/trace.h"
 
@@ -84,18 +84,18 @@ tn_status tn__region_call(const tn__region *region, const tn_view *const *in,
                             .workspace = workspace,
                             .device = region->device->handle,
                             .stream = stream->handle };
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
     before = tn__error_plugin(id);
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     tn__stream_lock(stream);
     status = region->def->run(region->program, &call);
     tn__stream_unlock(stream);
     status = tn__device_result(region->device, status, region->def->name);
-    status = tn__check_leave(&thread, id, region->def->name, status);
+    status = tn__boundary_leave(&thread, id, region->def->name, status);
     tn__error_plugin(before);
-    if (status != TN_OK || !tn__checked() || region->device->allocator == NULL)
+    if (status != TN_OK || !tn__boundary_on() || region->device->allocator == NULL)
         return status;
     if (tn__allocator_check(region->device->allocator) == TN_OK)
         return TN_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of a graph that backward computes again: the nodes run as the function of a checkpoint,
+ * Parts of a graph that backward computes again: the nodes run as the function of a recomputation,
  * whose inputs are the values from before and whose outputs are those that later nodes use. */
 #include "lib/graph/run.h"
 
 /* The nodes of a part, and what a second run needs. */
 struct part {
-    _Atomic int32_t refs; /* of the run, and of the checkpoint */
+    _Atomic int32_t refs; /* of the run, and of the recomputation */
     tn_graph *graph;      /* owned */
     /* The calls of modules in the part, and these modules. There is no reference to the module of
      * the graph, because a plan of that module may own this history. */
@@ -120,7 +120,7 @@ static tn_status list_values(const tn__run *run, struct part *part)
     }
 }
 
-/* The function of the checkpoint. */
+/* The function that is recomputed. */
 static tn_status call(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     const struct part *part = user;
@@ -207,8 +207,8 @@ tn_status tn__run_part(tn__run *run, tn_node **node)
     }
     if (status == TN_OK) {
         atomic_fetch_add_explicit(&part->refs, 1, memory_order_relaxed);
-        status = tn_checkpoint_call(call, part, release, tensors, part->n_in, tensors + part->n_in,
-                                    part->n_out, 0);
+        status = tn_recompute_call(call, part, release, tensors, part->n_in, tensors + part->n_in,
+                                   part->n_out, 0);
     }
     if (status == TN_OK) {
         take_results(run, part, tensors + part->n_in);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operators that a process lacks: where a text calls one, the nodes of its decomposition take the
- * place of the call. The decompositions come with the text (functions.c) and are not trusted
- * either: a function uses only functions before it, so none can lead to itself, and the number of
- * nodes that all of them make is limited. */
+ * place of the call. The decompositions come with the text (text_decompositions.c) and are not
+ * trusted either: a function uses only functions before it, so none can lead to itself, and the
+ * number of nodes that all of them make is limited. */
 #include "core/base/vector.h"
 #include "lib/graph/text_read.h"
 #include "core/op/needed.h"
@@ -34,7 +34,7 @@ static const tn__function *find(const tn__reader *r, const char *name, const cha
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__graph_is_none(in[i]) && in[i]->n_out != 1)
             return NULL;
-    tn__functions_key(&text, name, options, in, n_in);
+    tn__text_decompositions_key(&text, name, options, in, n_in);
     key = tn__text_take(&text);
     for (int64_t i = 0; key != NULL && i < all->count && found == NULL; i++)
         if (strcmp(all->at[i].key, key) == 0)
@@ -327,7 +327,7 @@ static tn_status lacks(const tn__reader *r, const char *name, const char *option
     tn_status status;
     char *key;
 
-    tn__functions_key(&text, name, options, r->nodes, r->n_nodes);
+    tn__text_decompositions_key(&text, name, options, r->nodes, r->n_nodes);
     key = tn__text_take(&text);
     status = key == NULL
                  ? TN_ERR_MEMORY
@@ -441,7 +441,7 @@ static tn_status check_name(const tn_state *operators, const char *key, bool *mi
                        "expected an entry with an integer of 1 or more",
                        key);
     op = tn_op_find(name, 0);
-    if (op != NULL && !tn__functions_foreign(op))
+    if (op != NULL && !tn__text_decompositions_foreign(op))
         return tn_fail(TN_ERR_REFUSED,
                        "decomposition %q: %s is an operator of %s; expected one of another plugin",
                        key, name, op->id);

@@ -4,7 +4,7 @@
  * functions. */
 #include "lib/io/private.h"
 #include "core/module/hooks.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 #include <ctype.h>
 
@@ -137,11 +137,11 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const str
     tn_status status = enter(entry, &before);
     if (status == TN_OK) {
         uint64_t scope = tn_scope_begin();
-        tn__check_thread thread;
-        tn__check_enter(&thread);
+        tn__boundary_thread thread;
+        tn__boundary_enter(&thread);
         status = tn__error_status_of(call_save(format_of(entry), &writer->sink, what), entry->name);
-        status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
-                                 entry->name, status);
+        status = tn__boundary_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
+                                    entry->name, status);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }
@@ -241,12 +241,12 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
     if (status != TN_OK)
         return status;
     uint64_t scope = tn_scope_begin();
-    tn__check_thread thread;
-    tn__check_enter(&thread);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(format_of(entry)->load(format_of(entry), &reader->source, state),
                                  entry->name);
-    status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", entry->name,
-                             status);
+    status = tn__boundary_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
+                                entry->name, status);
     tn_scope_end(scope);
     tn__error_plugin_back(before);
     return status;
@@ -317,7 +317,7 @@ static tn_state *load(const char *path, uint32_t flags)
     const char *file = found != NULL ? found : path;
     tn_state *state = tn__file_load(file, flags, &index);
     if (state != NULL && index)
-        state = tn__parts_load(state, file, flags);
+        state = tn__shards_load(state, file, flags);
     if (state != NULL)
         state = tn__metadata_to_state(state, file);
     tn_free(found);
@@ -417,14 +417,15 @@ static tn_module *load_module_from(const tn__entry *entry, tn__reader *reader)
     if (enter(entry, &before) != TN_OK)
         return NULL;
     uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
-    tn__check_thread thread;
-    tn__check_enter(&thread);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
     module = format->load_module(format, &reader->source);
     if (module == NULL && tn_error_mark() == failures)
         tn_fail(TN_ERR_RUNTIME, "%s: load_module returned NULL and recorded no message",
                 entry->name);
-    tn_status status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
-                                       entry->name, module != NULL ? TN_OK : tn_error_last_code());
+    tn_status status = tn__boundary_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
+                                          entry->name,
+                                          module != NULL ? TN_OK : tn_error_last_code());
     if (status != TN_OK) {
         tn_module_drop(module);
         module = NULL;

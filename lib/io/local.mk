@@ -5,7 +5,7 @@ libcore_la_SOURCES += \
 	%D%/private.h \
 	%D%/file_load_save.c \
 	%D%/temporary.c \
-	%D%/parts.c \
+	%D%/shards.c \
 	%D%/sibling_read.c \
 	%D%/sibling_write.c \
 	%D%/target.c \
@@ -14,5 +14,5 @@ libcore_la_SOURCES += \
 	%D%/folder.c \
 	%D%/metadata.c \
 	%D%/state_module.c \
-	%D%/ties.c \
+	%D%/tied_weights.c \
 	%D%/writer.c

@@ -329,7 +329,7 @@ static tn_status lower_ties(struct lowering *w)
 {
     tn__text text = { 0 };
     int64_t *first = NULL;
-    tn_status status = tn__ties_find(w->out, &first);
+    tn_status status = tn__tied_weights_find(w->out, &first);
     for (int64_t i = 0; i < tn_state_count(w->out) && status == TN_OK; i++) {
         if (first[i] == i)
             continue;
@@ -425,7 +425,7 @@ static tn_status raise_ties(tn_state *state, struct lines *l)
         if (status == TN_OK)
             status = name != NULL ? take_line(l, &line) : TN_ERR_MEMORY;
         if (status == TN_OK)
-            status = tn__ties_join(state, name, line);
+            status = tn__tied_weights_join(state, name, line);
         tn_free(name);
     }
     return status;

@@ -171,13 +171,13 @@ tn_state *tn__metadata_to_state(tn_state *state, const char *path);
  * for messages. The caller owns the module. Returns NULL and sets the error on failure. */
 tn_module *tn__state_module(const tn_state *state, const char *path, const char *format);
 
-/* ---- ties (ties.c) ---- */
+/* ---- ties (tied_weights.c) ---- */
 
 /* Sets first[i] to the first entry that is the same view of the same storage as entry i. The caller
  * frees *first with tn_free(), even on failure. */
-tn_status tn__ties_find(const tn_state *state, int64_t **first);
+tn_status tn__tied_weights_find(const tn_state *state, int64_t **first);
 /* Makes the entry `name` the same tensor as the entry `with`, if their values are still equal. */
-tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
+tn_status tn__tied_weights_join(tn_state *state, const char *name, const char *with);
 
 /* ---- folders (folder.c) ---------------------------------------------------------------------- */
 
@@ -186,7 +186,8 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
  * frees *file with tn_free(). */
 tn_status tn__folder_find(const char *path, char **file);
 
-/* ---- one file (file_load_save.c), several files (parts.c) ------------------------------------ */
+/* ---- one file (file_load_save.c), several files (shards.c) ------------------------------------
+ */
 
 /* Returns the format with the extension of `path`, NULL without an error if there is none. */
 const tn__entry *tn__file_format(const char *path);
@@ -201,6 +202,6 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index);
  * an index. Returns a status but records no error. */
 tn_status tn__file_load_index(const char *path, tn_state **index);
 /* Loads the files that an index names into one state. Takes over `index`. */
-tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);
+tn_state *tn__shards_load(tn_state *index, const char *path, uint32_t flags);
 
 #endif

@@ -4,8 +4,8 @@
  * folders only (tests/house/folders.sh). So each lower folder declares a table of the functions
  * that it needs from higher folders, and this file, which includes all folders, fills these tables.
  */
-#include "core/check/check.h"
-#include "core/tensor/check_thread.h"
+#include "core/boundary/boundary.h"
+#include "core/tensor/boundary.h"
 #include "core/grad/internal.h"
 #include "core/module/internal.h"
 #include "lib/parametrize/parametrize.h"
@@ -22,8 +22,8 @@ const tn__base_calls tn__base_up = {
 
 const tn__plugin_calls tn__plugin_up = {
     .host_interface = tn__host_interface,
-    .check = tn__check_contribution,
-    .activate = tn__check_activate,
+    .check = tn__boundary_contribution,
+    .activate = tn__boundary_activate,
 };
 
 /* ---- core/tensor ----------------------------------------------------------------------------- */

@@ -145,8 +145,8 @@ static tn_status add_kept(struct walk *w)
 {
     const tn__plan_train *t = w->train;
 
-    for (int64_t i = 0; i < t->n_keeps; i++)
-        if (add_root(w, t->forward->roots[t->kept_by[i]].storage, TN__PLAN_KEPT, i) == NULL)
+    for (int64_t i = 0; i < t->n_saved_roots; i++)
+        if (add_root(w, t->forward->roots[t->saved_by[i]].storage, TN__PLAN_SAVED, i) == NULL)
             return TN_ERR_MEMORY;
     return TN_OK;
 }

@@ -16,7 +16,8 @@ static bool share(tn__plan_binding *b, tn__plan_step *step, const tn_call *call)
 
     if (kernel->prepare_key == NULL || root < 0 || b->roots[root].place != TN__PLAN_HELD)
         return false;
-    step->prepared = tn__kept_share(step->entry, b->device, call, weight, b->roots[root].storage);
+    step->prepared = tn__weight_cache_share(step->entry, b->device, call, weight,
+                                            b->roots[root].storage);
     if (step->prepared == NULL)
         return false;
     b->roots[root].guarded = true;
@@ -37,7 +38,7 @@ static bool prepare_own(tn__plan_binding *b, tn__plan_step *step, const tn_call 
         own.constant |= UINT64_C(1) << (i < 63 ? i : 63);
         b->roots[root].guarded = true;
     }
-    own.flags |= TN_CALL_KEPT;
+    own.flags |= TN_CALL_REPEATED;
     step->prepared = tn__prepared_data_new(step->entry, b->device, &own);
     step->call.constant = own.constant;
     step->call.flags = own.flags;

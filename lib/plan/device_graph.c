@@ -86,8 +86,7 @@ tn__plan_state *tn__plan_state_recorded(const tn__plan_binding *b, tn_stream *st
 /* Marks what the record uses, so that it is not used again before a launch is done. */
 static tn_status mark_launch(const tn__plan_binding *b, const tn__plan_state *state)
 {
-    tn_status status = state->arena != NULL ? tn__storage_use(state->arena, state->launched)
-                                            : TN_OK;
+    tn_status status = state->slab != NULL ? tn__storage_use(state->slab, state->launched) : TN_OK;
 
     for (int64_t i = 0; i < b->n_roots && status == TN_OK; i++)
         if (b->roots[i].place == TN__PLAN_HELD && b->roots[i].storage->device == b->device)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory of a plan. A result takes over the memory of an operand that nobody needs afterwards,
- * where the kernel can compute in place. All other memory between steps is in one arena. Three
+ * where the kernel can compute in place. All other memory between steps is in one slab. Three
  * orders of the roots are tried: by first step, by size, and by the number of steps that need the
  * root, the largest first. Each root is placed in the smallest gap between the roots that are
  * needed at the same time.
  *
  * In training each root has a block of the caching allocator. Backward frees the blocks that
- * forward has kept, one by one, while it allocates gradients, which stay. One arena for both
+ * forward has kept, one by one, while it allocates gradients, which stay. One slab for both
  * would need more memory than eager calls. */
 #include "lib/plan/plan.h"
 
@@ -47,7 +47,7 @@ static bool may_replace(const tn__plan_step *step, int64_t i)
 /* Whether only the plan uses the memory of a root. */
 static bool is_own(const tn__plan_root *root)
 {
-    return root->place == TN__PLAN_ARENA || root->place == TN__PLAN_BLOCK;
+    return root->place == TN__PLAN_SLAB || root->place == TN__PLAN_BLOCK;
 }
 
 /* Lets the result of a step take over the memory of an input that ends there. */
@@ -77,9 +77,10 @@ static void replace(tn__plan_binding *b, int32_t at)
     }
 }
 
-/* ---- the arena ------------------------------------------------------------------------------- */
+/* ---- the slab ---------------------------------------------------------------------------------
+ */
 
-/* A root of the arena. */
+/* A root of the slab. */
 struct item {
     tn__plan_root *root;
     uint64_t size, offset;
@@ -137,7 +138,7 @@ static uint64_t best_gap(const struct item *items, int64_t at, struct item *cons
     return best != UINT64_MAX ? found : end;
 }
 
-/* Gives each item an offset, in their order. Returns the size of the arena. `placed` is memory for
+/* Gives each item an offset, in their order. Returns the size of the slab. `placed` is memory for
  * the function. */
 static uint64_t place(struct item *items, int64_t count, struct item **placed)
 {
@@ -217,9 +218,9 @@ tn_status tn__plan_lay_out(tn__plan_binding *b)
     for (int64_t i = 0; i < b->n_roots && status == TN_OK; i++) {
         tn__plan_root *root = &b->roots[i];
 
-        if (root->place == TN__PLAN_ARENA && root->first <= root->last)
+        if (root->place == TN__PLAN_SLAB && root->first <= root->last)
             b->bytes_apart += aligned(root->size);
-        if (root->same != i || root->place != TN__PLAN_ARENA || root->first > root->last)
+        if (root->same != i || root->place != TN__PLAN_SLAB || root->first > root->last)
             continue;
         items[count++] = (struct item){ root, aligned(root->size), 0 };
     }
@@ -288,7 +289,7 @@ static int64_t end_of_root(const tn__plan_binding *b, int64_t i)
 {
     const tn__plan_root *root = &b->roots[i];
 
-    return root->same == i && (root->place == TN__PLAN_BLOCK || root->place == TN__PLAN_KEPT) &&
+    return root->same == i && (root->place == TN__PLAN_BLOCK || root->place == TN__PLAN_SAVED) &&
                    root->first <= root->last && root->last < b->n_steps
                ? root->last
                : -1;
@@ -357,14 +358,14 @@ tn_status tn__plan_verify(const tn__plan_binding *b)
     for (int64_t i = 0; i < b->n_roots; i++) {
         const tn__plan_root *x = &b->roots[i];
 
-        if (x->same != i || x->place != TN__PLAN_ARENA || x->first > x->last)
+        if (x->same != i || x->place != TN__PLAN_SLAB || x->first > x->last)
             continue;
         if (x->offset % ALIGN != 0 || x->offset + x->size > b->bytes)
-            return tn_fail(TN_ERR_ASSERT, "plan: root %lld is outside of the arena", (long long)i);
+            return tn_fail(TN_ERR_ASSERT, "plan: root %lld is outside of the slab", (long long)i);
         for (int64_t k = 0; k < i; k++) {
             const tn__plan_root *y = &b->roots[k];
 
-            if (y->same == k && y->place == TN__PLAN_ARENA && together(x, y) &&
+            if (y->same == k && y->place == TN__PLAN_SLAB && together(x, y) &&
                 x->offset < y->offset + y->size && y->offset < x->offset + x->size)
                 return tn_fail(TN_ERR_ASSERT, "plan: roots %lld and %lld overlap", (long long)k,
                                (long long)i);

@@ -48,7 +48,7 @@ typedef struct planned {
         bool train, device_graph;
         const char *compilers;
     } options;
-    tn__keep *keep;
+    tn__option_block *option_block;
     pthread_mutex_t lock;
     entry *entries;           /* the one used last comes first */
     tn__plan_train *training; /* likewise */
@@ -317,7 +317,7 @@ static bool is_training(const tn_module *module)
     return training;
 }
 
-/* Whether forward has to run, as tn_module_compile says. The function of a checkpoint may run
+/* Whether forward has to run, as tn_module_compile says. A function that is recomputed may run
  * again, and both runs must save the same. */
 static bool is_eager(const planned *p, const tn_module *module)
 {
@@ -455,7 +455,7 @@ static void drop(tn__compiled *self)
         p->training = t->next;
         tn__plan_train_drop(t);
     }
-    tn__options_release(p->keep);
+    tn__options_release(p->option_block);
     pthread_mutex_destroy(&p->lock);
     tn_free(p);
 }
@@ -472,7 +472,8 @@ static tn_status new_plan(const tn__spec *spec, tn__compiled **out)
     p->head.print = print;
     p->head.drop = drop;
     status = tn__options_fill(table, &p->options, "tn_module_compile: plan", spec->text,
-                              spec->values, spec->names, spec->columns, spec->count, &p->keep);
+                              spec->values, spec->names, spec->columns, spec->count,
+                              &p->option_block);
     if (status == TN_OK && (p->options.bindings < 1 || p->options.bindings > INT32_MAX))
         status = tn_fail(TN_ERR_VALUE,
                          "tn_module_compile: plan: bindings: out of range, got %lld; expected 1 or "

@@ -379,7 +379,7 @@ static bool is_value(const tn__plan_binding *b, int64_t i)
 {
     const tn__plan_root *root = &b->roots[i];
 
-    return root->same == i && root->place == TN__PLAN_ARENA && root->first <= root->last;
+    return root->same == i && root->place == TN__PLAN_SLAB && root->first <= root->last;
 }
 
 void tn__plan_stats_of(const tn__plan_binding *b, tn_plan_stats *out)

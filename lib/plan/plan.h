@@ -14,14 +14,14 @@
 
 /* Where the memory of a root is. */
 typedef enum tn__plan_place {
-    TN__PLAN_ARENA, /* in the arena of a run */
+    TN__PLAN_SLAB,  /* in the slab of a run */
     TN__PLAN_INPUT, /* that of an input */
     TN__PLAN_FRESH, /* new for each run, because it is returned */
     TN__PLAN_HELD,  /* the memory of a tensor that exists: of a slot, a constant, or the code of a
                        layer */
     TN__PLAN_BLOCK, /* in training: a block of its own from its first step to its last; a result or
                        what backward needs stays */
-    TN__PLAN_KEPT   /* in backward: what the run of forward kept */
+    TN__PLAN_SAVED  /* in backward: what the run of forward has saved */
 } tn__plan_place;
 
 /* Memory that one or more values of a plan are views of. */
@@ -29,13 +29,13 @@ typedef struct tn__plan_root {
     tn__plan_place place;
     int32_t same;         /* the root whose memory this one takes over; itself if none */
     int32_t index;        /* INPUT: which input; FRESH: which new storage; KEPT: index in
-                             tn__plan_given.kept */
+                             tn__plan_given.saved */
     int32_t first, last;  /* the steps between which it is needed; first > last: never */
     bool guarded;         /* a run relies on the values that HELD memory had */
     bool written;         /* a step changes HELD memory */
     uint64_t shift;       /* INPUT: bytes from the start of the root to the start of the input */
     uint64_t size;        /* bytes */
-    uint64_t offset;      /* ARENA: in the arena */
+    uint64_t offset;      /* SLAB: in the slab */
     uint64_t version;     /* HELD: version of the storage when the steps were recorded */
     tn__storage *storage; /* owned: without memory, except if HELD */
 } tn__plan_root;
@@ -104,8 +104,8 @@ typedef struct tn__plan_state {
      * inputs and results in fixed places; it was launched last on `launched`. */
     tn_stream *launched;
     tn_device_graph *recorded;
-    tn_tensor **fixed;  /* the inputs; owned */
-    tn__storage *arena; /* NULL in training */
+    tn_tensor **fixed; /* the inputs; owned */
+    tn__storage *slab; /* NULL in training */
     struct tn__plan_ready {
         tn_call call;
         const char *plugin;
@@ -238,9 +238,9 @@ tn_status tn__plan_note_steps(tn__plan_binding *binding);
 /* For training: lets results take over the memory of operands, and finds out at which steps blocks
  * begin and end. */
 tn_status tn__plan_live(tn__plan_binding *binding);
-/* Lets results take over the memory of operands, and lays out the arena. */
+/* Lets results take over the memory of operands, and lays out the slab. */
 tn_status tn__plan_lay_out(tn__plan_binding *binding);
-/* Fails if two roots that are needed at the same time overlap, or one is outside of the arena. */
+/* Fails if two roots that are needed at the same time overlap, or one is outside of the slab. */
 tn_status tn__plan_verify(const tn__plan_binding *binding);
 static inline tn__plan_root *tn__plan_root_of(const tn__plan_binding *binding, int32_t root)
 {
@@ -257,11 +257,11 @@ void tn__plan_print_steps(tn__text *text, const tn__plan_binding *binding);
 /* ---- run.c ---- */
 /* What a run of a training plan has besides its inputs; that of a whole step has only the draws. */
 typedef struct tn__plan_given {
-    tn__storage **kept;   /* for KEPT roots */
-    bool spend;           /* drops each storage in `kept` after its last step */
-    uint64_t seed, block; /* of the draws */
-    const int32_t *keeps; /* the roots whose blocks stay; they go to `stays` */
-    int64_t n_keeps;
+    tn__storage **saved;        /* for SAVED roots */
+    bool spend;                 /* drops each storage in `saved` after its last step */
+    uint64_t seed, block;       /* of the draws */
+    const int32_t *saved_roots; /* the roots whose blocks stay; they go to `stays` */
+    int64_t n_saved_roots;
     tn__storage **stays;
 } tn__plan_given;
 /* tn__plan_run for a binding that trains. */

@@ -6,7 +6,7 @@
 
 static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan_step *step)
 {
-    static const char *const places[] = { "arena", "input", "result", "held", "block", "kept" };
+    static const char *const places[] = { "slab", "input", "result", "held", "block", "saved" };
 
     tn__text_add(text, "%s: %s", step->name, tn__plan_step_name(step));
     for (int64_t i = step->call.n_in; i < tn__plan_operands_of(step); i++) {
@@ -20,7 +20,7 @@ static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan
                      tn_dtype_name(tn_view_dtype(&operand->view)));
         tn__tensor_text_ints(text, (tn_ints){ operand->view.shape, operand->view.ndim });
         tn__text_add(text, " in %s", places[root->place]);
-        if (root->place == TN__PLAN_ARENA)
+        if (root->place == TN__PLAN_SLAB)
             tn__text_add(text, " at %llu", (unsigned long long)(root->offset + operand->within));
         if (b->roots[operand->root].same != operand->root)
             tn__text_add(text, ", in place");
@@ -55,12 +55,12 @@ static void print_backward(tn__text *text, const tn__plan_train *t, const tn__pl
         tn__plan_print_steps(text, b);
 }
 
-static uint64_t kept_bytes(const tn__plan_train *t)
+static uint64_t saved_bytes(const tn__plan_train *t)
 {
     uint64_t bytes = 0;
 
-    for (int64_t i = 0; i < t->n_keeps; i++)
-        bytes += t->forward->roots[t->keeps[i]].size;
+    for (int64_t i = 0; i < t->n_saved_roots; i++)
+        bytes += t->forward->roots[t->saved_roots[i]].size;
     return bytes;
 }
 
@@ -80,7 +80,7 @@ void tn__plan_print_training(tn__text *text, const tn__plan_train *t, bool steps
                  t->grad ? " with gradients" : "", (long long)t->forward->n_steps,
                  t->forward->n_steps == 1 ? "" : "s", (unsigned long long)t->forward->bytes);
     if (t->n_wants > 0)
-        tn__text_add(text, ", of which %llu stay for backward", (unsigned long long)kept_bytes(t));
+        tn__text_add(text, ", of which %llu stay for backward", (unsigned long long)saved_bytes(t));
     if (t->blocks > 0)
         tn__text_add(text, "; draws %llu blocks of random numbers", (unsigned long long)t->blocks);
     tn__text_put(text, "\n", 1);

@@ -115,7 +115,7 @@ static tn_status see_result(tn__plan_recorder *r, tn_tensor *const *out, int64_t
                        "output %lld: it was made while the plan was made, and each run would "
                        "return it; expected a result that operators compute in each run",
                        (long long)i);
-    if (root->place == TN__PLAN_ARENA) {
+    if (root->place == TN__PLAN_SLAB) {
         root->place = TN__PLAN_FRESH;
         root->index = (int32_t)b->n_fresh++;
     }

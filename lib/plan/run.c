@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the steps of a plan. A state has the calls of all steps, with their views, and an arena.
+ * Runs the steps of a plan. A state has the calls of all steps, with their views, and a slab.
  * Only the views of inputs and of new results change from run to run. In training there is no
- * arena: each root has a block of its own, which may be elsewhere in each run. */
+ * slab: each root has a block of its own, which may be elsewhere in each run. */
 #include "lib/plan/plan.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/mode.h"
@@ -26,9 +26,9 @@ static void set_view(const tn__plan_binding *b, tn__plan_state *state, int64_t i
     view->byte_offset = operand->within;
     if (b->trains && root->place != TN__PLAN_HELD) {
         view->data = NULL;
-    } else if (root->place == TN__PLAN_ARENA) {
-        view->data = state->arena->memory;
-        view->byte_offset += state->arena->offset + root->offset;
+    } else if (root->place == TN__PLAN_SLAB) {
+        view->data = state->slab->memory;
+        view->byte_offset += state->slab->offset + root->offset;
     }
 }
 
@@ -71,7 +71,7 @@ tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
         well = state->blocks != NULL && state->bases != NULL;
     }
     if (well && !b->trains) /* also of 0 bytes, because values may have no elements */
-        well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
+        well = (state->slab = tn__allocator_storage(b->device, b->bytes)) != NULL;
     if (!well) {
         tn__plan_state_drop(b, state);
         return NULL;
@@ -102,8 +102,8 @@ void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
             tn_tensor_drop(state->fixed[i]);
     if (state->fresh != NULL)
         drop_fresh(b, state);
-    if (state->arena != NULL)
-        tn__storage_drop(state->arena);
+    if (state->slab != NULL)
+        tn__storage_drop(state->slab);
     tn_free(state->ready);
     tn_free(state->views);
     tn_free(state->places);
@@ -123,11 +123,11 @@ tn__storage *tn__plan_storage_of(const tn__plan_binding *b, const tn__plan_state
                                  const tn__plan_root *root, tn_tensor *const *in)
 {
     switch (root->place) {
-    case TN__PLAN_ARENA: return state->arena;
+    case TN__PLAN_SLAB: return state->slab;
     case TN__PLAN_INPUT: return in[root->index]->storage;
     case TN__PLAN_FRESH: return state->fresh[root->index];
     case TN__PLAN_BLOCK:
-    case TN__PLAN_KEPT: return state->blocks[root - b->roots];
+    case TN__PLAN_SAVED: return state->blocks[root - b->roots];
     default: return root->storage;
     }
 }
@@ -262,15 +262,15 @@ static tn_status begin_block(const tn__plan_binding *b, tn__plan_state *state, i
     return TN_OK;
 }
 
-/* Makes the blocks of results and kept values that no step has made, such as values without
+/* Makes the blocks of results and saved values that no step has made, such as values without
  * elements. */
 static tn_status begin_rest(const tn__plan_binding *b, tn__plan_state *state,
                             const tn__plan_given *given)
 {
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < b->n_out + given->n_keeps && status == TN_OK; i++) {
-        int64_t root = i < b->n_out ? b->results[i].root : given->keeps[i - b->n_out];
+    for (int64_t i = 0; i < b->n_out + given->n_saved_roots && status == TN_OK; i++) {
+        int64_t root = i < b->n_out ? b->results[i].root : given->saved_roots[i - b->n_out];
 
         if (root < 0)
             continue;
@@ -298,17 +298,17 @@ static void end_blocks(const tn__plan_binding *b, tn__plan_state *state, int64_t
     for (int32_t i = b->ends.first[step]; i < b->ends.first[step + 1]; i++) {
         int32_t root = b->ends.at[i];
 
-        if (b->roots[root].place == TN__PLAN_KEPT) {
+        if (b->roots[root].place == TN__PLAN_SAVED) {
             if (!given->spend)
                 continue;
-            given->kept[b->roots[root].index] = NULL;
+            given->saved[b->roots[root].index] = NULL;
         }
         tn__storage_drop(state->blocks[root]);
         state->blocks[root] = NULL;
     }
 }
 
-/* Sets the views of inputs and of what forward kept. */
+/* Sets the views of inputs and of what forward saved. */
 static void place_roots(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
                         const tn__plan_given *given)
 {
@@ -321,11 +321,11 @@ static void place_roots(const tn__plan_binding *b, tn__plan_state *state, tn_ten
             if (tn__is_none(in[root->index])) /* backward does not use it */
                 continue;
             move_root(b, state, i, view->data, view->byte_offset - root->shift);
-        } else if (root->place == TN__PLAN_KEPT) {
-            tn__storage *kept = given->kept[root->index];
+        } else if (root->place == TN__PLAN_SAVED) {
+            tn__storage *saved = given->saved[root->index];
 
-            state->blocks[i] = kept;
-            move_root(b, state, i, kept->memory, kept->offset);
+            state->blocks[i] = saved;
+            move_root(b, state, i, saved->memory, saved->offset);
         }
     }
 }
@@ -342,12 +342,14 @@ static void put_draws(const tn__plan_binding *b, tn__plan_state *state, const tn
 }
 
 /* Drops the blocks that are still allocated after the steps. Those that backward needs
- * (given->keeps) first get a reference in given->stays; after a failure, `stays` gets NULL. */
+ * (given->saved_roots) first get a reference in given->stays; after a failure, `stays` gets NULL.
+ */
 static void clear_blocks(const tn__plan_binding *b, tn__plan_state *state,
                          const tn__plan_given *given, tn_status status)
 {
-    for (int64_t i = 0; i < given->n_keeps; i++)
-        given->stays[i] = status == TN_OK ? tn__storage_keep(state->blocks[given->keeps[i]]) : NULL;
+    for (int64_t i = 0; i < given->n_saved_roots; i++)
+        given->stays[i] = status == TN_OK ? tn__storage_keep(state->blocks[given->saved_roots[i]])
+                                          : NULL;
     for (int64_t i = 0; i < b->n_roots; i++) {
         if (b->roots[i].place == TN__PLAN_BLOCK && state->blocks[i] != NULL)
             tn__storage_drop(state->blocks[i]);

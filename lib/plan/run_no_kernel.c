@@ -135,11 +135,11 @@ static tn_status run_update(const tn__plan_binding *b, const tn__plan_state *sta
                                          : TN_ERR_MEMORY;
 
     tn__stream_unlock(state->stream); /* the operators of the rule lock it */
-    if (status == TN_OK && state->arena != NULL)
-        references = state->arena->refs;
+    if (status == TN_OK && state->slab != NULL)
+        references = state->slab->refs;
     if (status == TN_OK)
         status = tn__step_update(update->optimizer, update->index, gradients, count);
-    if (status == TN_OK && state->arena != NULL && state->arena->refs > references)
+    if (status == TN_OK && state->slab != NULL && state->slab->refs > references)
         status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
                          "optimizer %s: it keeps a gradient after its step, and a plan uses the "
                          "memory again; expected a rule that copies it",

@@ -41,7 +41,7 @@ int32_t tn__plan_steps_root(tn__plan_recorder *r, tn__storage *storage)
         return -1;
     b->roots[b->n_roots] = (tn__plan_root){ .place = !traced     ? TN__PLAN_HELD
                                                      : b->trains ? TN__PLAN_BLOCK
-                                                                 : TN__PLAN_ARENA,
+                                                                 : TN__PLAN_SLAB,
                                             .same = (int32_t)b->n_roots,
                                             .first = INT32_MAX,
                                             .last = -1,
@@ -182,7 +182,7 @@ static tn_status check_written(tn__plan_recorder *r, const tn_tensor *tensor)
     if (root < 0)
         return TN_ERR_MEMORY;
     place = r->b->roots[root].place;
-    if (place == TN__PLAN_ARENA || place == TN__PLAN_BLOCK)
+    if (place == TN__PLAN_SLAB || place == TN__PLAN_BLOCK)
         return TN_OK;
     if (place == TN__PLAN_HELD && r->memory != NULL && !r->backward &&
         tn__map_value(r->memory, tensor->storage) != NULL) {
@@ -192,9 +192,9 @@ static tn_status check_written(tn__plan_recorder *r, const tn_tensor *tensor)
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "it writes into %s, and a plan changes nothing but its results; expected "
                    "evaluation mode, or a graph without this write",
-                   place == TN__PLAN_INPUT  ? "an input of the graph"
-                   : place == TN__PLAN_KEPT ? "a value that forward has kept"
-                                            : "a slot, or another tensor that exists");
+                   place == TN__PLAN_INPUT   ? "an input of the graph"
+                   : place == TN__PLAN_SAVED ? "a value that forward has saved"
+                                             : "a slot, or another tensor that exists");
 }
 
 /* Refuses what a plan cannot repeat. */
@@ -538,7 +538,7 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
                              tn_status (*run)(tn__plan_recorder *recorder, void *user), void *user)
 {
     bool making = tn__making.is.traced;
-    struct tn__recompute_run *checkpoint = tn__recompute_here;
+    struct tn__recompute_run *recomputing = tn__recompute_here;
     tn__random_record *random = tn__random_here;
     tn__tracer *before = tn__tracer_here;
     tn_status status;
@@ -553,7 +553,7 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     r->inference = tn__making.is.inference;
     r->depth = tn__autocast_depth();
     r->tracer.keeps_casts = r->depth == 0;
-    tn__recompute_here = NULL; /* a checkpoint that calls this must not record these operators */
+    tn__recompute_here = NULL; /* a recomputation that calls this must not record these operators */
     tn__random_here = NULL;
     tn__tracer_here = &r->tracer;
     tn__making.is.traced = true;
@@ -563,7 +563,7 @@ tn_status tn__plan_steps_run(tn__plan_recorder *r,
     tn__making.is.traced = making;
     tn__tracer_here = before;
     tn__random_here = random;
-    tn__recompute_here = checkpoint;
+    tn__recompute_here = recomputing;
     if (r->failed && status == TN_OK) { /* the code has ignored the failure */
         tn__error_put(&r->failure);
         status = tn_error_last_code();

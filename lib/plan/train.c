@@ -95,22 +95,22 @@ struct run {
     tn_tensor **out;       /* only in forward: the caller owns them */
     uint64_t seed, block;
     pthread_mutex_t lock;
-    bool spent;          /* `kept` was given to a backward that does not retain the graph */
-    tn__storage *kept[]; /* owned */
+    bool spent;           /* `saved` was given to a backward that does not retain the graph */
+    tn__storage *saved[]; /* owned */
 };
 
-static void drop_kept(tn__storage **kept, int64_t count)
+static void drop_saved(tn__storage **saved, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (kept[i] != NULL)
-            tn__storage_drop(kept[i]);
+        if (saved[i] != NULL)
+            tn__storage_drop(saved[i]);
 }
 
 static void release(void *user)
 {
     struct run *run = user;
 
-    drop_kept(run->kept, run->train->n_keeps);
+    drop_saved(run->saved, run->train->n_saved_roots);
     pthread_mutex_destroy(&run->lock);
     tn__plan_train_drop(run->train);
     tn_free(run);
@@ -118,7 +118,7 @@ static void release(void *user)
 
 static struct run *run_new(tn__plan_train *t, tn_tensor *const *in, tn_tensor **out)
 {
-    size_t size = sizeof(struct run) + (size_t)t->n_keeps * sizeof(tn__storage *);
+    size_t size = sizeof(struct run) + (size_t)t->n_saved_roots * sizeof(tn__storage *);
     struct run *run = tn_malloc(size);
 
     if (run == NULL)
@@ -134,9 +134,11 @@ static struct run *run_new(tn__plan_train *t, tn_tensor *const *in, tn_tensor **
 
 /* Runs the steps of forward. The caller owns out[i]. */
 static tn_status run_forward(tn__plan_train *t, tn_tensor *const *in, tn_tensor **out,
-                             tn__storage **kept, uint64_t *seed, uint64_t *block)
+                             tn__storage **saved, uint64_t *seed, uint64_t *block)
 {
-    tn__plan_given given = { .keeps = t->keeps, .n_keeps = t->n_keeps, .stays = kept };
+    tn__plan_given given = { .saved_roots = t->saved_roots,
+                             .n_saved_roots = t->n_saved_roots,
+                             .stays = saved };
     tn__plan_state *state;
     tn_status status = TN_OK;
 
@@ -165,7 +167,7 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
 
     (void)in;
     if (status == TN_OK)
-        status = run_forward(t, run->in, run->out, run->kept, &run->seed, &run->block);
+        status = run_forward(t, run->in, run->out, run->saved, &run->seed, &run->block);
     for (int64_t i = 0; i < t->n_out && status == TN_OK; i++) {
         if (!is_fresh(t, i))
             continue;
@@ -184,22 +186,22 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Stores what the run has kept in `kept`: new references if the graph is retained, otherwise those
+/* Stores what the run has kept in `saved`: new references if the graph is retained, otherwise those
  * of the run. */
-static tn_status take_kept(struct run *run, tn__storage **kept)
+static tn_status take_saved(struct run *run, tn__storage **saved)
 {
-    int64_t count = run->train->n_keeps;
+    int64_t count = run->train->n_saved_roots;
     tn_status status = TN_OK;
 
     pthread_mutex_lock(&run->lock);
     if (run->spent)
         status = tn__node_freed("plan");
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        kept[i] = run->kept[i];
+        saved[i] = run->saved[i];
         if (tn__walk_retains)
-            tn__storage_keep(kept[i]);
+            tn__storage_keep(saved[i]);
         else
-            run->kept[i] = NULL;
+            run->saved[i] = NULL;
     }
     run->spent |= !tn__walk_retains && count > 0;
     pthread_mutex_unlock(&run->lock);
@@ -228,22 +230,24 @@ static tn_status list_saved(tn_function_ctx *ctx, const tn__plan_train *t,
 /* Runs the steps of a backward. `in` has the gradients of the outputs, and space for what was saved
  * as tensors. */
 static tn_status run_backward(tn_function_ctx *ctx, struct run *run, tn_tensor **in,
-                              tn_tensor **gin, tn__storage **kept)
+                              tn_tensor **gin, tn__storage **saved)
 {
     tn__plan_train *t = run->train;
     tn__plan_binding *b = tn__plan_backward(t, in);
-    tn__plan_given given = { .kept = kept, .spend = true, .seed = run->seed, .block = run->block };
+    tn__plan_given given = {
+        .saved = saved, .spend = true, .seed = run->seed, .block = run->block
+    };
     tn__plan_state *state = NULL;
     tn_status status = b != NULL ? list_saved(ctx, t, b, in + t->n_out) : tn_error_last_code();
 
     if (status == TN_OK && (state = tn__plan_train_take(t, b)) == NULL)
         status = tn_error_last_code();
     if (status == TN_OK)
-        status = take_kept(run, kept);
+        status = take_saved(run, saved);
     if (status == TN_OK) {
         atomic_store_explicit(&b->used, true, memory_order_relaxed);
         status = tn__plan_run_given(b, state, in, gin, &given);
-        drop_kept(kept, t->n_keeps);
+        drop_saved(saved, t->n_saved_roots);
     }
     if (state != NULL)
         tn__plan_train_give(t, b, state);
@@ -269,7 +273,7 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "plan: backward: cannot be traced; expected the call of the module in the "
                        "trace, too, or backward outside of it");
-    space = tn_calloc((size_t)(n_in + t->n_keeps) + 1, sizeof *space);
+    space = tn_calloc((size_t)(n_in + t->n_saved_roots) + 1, sizeof *space);
     if (space == NULL)
         return TN_ERR_MEMORY;
     in = (tn_tensor **)(void *)space;

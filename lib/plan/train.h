@@ -59,10 +59,10 @@ typedef struct tn__plan_train {
     int64_t *source_inputs; /* numbers of the inputs whose gradients backward computes, after those
                                of `sources` */
     int64_t n_source_inputs;
-    /* The blocks that stay for backward. keeps[i]: the root that has the memory; kept_by[i]: the
-     * root that backward uses, which may be another root in the same memory. */
-    int32_t *keeps, *kept_by;
-    int64_t n_keeps;
+    /* The blocks that stay for backward. saved_roots[i]: the root that has the memory; saved_by[i]:
+     * the root that backward uses, which may be another root in the same memory. */
+    int32_t *saved_roots, *saved_by;
+    int64_t n_saved_roots;
     tn__plan_train_saves saves;
     uint64_t blocks; /* number of blocks of random numbers that a run draws */
     tn__plan_binding
@@ -80,7 +80,7 @@ void tn__plan_train_drop(tn__plan_train *train);
 /* Adds to `saved` the storages that the history of the outputs has saved. */
 tn_status tn__plan_train_note_saved(const tn__plan_train *train, const tn__plan_recorder *recorder,
                                     tn__map *saved);
-/* Sets `saves` and `kept_by`: what a run keeps of the storages in `saved`. `memory` has those of
+/* Sets `saves` and `saved_by`: what a run keeps of the storages in `saved`. `memory` has those of
  * the module's tensors. */
 tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory,
                                     const tn__map *saved);

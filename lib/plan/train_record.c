@@ -333,8 +333,9 @@ static tn_status analyse(struct call *c)
         status = list_sources(t);
     if (status == TN_OK)
         status = tn__plan_live(t->forward);
-    for (int64_t i = 0; i < t->n_keeps && status == TN_OK; i++)
-        t->keeps[i] = (int32_t)(tn__plan_root_of(t->forward, t->kept_by[i]) - t->forward->roots);
+    for (int64_t i = 0; i < t->n_saved_roots && status == TN_OK; i++)
+        t->saved_roots[i] = (int32_t)(tn__plan_root_of(t->forward, t->saved_by[i]) -
+                                      t->forward->roots);
     t->blocks = c->r.blocks;
     return status;
 }
@@ -486,8 +487,8 @@ void tn__plan_train_drop(tn__plan_train *t)
     tn_free(t->wants);
     tn_free(t->sources);
     tn_free(t->source_inputs);
-    tn_free(t->keeps);
-    tn_free(t->kept_by);
+    tn_free(t->saved_roots);
+    tn_free(t->saved_by);
     tn_free(t->saves.inputs);
     tn_free(t->saves.outputs);
     tn_free(t->saves.tensors);

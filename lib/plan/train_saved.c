@@ -107,7 +107,7 @@ static void list_blocks(tn__plan_train *t, const tn__map *saved)
         if (output >= 0)
             s->outputs[s->n_outputs++] = output;
         else
-            t->kept_by[t->n_keeps++] = (int32_t)i;
+            t->saved_by[t->n_saved_roots++] = (int32_t)i;
     }
 }
 
@@ -120,10 +120,10 @@ tn_status tn__plan_train_list_saved(tn__plan_train *train, const tn__map *memory
     s->inputs = tn_calloc((size_t)train->n_in + 1, sizeof *s->inputs);
     s->outputs = tn_calloc((size_t)train->n_out + 1, sizeof *s->outputs);
     s->tensors = tn_calloc((size_t)(train->parts.n_tensors + b->n_roots) + 1, sizeof(tn_tensor *));
-    train->keeps = tn_calloc((size_t)b->n_roots + 1, sizeof *train->keeps);
-    train->kept_by = tn_calloc((size_t)b->n_roots + 1, sizeof *train->kept_by);
-    if (train->kept_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL ||
-        train->keeps == NULL)
+    train->saved_roots = tn_calloc((size_t)b->n_roots + 1, sizeof *train->saved_roots);
+    train->saved_by = tn_calloc((size_t)b->n_roots + 1, sizeof *train->saved_by);
+    if (train->saved_by == NULL || s->inputs == NULL || s->outputs == NULL || s->tensors == NULL ||
+        train->saved_roots == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < train->n_in; i++)
         if (train->inputs[i].same == i && tn__map_value(saved, b->like[i]->storage) != NULL)

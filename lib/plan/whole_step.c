@@ -237,7 +237,7 @@ static tn_status check_mode(const tn_step *step)
                         : tn__making.is.inference    ? "in inference mode"
                         : tn__autocast_on()          ? "in a region of autocast"
                         : tn__anomaly_on()           ? "in anomaly mode"
-                        : tn__recompute_here != NULL ? "in the function of a checkpoint"
+                        : tn__recompute_here != NULL ? "in the function of a recomputation"
                         : tn__value_cache_on()       ? "while parametrizations are cached"
                                                      : NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans of whole steps: forward, loss, backward and the updates of an optimizer in one binding with
- * one arena. */
+ * one slab. */
 #ifndef TN_LIB_PLAN_WHOLE_STEP_H
 #define TN_LIB_PLAN_WHOLE_STEP_H
 

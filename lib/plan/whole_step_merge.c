@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Joins the recordings of forward and backward to one binding, and adds the updates of parameters.
- * Values that forward keeps for backward are values of the arena like all others, and a gradient
+ * Values that forward keeps for backward are values of the slab like all others, and a gradient
  * ends with the update that uses it. */
 #include "lib/plan/whole_step.h"
 
@@ -48,8 +48,8 @@ static int32_t add_root(struct merge *m, const tn__plan_root *from, bool cotange
     root->last = -1;
     if (cotangent)
         root->index = (int32_t)m->plan->train->n_in;
-    if (root->place == TN__PLAN_BLOCK || root->place == TN__PLAN_KEPT)
-        root->place = TN__PLAN_ARENA;
+    if (root->place == TN__PLAN_BLOCK || root->place == TN__PLAN_SAVED)
+        root->place = TN__PLAN_SLAB;
     *tn__map_value(&m->roots, from->storage) = (void *)(intptr_t)(to->n_roots + 1);
     return (int32_t)to->n_roots++;
 }
@@ -321,7 +321,7 @@ static tn_status add_results(struct merge *m)
                                                          forward->roots[result->root].storage) -
                        1;
         root = &to->roots[result->root];
-        if (root->place == TN__PLAN_ARENA) {
+        if (root->place == TN__PLAN_SLAB) {
             root->place = TN__PLAN_FRESH;
             root->index = (int32_t)to->n_fresh++;
         }

@@ -3,7 +3,7 @@
  * Pruning methods: reading their specs, and calling the code of their plugins. */
 #include "core/base/vector.h"
 #include "lib/prune/prune.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static tn_status fill_options(tn__prune_step *step)
     if (def->options == NULL)
         return TN_OK;
     status = tn__options_fill(def->options, step->data, def->name, spec->text, spec->values,
-                              spec->names, spec->columns, spec->count, &step->keep);
+                              spec->names, spec->columns, spec->count, &step->option_block);
     if (status != TN_OK || def->check == NULL)
         return status;
     before = tn__error_plugin(plugin_of(step));
@@ -95,7 +95,7 @@ void tn__prune_steps_free(tn__prune_steps *steps)
 {
     for (int64_t i = 0; i < steps->count; i++) {
         tn__spec_free(steps->at[i].spec);
-        tn__options_release(steps->at[i].keep);
+        tn__options_release(steps->at[i].option_block);
         tn_free(steps->at[i].data);
     }
     tn_free(steps->at);
@@ -110,7 +110,7 @@ struct turn {
     const tn__prune_step *step;
     const char *before;
     uint64_t scope;
-    tn__check_thread thread;
+    tn__boundary_thread thread;
 };
 
 static tn_status turn_begin(struct turn *turn, const tn__prune_step *step)
@@ -123,7 +123,7 @@ static tn_status turn_begin(struct turn *turn, const tn__prune_step *step)
     turn->before = tn__error_plugin(plugin_of(step));
     turn->scope = tn_scope_begin();
     tn_grad_begin(false);
-    tn__check_enter(&turn->thread);
+    tn__boundary_enter(&turn->thread);
     return TN_OK;
 }
 
@@ -131,8 +131,8 @@ static tn_status turn_end(struct turn *turn, tn_status status, tn_tensor **resul
 {
     const char *name = tn__prune_def(turn->step)->name;
 
-    status = tn__check_leave(&turn->thread, plugin_of(turn->step), name,
-                             tn__error_status_of(status, name));
+    status = tn__boundary_leave(&turn->thread, plugin_of(turn->step), name,
+                                tn__error_status_of(status, name));
     tn_grad_end();
     tn_scope_end_with(turn->scope, result, result != NULL && status == TN_OK ? 1 : 0);
     tn__error_plugin(turn->before);

@@ -16,7 +16,7 @@ typedef struct tn__prune_step {
     const struct tn__entry *entry;
     tn__spec *spec;
     void *data;
-    tn__keep *keep;
+    tn__option_block *option_block;
 } tn__prune_step;
 
 typedef struct tn__prune_steps {

@@ -55,7 +55,7 @@ static tn_status run_check(tn_optimizer *optimizer, void *options)
 
 void tn__optimizer_group_clear(tn__group *group)
 {
-    tn__options_release(group->keep);
+    tn__options_release(group->option_block);
     tn_free(group->data);
     *group = (tn__group){ .initial_rate = NAN };
 }
@@ -74,7 +74,7 @@ static tn_status fill(tn_optimizer *optimizer, const char *text, const tn_value 
         return TN_ERR_MEMORY;
     tn_snprint(what, sizeof what, "optimizer %s", optimizer->def->name);
     status = tn__options_fill(optimizer->def->options, group->data, what, text, values, names,
-                              columns, count, &group->keep);
+                              columns, count, &group->option_block);
     if (status == TN_OK)
         status = run_check(optimizer, group->data);
     if (status != TN_OK)
@@ -192,12 +192,12 @@ void tn__optimizer_group_take(tn_optimizer *optimizer, int64_t group, tn__group 
     tn__group *at = &optimizer->groups[group];
 
     memcpy(at->data, with->data, optimizer->def->data_size);
-    tn__options_release(at->keep);
-    at->keep = with->keep;
+    tn__options_release(at->option_block);
+    at->option_block = with->option_block;
     if (!isnan(with->initial_rate))
         at->initial_rate = with->initial_rate;
     at->put_rate = with->put_rate != 0 ? with->put_rate : at->put_rate;
-    with->keep = NULL;
+    with->option_block = NULL;
     tn__optimizer_group_clear(with);
 }
 

@@ -5,7 +5,7 @@
 #define TN_LIB_TRAIN_PRIVATE_H
 
 #include "core/hook/internal.h"
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 #include "lib/train/internal.h"
 
 typedef struct tn__param_state {
@@ -25,7 +25,7 @@ typedef struct tn__param {
 /* A group of parameters that share options. */
 typedef struct tn__group {
     void *data;
-    tn__keep *keep;
+    tn__option_block *option_block;
     double initial_rate; /* the learning rate that the first scheduler found; NAN before */
     double put_rate;     /* the one that a scheduler set last, unchecked; 0 before */
 } tn__group;

@@ -12,8 +12,8 @@ void tn_scheduler_drop(tn_scheduler *scheduler)
         return;
     for (int64_t i = 0; i < scheduler->n_children; i++)
         tn_scheduler_drop(scheduler->children[i]);
-    tn__options_release(scheduler->keep);
-    tn__options_release(scheduler->state_keep);
+    tn__options_release(scheduler->option_block);
+    tn__options_release(scheduler->state_block);
     tn_free(scheduler->children);
     tn_free(scheduler->initial);
     tn_free(scheduler->last);
@@ -100,12 +100,12 @@ static tn_status call_rule(tn_scheduler *scheduler, tn_schedule_args *args)
 {
     const char *id = scheduler->plugin != NULL ? scheduler->plugin->id : "";
     const char *before = tn__error_plugin(id);
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     status = tn__error_status_of(scheduler->def->step(scheduler, args), scheduler->def->name);
-    status = tn__check_leave(&thread, id, scheduler->def->name, status);
+    status = tn__boundary_leave(&thread, id, scheduler->def->name, status);
     tn__error_plugin(before);
     return status;
 }
@@ -187,10 +187,10 @@ static tn_status fill(tn_scheduler *scheduler, const tn__spec *spec)
     tn_snprint(what, sizeof what, "scheduler %s", scheduler->def->name);
     tn_status status = tn__options_fill(scheduler->def->options, scheduler->data, what, spec->text,
                                         spec->values, spec->names, spec->columns, spec->count,
-                                        &scheduler->keep);
+                                        &scheduler->option_block);
     if (status == TN_OK && scheduler->def->state != NULL)
         status = tn__options_fill(scheduler->def->state, scheduler->state, what, "", NULL, NULL,
-                                  NULL, 0, &scheduler->state_keep);
+                                  NULL, 0, &scheduler->state_block);
     if (status == TN_OK && scheduler->def->check != NULL) {
         const char *before = tn__error_plugin(scheduler->plugin != NULL ? scheduler->plugin->id
                                                                         : "");

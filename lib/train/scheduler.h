@@ -10,9 +10,9 @@ struct tn_scheduler {
     const tn_scheduler_def *def;
     struct tn__plugin *plugin;
     void *data;
-    tn__keep *keep;
+    tn__option_block *option_block;
     void *state; /* the state of the plugin's rule */
-    tn__keep *state_keep;
+    tn__option_block *state_block;
     tn_optimizer *optimizer; /* the scheduler holds a reference */
     tn_schedule_function function;
     void *function_user;

@@ -61,7 +61,7 @@ int64_t tn_scheduler_state_text(const tn_scheduler *scheduler, char *out, size_t
 /* A state that was read, before it is stored. */
 struct found {
     void *state;
-    tn__keep *keep;
+    tn__option_block *option_block;
     int64_t steps;
     int64_t n_groups;
     double *initial, *last;
@@ -77,7 +77,7 @@ static void found_clear(struct found *found)
     tn_free(found->initial);
     tn_free(found->last);
     tn_free(found->state);
-    tn__options_release(found->keep);
+    tn__options_release(found->option_block);
 }
 
 /* Removes an argument from the spec. Returns whether it was there. */
@@ -211,16 +211,16 @@ static tn_status read_state(tn_scheduler *scheduler, tn__spec *spec, struct foun
     if (status == TN_OK)
         status = tn__options_fill(scheduler->def->state, found->state, what, spec->text,
                                   spec->values, spec->names, spec->columns, spec->count,
-                                  &found->keep);
+                                  &found->option_block);
     return status == TN_OK ? tn__scheduler_room(scheduler, found->n_groups) : status;
 }
 
 static void store(tn_scheduler *scheduler, struct found *found)
 {
     memcpy(scheduler->state, found->state, (size_t)scheduler->def->state_size);
-    tn__options_release(scheduler->state_keep);
-    scheduler->state_keep = found->keep;
-    found->keep = NULL;
+    tn__options_release(scheduler->state_block);
+    scheduler->state_block = found->option_block;
+    found->option_block = NULL;
     scheduler->steps = found->steps;
     for (int64_t i = 0; i < found->n_groups; i++) {
         scheduler->initial[i] = found->initial[i];

@@ -7,11 +7,12 @@
 
 /* Checks the state of the thread after the plugin's rule was called (TENON_CHECK). Returns the
  * status to continue with. */
-static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *thread,
+static tn_status judge(const tn_optimizer *optimizer, const tn__boundary_thread *thread,
                        tn_status status)
 {
-    return tn__check_leave(thread, optimizer->plugin != NULL ? optimizer->plugin->id : "",
-                           optimizer->def->name, tn__error_status_of(status, optimizer->def->name));
+    return tn__boundary_leave(thread, optimizer->plugin != NULL ? optimizer->plugin->id : "",
+                              optimizer->def->name,
+                              tn__error_status_of(status, optimizer->def->name));
 }
 
 /* Moves the state tensors of a parameter to the parameter's device, which tn_module_to may have
@@ -211,11 +212,11 @@ static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch
                                     .gradients = batch->gradients,
                                     .closure = closure ? evaluate : NULL,
                                     .closure_user = closure ? evaluation : NULL };
-        tn__check_thread thread;
+        tn__boundary_thread thread;
 
         count_steps(optimizer, batch, 1);
         evaluation->batch = batch;
-        tn__check_enter(&thread);
+        tn__boundary_enter(&thread);
         status = judge(optimizer, &thread, optimizer->def->step(optimizer, &args));
         evaluation->batch = NULL;
         if (status != TN_OK)

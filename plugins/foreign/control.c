@@ -450,7 +450,7 @@ static tn_status call_autocast(const struct run *run, const struct node *node, t
     return status;
 }
 
-/* Memory is saved by the program that trains (tn_module_checkpoint), not by the file. */
+/* Memory is saved by the program that trains (tn_module_recompute), not by the file. */
 static tn_status call_checkpoint(const struct run *run, const struct node *node, tn_rule_call *call)
 {
     return call_region(run, node, 0, 1, call);

@@ -3,7 +3,7 @@
 TN_PLUGINS += plugins/passes.la
 plugins_passes_la_SOURCES = \
 	%D%/passes.h \
-	%D%/checkpoint.c \
+	%D%/recompute.c \
 	%D%/constants.c \
 	%D%/conv_bn_linear_bn.c \
 	%D%/cse.c \

@@ -6,7 +6,7 @@
 
 #include <tenon/plugin.h>
 
-extern TN_HIDDEN const tn_pass_def pass_checkpoint, pass_constants, pass_conv_bn, pass_cse,
+extern TN_HIDDEN const tn_pass_def pass_recompute, pass_constants, pass_conv_bn, pass_cse,
     pass_dead, pass_decompose, pass_dropout, pass_epilogue, pass_inplace, pass_linear_bn;
 
 /* Reports "2 nodes removed". */

@@ -72,8 +72,8 @@ tn_node *passes_constant(tn_graph *graph, const char *stem, const char *suffix, 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {
-    &pass_checkpoint, &pass_constants, &pass_conv_bn,  &pass_cse,     &pass_dead,
-    &pass_decompose,  &pass_dropout,   &pass_epilogue, &pass_inplace, &pass_linear_bn,
+    &pass_recompute, &pass_constants, &pass_conv_bn,  &pass_cse,     &pass_dead,
+    &pass_decompose, &pass_dropout,   &pass_epilogue, &pass_inplace, &pass_linear_bn,
 };
 
 static const tn_plugin passes = {

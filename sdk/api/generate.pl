@@ -472,26 +472,26 @@ sub checks_of {
     my @parameters = @{ $f->{parameters} };
     my @checks;
     my $who = sub { "\"$f->{name}\"" . join('', map { ", \"$_\"" } @_) . ', __builtin_return_address(0))' };
-    push @checks, 'tn__check_main(' . $who->() if $f->{tags}{thread} eq 'main';
+    push @checks, 'tn__boundary_main(' . $who->() if $f->{tags}{thread} eq 'main';
     for my $i (0 .. $#parameters) {
         my $p = $parameters[$i];
         my $name = $p->{name};
         if ($p->{type} eq 'tn_ints') {
-            push @checks, "tn__check_row($name.at, $name.count, " . $who->($name);
+            push @checks, "tn__boundary_row($name.at, $name.count, " . $who->($name);
         } elsif ($p->{pointer}) {
             my $may = $null_ok{$name} || ($f->{tags}{null_through} && $p->{type} =~ $through);
             my $length = $f->{tags}{array}{$name};
             if (defined $length) {
-                push @checks, "tn__check_row($name, (int64_t)$length, " . $who->($name);
+                push @checks, "tn__boundary_row($name, (int64_t)$length, " . $who->($name);
             } elsif (!$may) {
-                push @checks, ($p->{type} =~ $through ? 'tn__check_object' : 'tn__check_given') . "($name != NULL, " . $who->($name);
+                push @checks, ($p->{type} =~ $through ? 'tn__boundary_object' : 'tn__boundary_given') . "($name != NULL, " . $who->($name);
             }
-            push @checks, "tn__check_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
+            push @checks, "tn__boundary_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
             # A list of tensors. A list that may be NULL has the length of the list before it.
             if ($p->{type} eq 'tn_tensor *const *') {
                 my ($next) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
                 $length //= $next->{name} if $next;
-                push @checks, "tn__check_tensors($name, $length, " . $who->($name) if defined $length;
+                push @checks, "tn__boundary_tensors($name, $length, " . $who->($name) if defined $length;
             }
         }
     }
@@ -504,7 +504,7 @@ sub host_tables_c {
  *
  * Generated from the public headers by sdk/api/generate.pl; do not edit. The tables of functions that plugins
  * receive, and the tables for TENON_CHECK=1, whose functions check the arguments first. */
-#include "core/check/check.h"
+#include "core/boundary/boundary.h"
 #include "core/plugin/internal.h"
 
 #include <tenon/tenon.h>
@@ -548,7 +548,7 @@ const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint3
             *revision = found->revision;
         if (size)
             *size = found->size;
-        return tn__checked() ? found->checked : found->plain;
+        return tn__boundary_on() ? found->checked : found->plain;
     }
     return NULL;
 }

@@ -63,7 +63,7 @@ static const tn_option number_options[] = {
 
 /* Fills from the text of a spec. */
 static tn_status fill(const tn_option *table, void *data, size_t size, const char *text,
-                      tn__keep **keep)
+                      tn__option_block **keep)
 {
     tn__spec *spec = tn__spec_parse(text);
     char what[64];
@@ -83,7 +83,7 @@ static tn_status fill(const tn_option *table, void *data, size_t size, const cha
 static void refused(const tn_option *table, const char *text, tn_status code, const char *words)
 {
     struct all data, zero;
-    tn__keep *keep = (tn__keep *)&data;
+    tn__option_block *keep = (tn__option_block *)&data;
 
     memset(&zero, 0, sizeof zero);
     memset(&data, 0, sizeof data);
@@ -108,7 +108,7 @@ static const char *printed(const tn_option *table, const void *data, bool comple
 START_TEST(positional_and_named_arguments_fill_the_struct)
 {
     struct linear data;
-    tn__keep *keep;
+    tn__option_block *keep;
 
     ck_assert_int_eq(fill(linear_options, &data, sizeof data, "Linear(4, 3)", &keep), TN_OK);
     ck_assert(data.in_features == 4 && data.out_features == 3 && data.bias);
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(every_kind_of_option_is_stored)
 {
     struct all data;
-    tn__keep *keep;
+    tn__option_block *keep;
 
     ck_assert_int_eq(fill(all_options, &data, sizeof data, "f()", &keep), TN_OK);
     ck_assert(!data.flag && data.number == INT64_MIN && data.real == 1e-3 &&
@@ -209,7 +209,7 @@ START_TEST(numbers_keep_their_kind_and_their_bits)
         "a=0.0+infj, b=1e-05-5e-324j, c=0.0j, d=-0.0-0.0j, e=0.0+nanj"
     };
     struct numbers data;
-    tn__keep *keep;
+    tn__option_block *keep;
     char text[256];
 
     ck_assert_int_eq(fill(number_options, &data, sizeof data, "f()", &keep), TN_OK);
@@ -254,7 +254,7 @@ START_TEST(a_row_that_was_written_as_a_list_is_printed_as_one)
 
     for (int64_t i = 0; i < tn__countof(rows); i++) {
         tn_ints_given data;
-        tn__keep *keep;
+        tn__option_block *keep;
 
         ck_assert_int_eq(fill(table, &data, sizeof data, rows[i][0], &keep), TN_OK);
         ck_assert_int_eq(data.list, rows[i][1][0] == '[');
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(none_is_stored_where_the_option_allows_it)
 {
     struct all data;
-    tn__keep *keep;
+    tn__option_block *keep;
 
     ck_assert_int_eq(fill(all_options, &data, sizeof data,
                           "f(number=None, real=None, mode=None, size=None, betas=None, dtype=None)",
@@ -295,7 +295,7 @@ END_TEST
 START_TEST(further_positional_arguments_come_behind_the_positions)
 {
     struct all data;
-    tn__keep *keep;
+    tn__option_block *keep;
 
     ck_assert_int_eq(
         fill(all_options, &data, sizeof data, "f(True, 1, 2.0, 'm', 8, A(1), size=1, n=9)", &keep),
@@ -326,7 +326,7 @@ START_TEST(keyword_only_options_take_no_position)
         TN_OPTION_END,
     };
     struct linear data;
-    tn__keep *keep;
+    tn__option_block *keep;
 
     ck_assert_int_eq(fill(table, &data, sizeof data, "f(5, 6)", &keep), TN_OK);
     ck_assert(data.in_features == 5 && data.out_features == 6 && data.bias);
@@ -356,7 +356,7 @@ END_TEST
 START_TEST(typed_values_fill_as_texts_do)
 {
     struct all data;
-    tn__keep *keep;
+    tn__option_block *keep;
     char word[] = "sum";
     tn_value list[] = { tn_value_int(3), tn_value_int(4) };
     tn_value row = { .kind = TN_VALUE_LIST, .count = 2, .as.list = list };
@@ -397,7 +397,7 @@ START_TEST(every_allocation_of_filling_may_fail)
 
     tn__spec *spec = tn__spec_parse(text);
     while (!done) {
-        tn__keep *keep = (tn__keep *)&data;
+        tn__option_block *keep = (tn__option_block *)&data;
         memset(&data, 0, sizeof data);
         tn_error_clear();
         tn__memory_fail(++nth);

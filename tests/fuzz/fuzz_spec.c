@@ -57,7 +57,7 @@ static char *print(const tn__spec *spec)
 static void fill(const tn__spec *spec)
 {
     struct options options = { 0 };
-    tn__keep *keep;
+    tn__option_block *keep;
     tn_status status = tn__options_fill(table, &options, "fuzz", spec->text, spec->values,
                                         spec->names, spec->columns, spec->count, &keep);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recomputation (tn_checkpoint_call): gradients equal to the bit with and without it, random
+ * Recomputation (tn_recompute_call): gradients equal to the bit with and without it, random
  * numbers, autocast, nesting, several inputs and outputs, memory, what is refused, and allocations
  * that fail. */
 #include <stdio.h>
@@ -31,9 +31,9 @@ static int64_t gradients(tn_module *net, int how, bool autocast, float *out)
     if (how == 0)
         y = tn_module_call(net, x);
     else if (how == 1)
-        ck_assert_msg(tn_module_checkpoint(net, &x, 1, &y, 1, 0) == TN_OK, "%s", tn_error_text());
+        ck_assert_msg(tn_module_recompute(net, &x, 1, &y, 1, 0) == TN_OK, "%s", tn_error_text());
     else
-        y = tn_module_checkpoint_sequential(net, 3, x, 0);
+        y = tn_module_recompute_sequential(net, 3, x, 0);
     tn_autocast_end();
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     tn_rand(TN_SHAPE(3)); /* the second run must not depend on what was drawn in between */
@@ -102,7 +102,7 @@ static tn_status two(void *user, tn_tensor *const *in, tn_tensor **out)
 static tn_status outer(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     tn_tensor *inner[2], *both[2] = { tn_sin(in[0]), tn_cos(in[0]) };
-    tn_status status = tn_checkpoint_call(two, user, NULL, both, 2, inner, 2, 0);
+    tn_status status = tn_recompute_call(two, user, NULL, both, 2, inner, 2, 0);
 
     out[0] = status == TN_OK ? tn_mul(tn_sin(inner[0]), tn_cos(inner[1])) : NULL;
     return out[0] != NULL ? TN_OK : tn_error_code();
@@ -117,7 +117,7 @@ START_TEST(several_inputs_and_outputs_and_second_derivatives)
 
     weight = LEAF(3, 4);
     calls = released = 0;
-    ck_assert_int_eq(tn_checkpoint_call(two, NULL, release, in, 3, out, 2, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(two, NULL, release, in, 3, out, 2, 0), TN_OK);
     ck_assert_int_eq(calls, 1);
     all[0] = a;
     all[1] = weight;
@@ -150,7 +150,7 @@ START_TEST(nested_checkpoints_run_from_the_outside_in)
     ck_assert_int_eq(outer(NULL, &plain, &z), TN_OK);
     ck_assert_int_eq(tn_backward(tn_sum(z)), TN_OK);
     tn_grad_end();
-    ck_assert_int_eq(tn_checkpoint_call(outer, NULL, release, &a, 1, &y, 1, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(outer, NULL, release, &a, 1, &y, 1, 0), TN_OK);
     ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
     HAS(tn_tensor_grad(a), at(tn_tensor_grad(plain), 0), at(tn_tensor_grad(plain), 1));
     ck_assert_int_eq(released, 1);
@@ -190,7 +190,7 @@ START_TEST(another_second_run_and_changed_inputs_are_refused)
         tn_status status;
 
         changes = 0;
-        status = tn_checkpoint_call(differs, &kind, NULL, &a, 1, &y, 1, 0);
+        status = tn_recompute_call(differs, &kind, NULL, &a, 1, &y, 1, 0);
         if (kind < 2) {
             ck_assert_int_eq(status, TN_OK);
             status = tn_backward(tn_sum(y));
@@ -202,14 +202,14 @@ START_TEST(another_second_run_and_changed_inputs_are_refused)
     tn_tensor *a = LEAF(0.5, -1), *b = tn_mul_scalar(a, 2.0), *y[2], *in[2] = { b, b };
 
     weight = VEC(1, 2);
-    ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, in, 2, y, 2, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(two, NULL, NULL, in, 2, y, 2, 0), TN_OK);
     ck_assert_ptr_nonnull(tn_mul_scalar_(b, 2.0));
     ck_assert_int_ne(tn_backward(tn_sum(y[0])), TN_OK);
     FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
-    ck_assert_int_ne(tn_checkpoint_call(two, NULL, NULL, in, 2, y, 2, 6), TN_OK);
+    ck_assert_int_ne(tn_recompute_call(two, NULL, NULL, in, 2, y, 2, 6), TN_OK);
     FAILED(TN_ERR_VALUE, "flags: unknown, got 0x6");
     tn_module *net = tn_module_new("%s", deep);
-    ck_assert_ptr_null(tn_module_checkpoint_sequential(net, 9, a, 0));
+    ck_assert_ptr_null(tn_module_recompute_sequential(net, 9, a, 0));
     FAILED(TN_ERR_VALUE, "segments: out of range, got 9; expected 1 to 8");
     tn_module_drop(net);
     FINE();
@@ -230,8 +230,7 @@ static int64_t peak_of(tn_module *net, int64_t segments)
     ck_assert_int_eq(tn_device_memory(device, &stats), TN_OK);
     before = stats.live;
     ck_assert_int_eq(tn_device_reset_peak(device), TN_OK);
-    y = segments > 0 ? tn_module_checkpoint_sequential(net, segments, x, 0)
-                     : tn_module_call(net, x);
+    y = segments > 0 ? tn_module_recompute_sequential(net, segments, x, 0) : tn_module_call(net, x);
     ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(tn_device_memory(device, &stats), TN_OK);
     return stats.peak - before;
@@ -273,7 +272,7 @@ START_TEST(every_allocation_of_a_checkpoint_can_fail)
         ck_assert_int_lt(n, 3000);
         released = 0;
         tn__memory_fail((uint64_t)n);
-        status = tn_checkpoint_call(outer, NULL, release, &a, 1, &y, 1, 0);
+        status = tn_recompute_call(outer, NULL, release, &a, 1, &y, 1, 0);
         if (status == TN_OK)
             status = tn_backward(tn_sum(y));
         done = (int64_t)tn__memory_fail(0) < n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recomputation in a process with several threads: backward of one tn_checkpoint_call in two
+ * Recomputation in a process with several threads: backward of one tn_recompute_call in two
  * threads at once, and random numbers, of which the second run gets those of the first without
  * changing the generator of the process. */
 #include <pthread.h>
@@ -70,7 +70,7 @@ START_TEST(two_threads_share_the_second_run)
         struct walk walks[2];
 
         atomic_store(&calls, 0);
-        ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
+        ck_assert_int_eq(tn_recompute_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
         for (int i = 0; i < 2; i++)
             walks[i] = (struct walk){ tn_sum(out[i]), false, 1 };
         walk_at_once(walks, 2);
@@ -94,7 +94,7 @@ START_TEST(several_walks_over_a_retained_checkpoint_add_up)
     tn_tensor *a = LEAF(0.5, -1), *out[2], *loss;
     struct walk walks[THREADS];
 
-    ck_assert_int_eq(tn_checkpoint_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(two, NULL, NULL, &a, 1, out, 2, 0), TN_OK);
     loss = tn_sum(tn_add(out[0], out[1]));
     for (int i = 0; i < THREADS; i++)
         walks[i] = (struct walk){ loss, true, ROUNDS };
@@ -180,7 +180,7 @@ START_TEST(the_second_run_draws_the_same_and_leaves_the_generator_to_others)
         float drawn[3];
 
         tn_random_seed(5);
-        ck_assert_int_eq(tn_checkpoint_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
+        ck_assert_int_eq(tn_recompute_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
         expect_state(seeds ? 77 : 5, 2); /* `a` and the other thread; `b` was undone */
         tn_random_seed(9);
         ck_assert_msg(tn_backward(tn_sum(y)) == TN_OK, "%s", tn_error_text());
@@ -204,7 +204,7 @@ END_TEST
 static tn_status around(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     tn_tensor *x = tn_mul(tn_sin(in[0]), tn_rand(TN_SHAPE(2)));
-    tn_status status = tn_checkpoint_call(noisy, user, NULL, &x, 1, out, 1, 0);
+    tn_status status = tn_recompute_call(noisy, user, NULL, &x, 1, out, 1, 0);
 
     if (status == TN_OK)
         out[0] = tn_mul(tn_sin(out[0]), tn_rand(TN_SHAPE(2)));
@@ -227,7 +227,7 @@ START_TEST(nested_functions_draw_the_same_numbers)
     ck_assert_int_eq(tn_backward(tn_sum(z)), TN_OK);
     noise.run = 0;
     tn_random_seed(5);
-    ck_assert_int_eq(tn_checkpoint_call(around, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(around, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
     HAS(y, (double)wanted[0], (double)wanted[1]);
     noise.run = 0;
     tn_random_seed(11);
@@ -245,7 +245,7 @@ START_TEST(a_second_run_that_draws_more_is_refused)
     struct noise noise = { .more = true };
     tn_tensor *a = LEAF(0.5, -1), *y;
 
-    ck_assert_int_eq(tn_checkpoint_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
+    ck_assert_int_eq(tn_recompute_call(noisy, &noise, NULL, &a, 1, &y, 1, 0), TN_OK);
     ck_assert_int_ne(tn_backward(tn_sum(y)), TN_OK);
     FAILED(TN_ERR_RUNTIME, "draws more in its second run, got call 4; expected 3 calls");
     FINE();

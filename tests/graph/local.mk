@@ -9,7 +9,7 @@ TN_GRAPH_TESTS = %D%/test_callbacks %D%/test_memory_results %D%/test_script_thre
 	%D%/test_pass_inplace \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_plan_train %D%/test_plan_train_guards %D%/test_plan_train_cases \
-	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_checkpoint_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
+	%D%/test_plan_train_memory %D%/test_plan_whole_step %D%/test_recompute_pass %D%/test_plan_train_eager %D%/test_plan_train_state %D%/test_script \
 	%D%/test_control %D%/test_control_graphs %D%/test_control_refusals %D%/test_ported_graphs \
 	%D%/test_traced_operators %D%/test_script_plans %D%/test_fuse %D%/test_random_graphs %D%/test_plan_networks %D%/test_pass_operators \
 	%D%/test_plan_device_graph %D%/test_plan_step_results %D%/test_empty_batches
@@ -63,8 +63,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_plan_train_eager_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_train_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_train_state_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_checkpoint_pass_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_checkpoint_pass_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_recompute_pass_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_recompute_pass_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_empty_batches_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_empty_batches_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_whole_step_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -341,7 +341,7 @@ static void check_plan(const tn_graph *graph, const char *passes, tn_tensor *con
     ck_ok(tn_plan_describe(plan, &stats));
     /* of DenseNets 1.06 to 1.12, of all others nearly 1 */
     ck_assert_msg(100 * stats.bytes <= 112 * stats.bytes_least,
-                  "%s, passes %s: an arena of %lld bytes for %lld", network->name,
+                  "%s, passes %s: a slab of %lld bytes for %lld", network->name,
                   passes != NULL ? passes : "none", (long long)stats.bytes,
                   (long long)stats.bytes_least);
     tn_plan_drop(plan);

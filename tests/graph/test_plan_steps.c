@@ -33,7 +33,7 @@ static tn_status weigh_prepare(const tn_call *call, tn_prepared_data *out)
     float *twice;
 
     ck_assert_ptr_null(call->in[0]->data);
-    ck_assert_uint_eq(call->flags, TN_CALL_KEPT);
+    ck_assert_uint_eq(call->flags, TN_CALL_REPEATED);
     if (seen.fail)
         return tn_fail(TN_ERR_MEMORY, "no memory for weights");
     if ((call->constant & 2) == 0)

@@ -243,7 +243,7 @@ static tn_tensor *recomputes(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = NULL, *in = tn_mul(x, tn_module_get(self, "scale"));
 
-    return tn_checkpoint_call(recomputed, self, NULL, &in, 1, &y, 1, 0) == TN_OK ? y : NULL;
+    return tn_recompute_call(recomputed, self, NULL, &in, 1, &y, 1, 0) == TN_OK ? y : NULL;
 }
 
 START_TEST(values_that_are_computed_again)

@@ -161,7 +161,7 @@ START_TEST(calls_in_a_checkpoint)
                 ck_ok(tn_module_zero_grad(net));
                 ck_ok(tn_tensor_set_grad(x, TN_NONE));
                 tn_random_seed(7);
-                ck_ok(tn_module_checkpoint(net, &x, 1, &y[k], 1, 0));
+                ck_ok(tn_module_recompute(net, &x, 1, &y[k], 1, 0));
                 if (k == 1 && warm) /* the plan goes away between the two runs */
                     ck_made(tn_module_call(net, tn_zeros(TN_SHAPE(5, 3))));
                 ck_ok(tn_backward(loss_of(y[k])));
@@ -180,7 +180,7 @@ static tn_tensor *checkpoints_child(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = NULL;
 
-    return tn_module_checkpoint(tn_module_child_at(self, 0), &x, 1, &y, 1, 0) == TN_OK
+    return tn_module_recompute(tn_module_child_at(self, 0), &x, 1, &y, 1, 0) == TN_OK
                ? tn_mul(y, tn_module_get(self, "scale"))
                : NULL;
 }
@@ -255,7 +255,7 @@ static void note_release(void *user)
 
 static tn_tensor *checkpoints_parts(tn_module *self, tn_tensor *x)
 {
-    return tn_module_checkpoint_sequential(self, 2, x, 0);
+    return tn_module_recompute_sequential(self, 2, x, 0);
 }
 
 START_TEST(a_module_that_checkpoints_its_children_is_freed)

@@ -163,11 +163,11 @@ START_TEST(the_verifier_sees_what_overlaps)
         tn__plan_root *root = &b->roots[i];
         uint64_t offset = root->offset;
 
-        if (root->same != i || root->place != TN__PLAN_ARENA || root->first > root->last)
+        if (root->same != i || root->place != TN__PLAN_SLAB || root->first > root->last)
             continue;
         root->offset = b->bytes;
         ck_assert_int_eq(tn__plan_verify(b), TN_ERR_ASSERT);
-        expect_failure(TN_ERR_ASSERT, "outside of the arena");
+        expect_failure(TN_ERR_ASSERT, "outside of the slab");
         root->offset = offset;
         moved++;
     }

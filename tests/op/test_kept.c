@@ -46,7 +46,7 @@ static tn_status weigh_prepare(const tn_call *call, tn_prepared_data *out)
     int64_t count = toy_count(call->in[1]);
     float *twice;
 
-    ck_assert_uint_eq(call->flags, TN_CALL_KEPT);
+    ck_assert_uint_eq(call->flags, TN_CALL_REPEATED);
     ck_assert_uint_eq(call->constant, 2);
     ck_assert_ptr_null(call->in[0]->data);
     ck_assert_ptr_null(call->out[0]->data);

@@ -66,7 +66,7 @@ static tn_status weigh_prepare(const tn_call *call, tn_prepared_data *out)
     int64_t count = toy_count(call->in[1]);
     struct packed *packed;
 
-    ck_assert_uint_eq(call->flags, TN_CALL_KEPT);
+    ck_assert_uint_eq(call->flags, TN_CALL_REPEATED);
     ck_assert_int_eq(out->head.kind, TN_KIND_tn_prepared_data);
     ck_assert_ptr_null(call->in[0]->data);
     ck_assert_ptr_null(call->out[0]->data);

@@ -71,9 +71,9 @@ TN_API int64_t tn_x(const int *y, tn_status (*part)(void *user, int64_t begin),
 END
 } >"$header"
 run || { cat "$work/said"; bad=1; }
-for words in '!tn__check_main("tn_x"' '!tn__check_given(y != NULL, "tn_x", "y"' \
-    '!tn__check_given(part != NULL' \
-    '!tn__check_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
+for words in '!tn__boundary_main("tn_x"' '!tn__boundary_given(y != NULL, "tn_x", "y"' \
+    '!tn__boundary_given(part != NULL' \
+    '!tn__boundary_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
     grep -Fq -e "$words" "$work/out/lib/library/host_tables.c" || {
         echo "host_tables.c lacks: $words"; bad=1; }
 done

@@ -35,7 +35,7 @@ class _Call:
                              **{name: given(row) for name, row in self.kwargs.items()})
 
 
-@callback(lib.tn_checkpoint_call.argtypes[0])
+@callback(lib.tn_recompute_call.argtypes[0])
 def _function(user, inputs, outputs):
     call, count = held(user)
     call.result = call.run([borrow(inputs[i]) for i in range(count)])
@@ -54,10 +54,10 @@ def checkpoint(function, *args, use_reentrant=False, preserve_rng_state=True, **
     call = _Call(function, args, kwargs)
     tensors = call.tensors
     number = hold((call, len(tensors)))
-    flags = 0 if preserve_rng_state else _api.TN_CHECKPOINT_NEW_RANDOM
+    flags = 0 if preserve_rng_state else _api.TN_RECOMPUTE_NEW_RANDOM
     try:
         with Scope():
-            check(lib.tn_checkpoint_call(_function, number, release, addresses(tensors),
+            check(lib.tn_recompute_call(_function, number, release, addresses(tensors),
                                          len(tensors), None, 0, flags))
         return call.result
     finally:

@@ -229,11 +229,11 @@ enum {
     /* The second run of the function draws new random numbers. Without this flag each call of an
      * operator gets the numbers of the first run. The generator of the process is not changed, so
      * other threads may use it meanwhile. */
-    TN_CHECKPOINT_NEW_RANDOM = 1
+    TN_RECOMPUTE_NEW_RANDOM = 1
 };
 
 /* A function that computes with operators and modules. */
-typedef tn_status (*tn_checkpoint_function)(void *user, tn_tensor *const *in, tn_tensor **out);
+typedef tn_status (*tn_recompute_function)(void *user, tn_tensor *const *in, tn_tensor **out);
 
 /* Calls a function whose intermediate tensors are not kept for backward. The first time that
  * backward needs one of them, the function is called again with the same inputs and autocast, so it
@@ -242,7 +242,7 @@ typedef tn_status (*tn_checkpoint_function)(void *user, tn_tensor *const *in, tn
  * function again. Gradients of what the function computes cannot be taken inside of it. An input
  * may be TN_NONE. `release` frees `user` when the graph is freed, and also if the call fails or no
  * graph is recorded. [scoped] [array: in n_in, out n_out] [null-ok: user, release] */
-TN_API tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
+TN_API tn_status tn_recompute_call(tn_recompute_function function, void *user,
                                     void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
                                     tn_tensor **out, int64_t n_out, uint32_t flags);
 

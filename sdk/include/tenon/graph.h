@@ -486,7 +486,7 @@ TN_API const tn_graph *tn_script_graph_mixed(const tn_module *script);
 /* ---- parts that are computed again ----------------------------------------------------------- */
 
 /* Puts a node into part `part` of the graph; 0: into no part. Backward computes the values of a
- * part again instead of keeping them (tn_checkpoint_call). While gradients are recorded, successive
+ * part again instead of keeping them (tn_recompute_call). While gradients are recorded, successive
  * nodes of one part run as one function, except in tn_graph_run_with. Copies of the graph keep the
  * parts, texts do not contain them. Fails for nodes that compute nothing, and for nodes that write
  * into tensors, because they must run only once. [null-through] */

@@ -15,7 +15,7 @@ TN_BEGIN_DECLS
 enum {
     /* The call will be repeated with other data: what the kernel computes from the shapes can be
      * kept. */
-    TN_CALL_KEPT = 1,
+    TN_CALL_REPEATED = 1,
     /* The device records the work of this call: `run` must not wait for it or allocate memory. */
     TN_CALL_CAPTURED = 2
 };

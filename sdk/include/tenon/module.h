@@ -351,14 +351,14 @@ TN_API tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input);
 TN_API tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor *input);
 
 /* Like tn_module_call_many, but keeps no intermediate tensors for backward, which calls the module
- * again (tn_checkpoint_call). `flags`: TN_CHECKPOINT_*. [scoped] [array: inputs n_inputs,
+ * again (tn_recompute_call). `flags`: TN_CHECKPOINT_*. [scoped] [array: inputs n_inputs,
  * outputs n_outputs] [null-through] */
-TN_API tn_status tn_module_checkpoint(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
+TN_API tn_status tn_module_recompute(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
                                       tn_tensor **outputs, int64_t n_outputs, uint32_t flags);
 /* Calls the children of a module one after the other, as Sequential does, in `segments` parts of
  * equal size. Only the inputs of the parts, and the last part as a whole, are kept for backward.
  * [scoped] [null-through] */
-TN_API tn_tensor *tn_module_checkpoint_sequential(tn_module *module, int64_t segments,
+TN_API tn_tensor *tn_module_recompute_sequential(tn_module *module, int64_t segments,
                                                   tn_tensor *input, uint32_t flags);
 
 TN_END_DECLS

@@ -2,6 +2,6 @@
 
 libcore_la_SOURCES += \
 	%D%/backend.c \
-	%D%/check.c \
-	%D%/check.h \
+	%D%/boundary.c \
+	%D%/boundary.h \
 	%D%/inputs.c

@@ -36,7 +36,7 @@ typedef struct row {
 /* The lock is held for short steps only. A thread that does not get it soon runs without the kept
  * data. So a child process that inherits a lock that is held still runs. */
 typedef struct kept {
-    tn__kept head;
+    tn__weight_cache head;
     _Atomic bool locked;
     int32_t count;
     row *rows;
@@ -87,7 +87,7 @@ static void give(kept *k)
     atomic_store_explicit(&k->locked, false, memory_order_release);
 }
 
-static void drop(tn__kept *head)
+static void drop(tn__weight_cache *head)
 {
     kept *k = (kept *)head;
 
@@ -101,7 +101,7 @@ static void drop(tn__kept *head)
 
 static kept *kept_of(tn__storage *storage)
 {
-    tn__kept *there = atomic_load_explicit(&storage->kept, memory_order_acquire);
+    tn__weight_cache *there = atomic_load_explicit(&storage->weights, memory_order_acquire);
     kept *made;
 
     if (there != NULL)
@@ -110,7 +110,7 @@ static kept *kept_of(tn__storage *storage)
     if (made == NULL)
         return NULL;
     made->head.drop = drop;
-    if (atomic_compare_exchange_strong(&storage->kept, &there, &made->head))
+    if (atomic_compare_exchange_strong(&storage->weights, &there, &made->head))
         return made;
     tn_free(made);
     return (kept *)there;
@@ -193,7 +193,7 @@ static tn__prepared_data *make(const subject *s)
     own.workspace = NULL;
     own.host = NULL;
     own.constant = s->entry->kernel.weights;
-    own.flags = TN_CALL_KEPT;
+    own.flags = TN_CALL_REPEATED;
     return tn__prepared_data_new(s->entry, s->device, &own);
 }
 
@@ -283,7 +283,8 @@ static bool fits(const tn_call *call, int64_t weight)
            (call->flags & TN_CALL_CAPTURED) == 0;
 }
 
-tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *entry, tn_call *call)
+tn__prepared_data *tn__weight_cache_hold(const tn__work *work, const tn__kernel_entry *entry,
+                                         tn_call *call)
 {
     const int64_t weight = __builtin_ctzll(entry->kernel.weights);
     tn__prepared_data *data;
@@ -304,8 +305,8 @@ tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *e
     return data;
 }
 
-tn__prepared_data *tn__kept_share(const tn__kernel_entry *entry, const tn_device *device,
-                                  const tn_call *call, int64_t weight, tn__storage *storage)
+tn__prepared_data *tn__weight_cache_share(const tn__kernel_entry *entry, const tn_device *device,
+                                          const tn_call *call, int64_t weight, tn__storage *storage)
 {
     if (!fits(call, weight) || !may_keep(storage))
         return NULL;

@@ -3,8 +3,8 @@
  * The checked boundary (TENON_CHECK=1). From plugin to host: the generated tables call these checks
  * before the function that the plugin calls. From host to plugin: functions of backends and kernels
  * are wrapped when they are registered, and the state is compared before and after each call. */
-#ifndef TN_CORE_CHECK_CHECK_H
-#define TN_CORE_CHECK_CHECK_H
+#ifndef TN_CORE_BOUNDARY_BOUNDARY_H
+#define TN_CORE_BOUNDARY_BOUNDARY_H
 
 #include "core/plugin/internal.h"
 
@@ -13,41 +13,42 @@
 /* Each of these functions returns true if the argument is acceptable; otherwise it returns false
  * and fails with TN_ERR_REFUSED "checked boundary: ...". `caller` is an address inside the plugin
  * that called, from which the message gets its name. */
-bool tn__check_given(bool given, const char *function, const char *argument, const void *caller);
-/* Like tn__check_given() for an object. If a call of this callback has failed before, NULL is the
- * expected result of that failure, and no other failure is recorded. */
-bool tn__check_object(bool given, const char *function, const char *argument, const void *caller);
-bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
-                   const void *caller);
+bool tn__boundary_given(bool given, const char *function, const char *argument, const void *caller);
+/* Like tn__boundary_given() for an object. If a call of this callback has failed before, NULL is
+ * the expected result of that failure, and no other failure is recorded. */
+bool tn__boundary_object(bool given, const char *function, const char *argument,
+                         const void *caller);
+bool tn__boundary_row(const void *at, int64_t count, const char *function, const char *argument,
+                      const void *caller);
 /* Checks, as far as the tensor's memory shows, that the tensor was not freed. NULL and TN_NONE are
  * accepted. */
-bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
-                      const void *caller);
-bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
-                       const char *argument, const void *caller);
-bool tn__check_main(const char *function, const void *caller);
+bool tn__boundary_tensor(const tn_tensor *tensor, const char *function, const char *argument,
+                         const void *caller);
+bool tn__boundary_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
+                          const char *argument, const void *caller);
+bool tn__boundary_main(const char *function, const void *caller);
 
 /* Checks what a function of a plugin returned: the status must be known, and an error record must
  * exist if and only if it is a failure. `before` is the value of tn__error_count() before the call.
  * Returns the status to continue with. */
-tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
-                           const char *function);
+tn_status tn__boundary_status(tn_status status, uint64_t before, const tn__plugin *plugin,
+                              const char *function);
 
 /* Puts checking functions into the host's copy of a backend or a kernel, before the copy is
  * registered. Does nothing to other kinds. */
-tn_status tn__check_contribution(tn_head *copy, tn__plugin *plugin);
-tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin);
+tn_status tn__boundary_contribution(tn_head *copy, tn__plugin *plugin);
+tn_status tn__boundary_backend(tn_backend_def *backend, const tn__plugin *plugin);
 /* Returns the backend's own handle of a device, for a handle of the core. */
-void *tn__check_device(void *handle);
-bool tn__check_is_host(void *handle);
+void *tn__boundary_device(void *handle);
+bool tn__boundary_is_host(void *handle);
 /* Adds bytes to a hash. */
-uint64_t tn__check_fold(uint64_t sum, const void *bytes, size_t count);
+uint64_t tn__boundary_fold(uint64_t sum, const void *bytes, size_t count);
 /* Returns a hash of the elements of those inputs that the operator may only read and that do not
  * overlap an output, for devices that use host memory. A changed element nearly always changes the
  * hash; of large inputs only a sample is hashed. */
-uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def);
+uint64_t tn__boundary_inputs_sum(const tn_call *call, const tn_op_def *def);
 /* Waits until the work of a kernel is done. Returns its failure, if any. */
-tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel);
+tn_status tn__boundary_after_kernel(void *handle, void *stream, const char *kernel);
 
 /* Returns the host's table of functions for an interface (lib/library/host_tables.c, generated),
  * NULL if the host does not have it. */

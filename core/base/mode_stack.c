@@ -9,19 +9,19 @@
 
 #include <stdlib.h>
 
-struct levels {
-    uint16_t before[TN__LEVEL_KINDS][TN__LEVELS]; /* value + 1; 0: not stored */
+struct stacks {
+    uint16_t before[TN__MODE_KINDS][TN__MODE_DEPTH]; /* value + 1; 0: not stored */
 };
 
-static _Thread_local struct levels *here TN__TLS_NEAR;
+static _Thread_local struct stacks *here TN__TLS_NEAR;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
 
-static void at_thread_end(void *levels)
+static void at_thread_end(void *stacks)
 {
     here = NULL;
-    free(levels);
+    free(stacks);
 }
 
 static void make_key(void)
@@ -29,11 +29,11 @@ static void make_key(void)
     key_made = pthread_key_create(&key, at_thread_end) == 0;
 }
 
-static struct levels *make(void)
+static struct stacks *make(void)
 {
     /* Not from the program's allocator (tn_set_allocator): tn_shutdown() must free all memory of
      * that allocator, but cannot free what belongs to other threads. */
-    struct levels *fresh = calloc(1, sizeof *fresh);
+    struct stacks *fresh = calloc(1, sizeof *fresh);
 
     pthread_once(&key_once, make_key);
     if (fresh != NULL && key_made && pthread_setspecific(key, fresh) == 0)
@@ -42,17 +42,17 @@ static struct levels *make(void)
     return NULL;
 }
 
-bool tn__level_put(tn__level_kind kind, int32_t depth, uint8_t before)
+bool tn__mode_stack_push(tn__mode_kind kind, int32_t depth, uint8_t before)
 {
-    struct levels *levels = tn__likely(here != NULL) ? here : make();
+    struct stacks *stacks = tn__likely(here != NULL) ? here : make();
 
-    if (levels == NULL)
+    if (stacks == NULL)
         return false;
-    levels->before[kind][depth] = (uint16_t)(before + 1);
+    stacks->before[kind][depth] = (uint16_t)(before + 1);
     return true;
 }
 
-bool tn__level_take(tn__level_kind kind, int32_t depth, uint8_t *before)
+bool tn__mode_stack_pop(tn__mode_kind kind, int32_t depth, uint8_t *before)
 {
     const uint16_t *place = here != NULL ? &here->before[kind][depth] : NULL;
 

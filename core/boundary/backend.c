@@ -3,7 +3,7 @@
  * The checked boundary: functions of backends. While checking is on, the core's handle of a device
  * is a `struct device` of this file, which contains the backend's own handle and functions.
  * enumerate and open are called without a handle; they find the backend by self->user. */
-#include "core/check/check.h"
+#include "core/boundary/boundary.h"
 #include "core/op/internal.h"
 
 struct slot {
@@ -20,7 +20,7 @@ struct device {
 static struct slot slots[TN__MAX_DEVICE_TYPES];
 static _Atomic int32_t used;
 
-void *tn__check_device(void *handle)
+void *tn__boundary_device(void *handle)
 {
     struct device *device = handle;
     return device->real;
@@ -32,8 +32,8 @@ void *tn__check_device(void *handle)
     do {                                                                                           \
         uint64_t errors_ = tn__error_count();                                                      \
         const char *before_ = tn__error_plugin((slot_)->plugin->id);                               \
-        tn_status status_ = tn__check_status((slot_)->real.function(__VA_ARGS__), errors_,         \
-                                             (slot_)->plugin, #function);                          \
+        tn_status status_ = tn__boundary_status((slot_)->real.function(__VA_ARGS__), errors_,      \
+                                                (slot_)->plugin, #function);                       \
         tn__error_plugin(before_);                                                                 \
         return status_;                                                                            \
     } while (0)
@@ -51,8 +51,8 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
     const struct slot *slot = self->user;
     uint64_t errors = tn__error_count();
     *count = -1;
-    tn_status status = tn__check_status(slot->real.enumerate(&slot->real, count), errors,
-                                        slot->plugin, "enumerate");
+    tn_status status = tn__boundary_status(slot->real.enumerate(&slot->real, count), errors,
+                                           slot->plugin, "enumerate");
     if (status == TN_OK && *count < 0)
         return refuse(slot, "enumerate", "returned TN_OK but did not set a count");
     return status;
@@ -67,8 +67,8 @@ static tn_status open_device(const tn_backend_def *self, int32_t index, void **o
         return TN_ERR_MEMORY;
     device->slot = slot;
     device->index = index;
-    tn_status status = tn__check_status(slot->real.open(&slot->real, index, &device->real), errors,
-                                        slot->plugin, "open");
+    tn_status status = tn__boundary_status(slot->real.open(&slot->real, index, &device->real),
+                                           errors, slot->plugin, "open");
     if (status != TN_OK) {
         tn_free(device);
         return status;
@@ -261,7 +261,7 @@ static void *native_event(void *handle, void *event)
 
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
-tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
+tn_status tn__boundary_backend(tn_backend_def *backend, const tn__plugin *plugin)
 {
     int32_t n = atomic_fetch_add(&used, 1);
     if (n >= TN__MAX_DEVICE_TYPES)
@@ -307,13 +307,13 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
 
 /* ---- around a kernel ------------------------------------------------------------------------- */
 
-bool tn__check_is_host(void *handle)
+bool tn__boundary_is_host(void *handle)
 {
     struct device *d = handle;
     return (d->slot->real.flags & TN_BACKEND_HOST_MEMORY) != 0;
 }
 
-tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel)
+tn_status tn__boundary_after_kernel(void *handle, void *stream, const char *kernel)
 {
     struct device *d = handle;
     tn_status status = TN_OK;

@@ -81,7 +81,7 @@ static tn_status check_rest(const struct opened *o, const tn_state *index, const
     return TN_OK;
 }
 
-tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags)
+tn_state *tn__shards_load(tn_state *index, const char *path, uint32_t flags)
 {
     struct opened o = { .names = tn_state_new() };
     tn_state *out = tn_state_new();

@@ -4,7 +4,7 @@
  * use host memory, the elements of the inputs are hashed before and after the kernel; of large
  * inputs only a sample. */
 #include "core/op/internal.h"
-#include "core/check/check.h"
+#include "core/boundary/boundary.h"
 
 enum { SAMPLES = 16384 };
 
@@ -43,7 +43,7 @@ static bool is_output(const tn_call *call, uintptr_t from, uintptr_t to)
     return false;
 }
 
-uint64_t tn__check_fold(uint64_t sum, const void *bytes, size_t count)
+uint64_t tn__boundary_fold(uint64_t sum, const void *bytes, size_t count)
 {
     const unsigned char *at = bytes;
 
@@ -67,7 +67,7 @@ static uint64_t view_sum(const tn_view *view, uint64_t sum)
         numel = tn__mul_overflow(numel, view->shape[d], &step) ? INT64_MAX : step;
     }
     if (packed && numel <= SAMPLES)
-        return tn__check_fold(sum, base, (size_t)numel * each);
+        return tn__boundary_fold(sum, base, (size_t)numel * each);
     step = numel / SAMPLES + 1;
     for (int64_t i = 0; i < numel; i += step) {
         int64_t rest = i, place = 0;
@@ -76,12 +76,12 @@ static uint64_t view_sum(const tn_view *view, uint64_t sum)
             place += rest % view->shape[d] * view->strides[d];
             rest /= view->shape[d];
         }
-        sum = tn__check_fold(sum, base + place * (int64_t)each, each);
+        sum = tn__boundary_fold(sum, base + place * (int64_t)each, each);
     }
     return sum;
 }
 
-uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def)
+uint64_t tn__boundary_inputs_sum(const tn_call *call, const tn_op_def *def)
 {
     uint64_t sum = 1;
 

@@ -2,7 +2,7 @@
  *
  * The checked boundary: modes, scopes and the state of the processor, which a function of a plugin
  * must leave unchanged. */
-#include "core/tensor/check_thread.h"
+#include "core/tensor/boundary.h"
 #include "core/tensor/autocast.h"
 #include "core/tensor/mode.h"
 #include "core/tensor/thread.h"
@@ -47,7 +47,7 @@ static int32_t threads_now(void)
     return count;
 }
 
-void tn__check_thread_note(tn__check_thread *before)
+void tn__boundary_thread_note(tn__boundary_thread *before)
 {
     const tn__thread *thread = tn__thread_here;
 
@@ -64,7 +64,7 @@ void tn__check_thread_note(tn__check_thread *before)
 /* Each of the following functions checks for one kind of change. If there is one, the function
  * undoes the change if possible and returns a message; otherwise it returns NULL. */
 
-static const char *rounding(const tn__check_thread *before)
+static const char *rounding(const tn__boundary_thread *before)
 {
     if (fegetround() == before->rounding && control_now() == before->control)
         return NULL;
@@ -73,9 +73,9 @@ static const char *rounding(const tn__check_thread *before)
     return "left the rounding mode or the flushing of small numbers changed (fesetround, MXCSR)";
 }
 
-static const char *modes(const tn__check_thread *before)
+static const char *modes(const tn__boundary_thread *before)
 {
-    static const char *const words[2][TN__CHECK_MODES] = {
+    static const char *const words[2][TN__BOUNDARY_MODES] = {
         { "left a gradient mode on (tn_grad_begin without tn_grad_end)",
           "left an inference mode on (tn_inference_begin without tn_inference_end)",
           "left an anomaly mode on (tn_anomaly_begin without tn_anomaly_end)" },
@@ -83,13 +83,13 @@ static const char *modes(const tn__check_thread *before)
           "ended an inference mode that it did not begin",
           "ended an anomaly mode that it did not begin" }
     };
-    int32_t depth[TN__CHECK_MODES];
-    bool now[TN__CHECK_MODES];
+    int32_t depth[TN__BOUNDARY_MODES];
+    bool now[TN__BOUNDARY_MODES];
     const char *found = NULL;
 
     tn__modes_get(depth, now);
     /* inference mode also changes the gradient mode, so it is checked before that */
-    for (int i = TN__CHECK_MODES - 1; i >= 0; i--)
+    for (int i = TN__BOUNDARY_MODES - 1; i >= 0; i--)
         if (found == NULL && (depth[i] != before->depth[i] || now[i] != before->now[i]))
             found = words[depth[i] < before->depth[i]][i];
     if (found != NULL)
@@ -97,7 +97,7 @@ static const char *modes(const tn__check_thread *before)
     return found;
 }
 
-static const char *scopes(const tn__check_thread *before)
+static const char *scopes(const tn__boundary_thread *before)
 {
     tn__thread *thread = tn__thread_here;
 
@@ -109,7 +109,7 @@ static const char *scopes(const tn__check_thread *before)
     return "left a scope open (tn_scope_begin without tn_scope_end)";
 }
 
-static const char *devices(const tn__check_thread *before)
+static const char *devices(const tn__boundary_thread *before)
 {
     tn__thread *thread = tn__thread_here;
 
@@ -125,7 +125,7 @@ static const char *devices(const tn__check_thread *before)
     return "did not end a device or stream that it began (tn_device_begin, tn_stream_begin)";
 }
 
-static const char *autocasts(const tn__check_thread *before)
+static const char *autocasts(const tn__boundary_thread *before)
 {
     if (tn__autocast_depth() == before->autocasts)
         return NULL;
@@ -138,7 +138,7 @@ static const char *autocasts(const tn__check_thread *before)
 
 /* Returns a message only if the process had one thread before: if it had others, they may have
  * started new threads. */
-static const char *threads(const tn__check_thread *before)
+static const char *threads(const tn__boundary_thread *before)
 {
     return before->threads == 1 && threads_now() > 1
                ? "started a thread; threads belong to the host: use tn_parallel_for, or set the "
@@ -146,11 +146,11 @@ static const char *threads(const tn__check_thread *before)
                : NULL;
 }
 
-tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
-                                 const char *what, tn_status status)
+tn_status tn__boundary_thread_judge(const tn__boundary_thread *before, const char *plugin,
+                                    const char *what, tn_status status)
 {
-    static const char *(*const kinds[])(const tn__check_thread *) = { rounding,  modes,   scopes,
-                                                                      autocasts, devices, threads };
+    static const char *(*const kinds[])(
+        const tn__boundary_thread *) = { rounding, modes, scopes, autocasts, devices, threads };
     const char *first = NULL;
 
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
@@ -164,15 +164,15 @@ tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plu
                    plugin != NULL && plugin[0] != '\0' ? plugin : "?", what, first);
 }
 
-tn_status tn__check_activate(const tn_plugin *plugin)
+tn_status tn__boundary_activate(const tn_plugin *plugin)
 {
-    tn__check_thread thread;
+    tn__boundary_thread thread;
     tn_status status;
 
-    tn__check_enter(&thread);
+    tn__boundary_enter(&thread);
     /* counting threads needs one or two system calls */
     if (thread.on && (plugin->flags & TN_PLUGIN_OWN_THREADS) == 0)
         thread.threads = threads_now();
     status = tn__error_status_of(plugin->activate(plugin), "activate");
-    return tn__check_leave(&thread, plugin->id, "activate", status);
+    return tn__boundary_leave(&thread, plugin->id, "activate", status);
 }

@@ -43,7 +43,7 @@ static int compare_with_place(const void *one, const void *other)
                                   (uint64_t)((const struct view *)other)->place);
 }
 
-tn_status tn__ties_find(const tn_state *state, int64_t **first)
+tn_status tn__tied_weights_find(const tn_state *state, int64_t **first)
 {
     int64_t count = tn_state_count(state), views = 0;
     struct view *at = tn_malloc(((size_t)count + 1) * sizeof *at);
@@ -97,7 +97,7 @@ static tn_status same_bits(tn_tensor *a, tn_tensor *b, bool *same)
     return status;
 }
 
-tn_status tn__ties_join(tn_state *state, const char *name, const char *with)
+tn_status tn__tied_weights_join(tn_state *state, const char *name, const char *with)
 {
     int64_t a = tn_state_find(state, name), b = tn_state_find(state, with);
     bool same = false;

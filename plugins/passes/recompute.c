@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pass checkpoint: marks parts of the graph, by the modules that called the operators, whose
+ * The pass recompute: marks parts of the graph, by the modules that called the operators, whose
  * values backward computes again in place of keeping them. */
 #include "passes.h"
 
@@ -110,7 +110,7 @@ static tn_status mark(const tn_pass_args *args, const char *pattern, int64_t eve
     return passes_report(args, marked, "nodes are computed again by backward");
 }
 
-static tn_status checkpoint(const tn_pass_def *self, const tn_pass_args *args)
+static tn_status recompute(const tn_pass_def *self, const tn_pass_args *args)
 {
     const struct options *o = args->data;
     char *pattern;
@@ -118,7 +118,7 @@ static tn_status checkpoint(const tn_pass_def *self, const tn_pass_args *args)
 
     (void)self;
     if (o->every < 1)
-        return tn_fail(TN_ERR_VALUE, "checkpoint: every: too small, got %lld; expected 1 or more",
+        return tn_fail(TN_ERR_VALUE, "recompute: every: too small, got %lld; expected 1 or more",
                        (long long)o->every);
     pattern = with_slashes(o->modules, strlen(o->modules));
     status = pattern != NULL ? mark(args, pattern, o->every) : TN_ERR_MEMORY;
@@ -126,13 +126,13 @@ static tn_status checkpoint(const tn_pass_def *self, const tn_pass_args *args)
     return status;
 }
 
-const tn_pass_def pass_checkpoint = {
+const tn_pass_def pass_recompute = {
     TN_HEAD(tn_pass_def),
-    .name = "checkpoint",
+    .name = "recompute",
     .help = "lets backward compute values of modules again in place of keeping them",
     .options = table,
     .data_size = sizeof(struct options),
     .flags = TN_PASS_EXACT,
     .after = "conv_bn linear_bn dropout decompose cse constants epilogue dead",
-    .run = checkpoint
+    .run = recompute
 };

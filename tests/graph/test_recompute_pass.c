@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pass checkpoint: parts of a graph that backward computes again have the bits of eager
+ * The pass recompute: parts of a graph that backward computes again have the bits of eager
  * steps, random numbers and statistics included, and need less memory. */
 #include "tests/graph/plan_training.h"
 
@@ -35,31 +35,31 @@ static const struct row {
 } rows[] = {
     { "Sequential(Sequential(Linear(6, 16), Dropout(0.3), GELU()), Sequential(Linear(16, 16), "
       "Dropout(0.5), Tanh()), Linear(16, 3))",
-      "checkpoint",
+      "recompute",
       { 4, 6 },
       2,
       3 },
     { "Sequential(Sequential(Linear(6, 16), Dropout(0.3), GELU()), Sequential(Linear(16, 16), "
       "Dropout(0.5), Tanh()), Linear(16, 3))",
-      "checkpoint(every=2)",
+      "recompute(every=2)",
       { 4, 6 },
       2,
       2 },
     { "Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), Sequential(SiLU(), Conv2d(8, 8, 3), ReLU()), "
       "BatchNorm2d(8), Flatten(), Linear(128, 4))",
-      "checkpoint(modules='2')",
+      "recompute(modules='2')",
       { 2, 3, 8, 8 },
       4,
       1 },
     { "Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), ReLU(), Conv2d(8, 8, 3), BatchNorm2d(8), "
       "SiLU(), Flatten(), Linear(128, 4))",
-      "checkpoint(modules='*', every=8)",
+      "recompute(modules='*', every=8)",
       { 2, 3, 8, 8 },
       4,
       1 },
     { "Sequential(Linear(8, 8), TransformerEncoderLayer(8, 2, 16), "
       "TransformerEncoderLayer(8, 2, 16))",
-      "checkpoint(modules='*', every=3)",
+      "recompute(modules='*', every=3)",
       { 3, 2, 8 },
       3,
       1 },
@@ -177,7 +177,7 @@ START_TEST(less_memory_is_needed)
         net = tn_module_new("%s", spec);
         ck_made(net);
         for (int i = 0; i < 2; i++) {
-            nets[i] = rewritten(net, x, i == 0 ? "dead" : "checkpoint", TN_TRACE_THROUGH, &parts);
+            nets[i] = rewritten(net, x, i == 0 ? "dead" : "recompute", TN_TRACE_THROUGH, &parts);
             ck_assert_int_eq(parts, i == 0 ? 0 : 9);
             if (compiled)
                 ck_ok(tn_module_compile(nets[i], TRAIN));
@@ -209,13 +209,13 @@ START_TEST(patterns_choose_modules)
         const char *pass;
         int64_t parts[3]; /* the numbers of nodes of the first parts */
     } patterns[] = {
-        { "checkpoint", { 4, 1, 0 } },
-        { "checkpoint(modules='0.*')", { 2, 1, 1 } },
-        { "checkpoint(modules='0.*', every=2)", { 3, 1, 0 } },
-        { "checkpoint(modules='0.inner*')", { 2, 0, 0 } },
-        { "checkpoint(modules='0.inner.b')", { 1, 0, 0 } },
-        { "checkpoint(modules='1.*')", { 0, 0, 0 } },
-        { "checkpoint(modules='0.i')", { 0, 0, 0 } },
+        { "recompute", { 4, 1, 0 } },
+        { "recompute(modules='0.*')", { 2, 1, 1 } },
+        { "recompute(modules='0.*', every=2)", { 3, 1, 0 } },
+        { "recompute(modules='0.inner*')", { 2, 0, 0 } },
+        { "recompute(modules='0.inner.b')", { 1, 0, 0 } },
+        { "recompute(modules='1.*')", { 0, 0, 0 } },
+        { "recompute(modules='0.i')", { 0, 0, 0 } },
     };
     TN_SCOPE;
     tn_module *net = tn_module_new("Sequential(Sequential((inner): Sequential((a): Linear(3, 4), "
@@ -238,7 +238,7 @@ START_TEST(patterns_choose_modules)
         tn_graph_drop(graph);
     }
     graph = traced(net, x, TN_TRACE_THROUGH);
-    ck_assert_int_ne(tn_graph_pass(graph, "checkpoint(every=0)"), TN_OK);
+    ck_assert_int_ne(tn_graph_pass(graph, "recompute(every=0)"), TN_OK);
     ck_assert_msg(strstr(tn_error_text(), "every: too small, got 0; expected 1 or more") != NULL,
                   "%s", tn_error_text());
     tn_error_clear();
@@ -271,7 +271,7 @@ START_TEST(each_allocation_that_fails_is_an_error)
     tn_module *net = tn_module_new("Sequential(Linear(3, 4), Dropout(0.5), Sigmoid())"), *made;
     int64_t nodes = tn_grad_node_count(), parts;
 
-    made = rewritten(net, numbered(TN_SHAPE(2, 3), 1), "checkpoint(every=3)", TN_TRACE_THROUGH,
+    made = rewritten(net, numbered(TN_SHAPE(2, 3), 1), "recompute(every=3)", TN_TRACE_THROUGH,
                      &parts);
     ck_assert(run_parts(made));
     ck_assert_int_gt(fail_each_allocation(run_parts, made), 20);
@@ -286,5 +286,5 @@ int main(void)
     const TTest *const tests[] = { steps_have_the_bits_of_eager_ones, less_memory_is_needed,
                                    patterns_choose_modules, each_allocation_that_fails_is_an_error,
                                    NULL };
-    return suite_run("checkpoint pass", tests);
+    return suite_run("recompute pass", tests);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The checked boundary: calls from plugins to the host, and kernels. */
-#include "core/check/check.h"
-#include "core/tensor/check_thread.h"
+#include "core/boundary/boundary.h"
+#include "core/tensor/boundary.h"
 #include "core/tensor/internal.h"
 
 #if TN_BUILD_ASAN
@@ -23,13 +23,13 @@ static bool refuse(const char *function, const void *caller, const char *argumen
     return false;
 }
 
-bool tn__check_given(bool given, const char *function, const char *argument, const void *caller)
+bool tn__boundary_given(bool given, const char *function, const char *argument, const void *caller)
 {
     return tn__likely(given) ||
            refuse(function, caller, argument, "it is NULL, which the header does not allow");
 }
 
-bool tn__check_object(bool given, const char *function, const char *argument, const void *caller)
+bool tn__boundary_object(bool given, const char *function, const char *argument, const void *caller)
 {
     if (tn__likely(given))
         return true;
@@ -38,8 +38,8 @@ bool tn__check_object(bool given, const char *function, const char *argument, co
     return refuse(function, caller, argument, "it is NULL, which the header does not allow");
 }
 
-bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
-                   const void *caller)
+bool tn__boundary_row(const void *at, int64_t count, const char *function, const char *argument,
+                      const void *caller)
 {
     return tn__likely(at || count <= 0) ||
            refuse(function, caller, argument, "it is NULL, but its number of elements is not 0");
@@ -56,8 +56,8 @@ static bool is_dead(const tn_tensor *tensor)
     return atomic_load_explicit(&tensor->refs, memory_order_relaxed) <= 0;
 }
 
-bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
-                      const void *caller)
+bool tn__boundary_tensor(const tn_tensor *tensor, const char *function, const char *argument,
+                         const void *caller)
 {
     if (!tensor || tensor == TN_NONE || tn__likely(!is_dead(tensor)))
         return true;
@@ -65,16 +65,16 @@ bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char 
                   "its last reference was dropped before (tn_tensor_keep adds a reference)");
 }
 
-bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
-                       const char *argument, const void *caller)
+bool tn__boundary_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
+                          const char *argument, const void *caller)
 {
     for (int64_t i = 0; tensors && i < count; i++)
-        if (!tn__check_tensor(tensors[i], function, argument, caller))
+        if (!tn__boundary_tensor(tensors[i], function, argument, caller))
             return false;
     return true;
 }
 
-bool tn__check_main(const char *function, const void *caller)
+bool tn__boundary_main(const char *function, const void *caller)
 {
     return tn__likely(syscall(SYS_gettid) == getpid()) ||
            refuse(function, caller, NULL, "only the main thread may call this function ([main])");
@@ -82,8 +82,8 @@ bool tn__check_main(const char *function, const void *caller)
 
 /* ---- host to plugin -------------------------------------------------------------------------- */
 
-tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
-                           const char *function)
+tn_status tn__boundary_status(tn_status status, uint64_t before, const tn__plugin *plugin,
+                              const char *function)
 {
     if (tn__likely(status == TN_OK && tn__error_count() == before))
         return TN_OK;
@@ -122,7 +122,7 @@ static tn_call own_call(const tn_call *call)
 {
     tn_call own = *call;
     own.kernel = &shadow_of(call)->real;
-    own.device = tn__check_device(call->device);
+    own.device = tn__boundary_device(call->device);
     return own;
 }
 
@@ -150,11 +150,11 @@ static tn_status checked_prepare(const tn_call *call, tn_prepared_data *out)
     const struct shadow *shadow = shadow_of(call);
     tn_call own = own_call(call);
     uint64_t errors = tn__error_count();
-    tn__check_thread thread;
-    tn__check_enter(&thread);
-    tn_status status = tn__check_status(shadow->real.prepare(&own, out), errors, shadow->plugin,
-                                        shadow->real.name ? shadow->real.name : shadow->real.op);
-    return tn__check_leave(&thread, shadow->plugin->id, "prepare", status);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
+    tn_status status = tn__boundary_status(shadow->real.prepare(&own, out), errors, shadow->plugin,
+                                           shadow->real.name ? shadow->real.name : shadow->real.op);
+    return tn__boundary_leave(&thread, shadow->plugin->id, "prepare", status);
 }
 
 static uint64_t checked_prepare_key(const tn_call *call)
@@ -179,12 +179,12 @@ static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t w
         const tn_view *v = views[i];
         if (i < 64 && !(which >> i & 1))
             continue;
-        sum = tn__check_fold(sum, &v, sizeof v);
+        sum = tn__boundary_fold(sum, &v, sizeof v);
         if (!v || v->ndim < 0 || v->ndim > TN_MAX_DIMS)
             continue;
-        sum = tn__check_fold(sum, v, sizeof *v);
-        sum = tn__check_fold(sum, v->shape, (size_t)v->ndim * sizeof *v->shape);
-        sum = tn__check_fold(sum, v->strides, (size_t)v->ndim * sizeof *v->strides);
+        sum = tn__boundary_fold(sum, v, sizeof *v);
+        sum = tn__boundary_fold(sum, v->shape, (size_t)v->ndim * sizeof *v->shape);
+        sum = tn__boundary_fold(sum, v->strides, (size_t)v->ndim * sizeof *v->strides);
     }
     return sum;
 }
@@ -195,7 +195,7 @@ static const tn_op_def *readable_op(const tn_call *call)
 {
     uint64_t mark = tn_error_mark();
     const tn_op *op = NULL;
-    if (tn__check_is_host(call->device))
+    if (tn__boundary_is_host(call->device))
         op = tn_op_find(call->op, shadow_of(call)->real.revision);
     tn_error_restore(mark);
     return op ? tn_op_definition(op) : NULL;
@@ -214,13 +214,13 @@ static tn_status checked_run(const tn_call *call)
     uint64_t in_before = views_sum(call->in, call->n_in, UINT64_MAX),
              out_before = views_sum(call->out, call->n_out, there);
     const tn_op_def *readable = call->flags & TN_CALL_CAPTURED ? NULL : readable_op(call);
-    uint64_t values_before = readable ? tn__check_inputs_sum(call, readable) : 0;
+    uint64_t values_before = readable ? tn__boundary_inputs_sum(call, readable) : 0;
     uint64_t errors = tn__error_count();
     const char *before = tn__error_plugin(plugin->id);
-    tn__check_thread thread;
-    tn__check_enter(&thread);
-    tn_status status = tn__check_status(shadow->real.run(&own), errors, plugin, name);
-    status = tn__check_leave(&thread, plugin->id, name, status);
+    tn__boundary_thread thread;
+    tn__boundary_enter(&thread);
+    tn_status status = tn__boundary_status(shadow->real.run(&own), errors, plugin, name);
+    status = tn__boundary_leave(&thread, plugin->id, name, status);
     tn__error_plugin(before);
     if (status != TN_OK)
         return status;
@@ -234,10 +234,10 @@ static tn_status checked_run(const tn_call *call)
                        plugin->id, name);
     /* while a graph is captured, no kernel runs, and waiting is not allowed */
     if (!(call->flags & TN_CALL_CAPTURED))
-        status = tn__check_after_kernel(call->device, call->stream, name);
+        status = tn__boundary_after_kernel(call->device, call->stream, name);
     if (status != TN_OK)
         return status;
-    if (readable && tn__check_inputs_sum(call, readable) != values_before)
+    if (readable && tn__boundary_inputs_sum(call, readable) != values_before)
         return tn_fail(
             TN_ERR_REFUSED,
             "checked boundary: plugin %q: kernel %s wrote to an input, which operator %s "
@@ -248,7 +248,7 @@ static tn_status checked_run(const tn_call *call)
 
 static tn_status check_kernel(tn_kernel_def *kernel, tn__plugin *plugin)
 {
-    struct shadow *shadow = tn__plugin_keep(plugin, sizeof *shadow);
+    struct shadow *shadow = tn__plugin_alloc(plugin, sizeof *shadow);
     if (!shadow)
         return TN_ERR_MEMORY;
     shadow->real = *kernel;
@@ -263,10 +263,10 @@ static tn_status check_kernel(tn_kernel_def *kernel, tn__plugin *plugin)
     return TN_OK;
 }
 
-tn_status tn__check_contribution(tn_head *copy, tn__plugin *plugin)
+tn_status tn__boundary_contribution(tn_head *copy, tn__plugin *plugin)
 {
     return copy->kind == TN_KIND_tn_kernel_def ? check_kernel((tn_kernel_def *)copy, plugin)
            : copy->kind == TN_KIND_tn_backend_def
-               ? tn__check_backend((tn_backend_def *)copy, plugin)
+               ? tn__boundary_backend((tn_backend_def *)copy, plugin)
                : TN_OK;
 }

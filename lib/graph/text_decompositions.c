@@ -28,8 +28,8 @@ struct collecting {
     int depth;
 };
 
-void tn__functions_key(tn__text *text, const char *name, const char *options, tn_node *const *in,
-                       int64_t n_in)
+void tn__text_decompositions_key(tn__text *text, const char *name, const char *options,
+                                 tn_node *const *in, int64_t n_in)
 {
     tn__text_add(text, "%s", name);
     if (options != NULL && options[0] != '\0')
@@ -45,7 +45,7 @@ void tn__functions_key(tn__text *text, const char *name, const char *options, tn
     tn__text_put(text, ")", 1);
 }
 
-bool tn__functions_foreign(const tn_op *op)
+bool tn__text_decompositions_foreign(const tn_op *op)
 {
     return strncmp(op->id, "tenon.", 6) != 0;
 }
@@ -204,7 +204,7 @@ static char *key_of(const tn_node *node)
     text = tn__text_take(&options);
     if (text == NULL)
         return NULL;
-    tn__functions_key(&key, node->op->def.name, text, node->in, inputs_of(node));
+    tn__text_decompositions_key(&key, node->op->def.name, text, node->in, inputs_of(node));
     tn_free(text);
     return tn__text_take(&key);
 }
@@ -252,7 +252,7 @@ static tn_status add_node(struct collecting *c, const tn_node *node)
 
     if (row == NULL)
         return tn_error_last_code();
-    if (row->without || !tn__functions_foreign(node->op))
+    if (row->without || !tn__text_decompositions_foreign(node->op))
         return TN_OK;
     key = key_of(node);
     if (key == NULL)
