@@ -68,6 +68,7 @@ static int help(void)
                  words[i].value != NULL ? words[i].value : "");
         printf("  %-22s %s\n", left, words[i].help);
     }
+    printf("  %-22s this text\n", "--help");
     return EXIT_OK;
 }
 

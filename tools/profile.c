@@ -219,6 +219,6 @@ const command profile_command = {
     1,
     INT_MAX,
     run,
-    TOOL_OWN_OPTIONS,
+    TOOL_OWN_OPTIONS | TOOL_PROGRAM,
     NULL
 };

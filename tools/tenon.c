@@ -97,7 +97,8 @@ void tool_command_help(const command *c)
     char usage[200];
     snprintf(usage, sizeof usage, "tenon %s%s%s%s%s%s", c->name, *c->arguments ? " " : "",
              c->arguments, (c->options & TOOL_LIMITED) ? " [--seconds N]" : "",
-             c->table != NULL ? " [OPTION]..." : "", " [--json]");
+             c->table != NULL ? " [OPTION]..." : "",
+             (c->options & TOOL_PROGRAM) ? "" : " [--json]");
     print_wrapped("usage:", 7, usage);
     putchar('\n');
     print_wrapped("", 0, c->help);
@@ -244,6 +245,19 @@ static const tool_option *find_option(const command *c, int count, char **given,
     return NULL;
 }
 
+/* Whether the arguments of a command that parses them itself ask for help. The options of a program
+ * that the command runs are not its own. */
+static bool wants_help(const command *c, int count, char **given)
+{
+    for (int i = 0; i < count && strcmp(given[i], "--") != 0; i++) {
+        if (!strcmp(given[i], "--help") || !strcmp(given[i], "-h"))
+            return true;
+        if ((c->options & TOOL_PROGRAM) && given[i][0] != '-')
+            return false;
+    }
+    return false;
+}
+
 /* Parses the arguments after the name of the command and runs it. Options may be anywhere before
  * `--`. */
 static int run_command(const command *c, int count, char **given)
@@ -252,9 +266,9 @@ static int run_command(const command *c, int count, char **given)
     int kept = 0, used;
     const char *value;
     const tool_option *option;
-    if ((c->options & TOOL_OWN_OPTIONS) &&
-        !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
-        return c->run(count, given, false);
+    if (c->options & TOOL_OWN_OPTIONS)
+        return wants_help(c, count, given) ? (tool_command_help(c), EXIT_OK)
+                                           : c->run(count, given, false);
     for (int i = 0; i < count; i++) {
         if (!options || given[i][0] != '-' || given[i][1] == '\0')
             given[kept++] = given[i];

@@ -17,7 +17,8 @@ enum { TOOL_WIDTH = 100, TOOL_WIDTH_LEAST = 40 };
 
 enum {
     TOOL_OWN_OPTIONS = 1, /* `run` parses all arguments itself */
-    TOOL_LIMITED = 2      /* the command has the option --seconds */
+    TOOL_LIMITED = 2,     /* the command has the option --seconds */
+    TOOL_PROGRAM = 4      /* runs another command, whose options follow, and has no --json */
 };
 
 /* An option of a command that leaves parsing to tenon.c. `take` receives the value (NULL for an
@@ -36,7 +37,7 @@ typedef struct command {
     const char *help;      /* paragraphs, which print_wrapped() prints */
     int least, most;       /* number of arguments */
     int (*run)(int count, char **arguments, bool json);
-    int options;              /* TOOL_OWN_OPTIONS, TOOL_LIMITED */
+    int options;              /* TOOL_OWN_OPTIONS, TOOL_LIMITED, TOOL_PROGRAM */
     const tool_option *table; /* further options, ended by one without a name; NULL: none */
 } command;
 

@@ -137,7 +137,9 @@ refuse '--trials: wrong, got "0"; expected a whole number from 1 to 1000' --set 
 refuse '--grid and --trials: both' --set wide=1:2:2 --grid --trials 3
 refuse '--set: a range in a grid needs a number of points, got "wide=1:2"' --set wide=1:2 --grid
 refuse '--grid: too many combinations' --set wide=1:99:linear:99 --set lr=1.0:2.0:99 --grid
-refuse '--find-lr: ' --set wide=1:2 --find-lr
+refuse '--find-lr: it is no option of this command; expected tenon train --find-lr' \
+    --set wide=1:2 --find-lr
+refuse '--chart: it is no option of this command' --set wide=1:2 --chart x.svg
 for text in =1:2 wide=1 wide=1:1 wide=-1e308:1e308 wide=1:2:3:4 wide=0:1:log wide=1, \
     'wi de=1:2'; do
     refuse "--set: .*, got \"$text\"; expected NAME=LOW:HIGH" --set "$text"

@@ -325,7 +325,7 @@ static tn_status new_model(run *r)
                          "--model: it is a script, got \"%s\"; expected another model: checkpoints "
                          "have the spec of the model",
                          setting_text(r->set, SET_MODEL));
-    else if (r->set->tune && !notes.loaded)
+    else if (r->set->of == OF_FINETUNE && !notes.loaded)
         status = tn_fail(TN_ERR_VALUE,
                          "--model: it has no weights, got \"%s\"; expected a file with weights, or "
                          "--init FILE",
@@ -337,7 +337,7 @@ static tn_status new_model(run *r)
     model_notes_free(&notes);
     if (status == TN_OK)
         r->program = program_digest(r->model);
-    if (status == TN_OK && r->set->tune)
+    if (status == TN_OK && r->set->of == OF_FINETUNE)
         status = head_replace(r);
     if (status == TN_OK && r->program == NULL) {
         r->spec = build_spec(r->model);

@@ -22,7 +22,7 @@ static void write_title(const run *r, char *out, size_t size)
         if (name[i] == '/')
             start = i + 1;
     snprintf(out, size, "%.*s: %.80s %s on %.*s", (int)(length - start), name + start,
-             tn_module_type(r->model), r->set->tune ? "fine-tuned" : "trained",
+             tn_module_type(r->model), r->set->of == OF_FINETUNE ? "fine-tuned" : "trained",
              (int)strcspn(data, "( \t\n"), data);
 }
 

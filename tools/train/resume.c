@@ -37,7 +37,7 @@ tn_status resume_keep(run *r)
         const char *name;
         tn_value value;
     } rows[] = {
-        { "command", tn_value_string(r->set->tune ? "finetune" : "train") },
+        { "command", tn_value_string(r->set->of == OF_FINETUNE ? "finetune" : "train") },
         { "spec", r->spec != NULL ? tn_value_string(r->spec) : tn_value_none() },
         { "program", r->program != NULL ? tn_value_string(r->program) : tn_value_none() },
         { "head", r->head != NULL ? tn_value_string(r->head) : tn_value_none() },
@@ -122,11 +122,11 @@ static tn_status take_settings(run *r)
     if (saved.kind != TN_VALUE_DICT || kind.kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_FORMAT, "checkpoint: it has no settings, so tenon train did not "
                                       "write it; expected the folder of a run of tenon train");
-    if (strcmp(kind.as.s, r->set->tune ? "finetune" : "train") != 0)
+    if (strcmp(kind.as.s, r->set->of == OF_FINETUNE ? "finetune" : "train") != 0)
         return tn_fail(
             TN_ERR_VALUE,
             "--resume %s: wrong command, got tenon %s; expected tenon %s, which wrote it",
-            r->folder, r->set->tune ? "finetune" : "train", kind.as.s);
+            r->folder, r->set->of == OF_FINETUNE ? "finetune" : "train", kind.as.s);
     for (int i = 0; i < SETTINGS && status == TN_OK; i++) {
         const setting_row *row = settings_row((setting)i);
 

@@ -84,11 +84,11 @@ static const setting_row rows[SETTINGS] = {
                       "threads that read samples" },
     [SET_SKIP_DAMAGED] = { "skip-damaged", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
                            "leaves out samples that cannot be read, and counts them" },
-    [SET_FIND_LR] = { "find-lr", NULL, SETTING_FLAG, 0, NULL, 0,
+    [SET_FIND_LR] = { "find-lr", NULL, SETTING_FLAG, SETTING_ALONE, NULL, 0,
                       "does not train: takes 100 steps (or --max-steps) with a learning rate that "
                       "grows from 1e-7 to 10, draws the loss, and suggests a rate; writes nothing "
                       "to DIR, and needs none" },
-    [SET_CHART] = { "chart", "FILE", SETTING_TEXT, 0, NULL, 0,
+    [SET_CHART] = { "chart", "FILE", SETTING_TEXT, SETTING_ALONE, NULL, 0,
                     "with --find-lr, also draws the curve as SVG" },
     [SET_OUT] = { "out", "DIR", SETTING_TEXT, SETTING_NEEDED, NULL, 0, "the folder of the run" },
     [SET_RESUME] = { "resume", NULL, SETTING_FLAG, 0, NULL, 0,
@@ -112,9 +112,12 @@ const setting_row *settings_row(setting which)
 
 enum { NAME_MOST = TOOL_NAME };
 
-static bool is_of(const settings *s, setting which)
+static bool is_of(setting_command of, setting which)
 {
-    return s->tune || !(rows[which].flags & SETTING_TUNE);
+    int flags = rows[which].flags;
+
+    return (of == OF_FINETUNE || !(flags & SETTING_TUNE)) &&
+           (of != OF_SWEEP || !(flags & SETTING_ALONE));
 }
 
 setting settings_find(const settings *s, const char *name)
@@ -122,15 +125,18 @@ setting settings_find(const settings *s, const char *name)
     char plain[NAME_MOST];
     int least = 4, apart;
     const char *nearest = NULL;
+    bool other = false; /* it is a setting of another command */
 
     snprintf(plain, sizeof plain, "%s", name);
     for (char *at = plain; *at != '\0'; at++)
         if (*at == '_')
             *at = '-';
     for (int i = 0; i < SETTINGS; i++) {
-        if (!is_of(s, (setting)i))
-            continue;
         apart = tool_distance(plain, rows[i].name);
+        if (!is_of(s->of, (setting)i)) {
+            other = other || apart == 0;
+            continue;
+        }
         if (apart == 0)
             return (setting)i;
         if (apart < least) {
@@ -138,7 +144,10 @@ setting settings_find(const settings *s, const char *name)
             nearest = rows[i].name;
         }
     }
-    if (nearest != NULL && 2 * least <= (int)strlen(plain))
+    if (other)
+        tn_fail(TN_ERR_KEY, "--%s: it is no option of this command; expected tenon %s --%s", plain,
+                s->of == OF_SWEEP ? "train" : "finetune", plain);
+    else if (nearest != NULL && 2 * least <= (int)strlen(plain))
         tn_fail(TN_ERR_KEY, "unknown setting %q; did you mean \"%s\"?", name, nearest);
     else
         tn_fail(TN_ERR_KEY,
@@ -221,9 +230,9 @@ tn_status settings_put(settings *s, setting which, const char *text, setting_ori
     return TN_OK;
 }
 
-tn_status settings_init(settings *s, bool tune)
+tn_status settings_init(settings *s, setting_command of)
 {
-    *s = (settings){ .tune = tune };
+    *s = (settings){ .of = of };
     for (int i = 0; i < SETTINGS; i++) {
         if (rows[i].standard == NULL)
             continue;
@@ -322,15 +331,13 @@ tn_status settings_read(settings *s, int count, char **arguments)
     return status;
 }
 
-void settings_help(bool tune)
+void settings_help(setting_command of)
 {
-    const settings of = { .tune = tune };
-
     printf("\nOptions:\n");
     for (int i = 0; i < SETTINGS; i++) {
         char left[48], text[512];
 
-        if (!is_of(&of, (setting)i))
+        if (!is_of(of, (setting)i))
             continue;
         snprintf(left, sizeof left, "  --%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
                  rows[i].value != NULL ? rows[i].value : "");

@@ -58,11 +58,12 @@ typedef enum setting_kind {
 } setting_kind;
 
 enum {
-    SETTING_TUNE = 1,   /* only of tenon finetune */
-    SETTING_SAME = 2,   /* must not change when a run is resumed; is kept in the checkpoint */
-    SETTING_KEPT = 4,   /* is kept in the checkpoint, and may change */
-    SETTING_LIST = 8,   /* can be given several times; the texts are joined by commas */
-    SETTING_NEEDED = 16 /* must be given, unless a run is resumed */
+    SETTING_TUNE = 1,    /* only of tenon finetune */
+    SETTING_SAME = 2,    /* must not change when a run is resumed; is kept in the checkpoint */
+    SETTING_KEPT = 4,    /* is kept in the checkpoint, and may change */
+    SETTING_LIST = 8,    /* can be given several times; the texts are joined by commas */
+    SETTING_NEEDED = 16, /* must be given, unless a run is resumed */
+    SETTING_ALONE = 32   /* of one run: not of tenon sweep */
 };
 
 typedef struct setting_row {
@@ -78,8 +79,11 @@ typedef struct setting_row {
 /* Where the text of a setting comes from; later ones win. */
 typedef enum setting_origin { FROM_TABLE, FROM_CHECKPOINT, FROM_FILE, FROM_USER } setting_origin;
 
+/* The command whose settings they are. */
+typedef enum setting_command { OF_TRAIN, OF_FINETUNE, OF_SWEEP } setting_command;
+
 typedef struct settings {
-    bool tune; /* of tenon finetune */
+    setting_command of;
     bool json; /* --json was given */
     char *text[SETTINGS];
     setting_origin origin[SETTINGS];
@@ -100,7 +104,7 @@ metric metric_find(const char *name);
 
 const setting_row *settings_row(setting which);
 /* Sets all settings to their defaults. */
-tn_status settings_init(settings *s, bool tune);
+tn_status settings_init(settings *s, setting_command of);
 void settings_free(settings *s);
 /* Finds a setting by its name, with - or _ between words. Returns SETTINGS and records a failure
  * that names the nearest setting if there is none. */
@@ -110,7 +114,7 @@ tn_status settings_put(settings *s, setting which, const char *text, setting_ori
 /* Reads the command line, and the file of --config. */
 tn_status settings_read(settings *s, int count, char **arguments);
 /* Prints the options of a command for its help. */
-void settings_help(bool tune);
+void settings_help(setting_command of);
 
 /* Reads a file of settings in TOML or JSON (config.c). */
 tn_status config_read(settings *s, const char *path);

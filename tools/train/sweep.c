@@ -92,15 +92,12 @@ static void join_lines(settings *set)
 static tn_status read_command_line(sweep *s, int count, char **given)
 {
     int kept = 0;
-    tn_status status = settings_init(&s->set, false);
+    tn_status status = settings_init(&s->set, OF_SWEEP);
 
     if (status == TN_OK)
         status = take_own(s, count, given, &kept);
     if (status == TN_OK)
         status = settings_read(&s->set, kept, given);
-    if (status == TN_OK && setting_on(&s->set, SET_FIND_LR))
-        status = tn_fail(TN_ERR_VALUE, "--find-lr: it is no option of a sweep; expected tenon "
-                                       "train --find-lr");
     if (status == TN_OK && strlen(setting_text(&s->set, SET_OUT)) > SWEEP_PATH - 100)
         status = tn_fail(TN_ERR_VALUE, "--out: too long; expected at most %d bytes",
                          SWEEP_PATH - 100);
@@ -220,7 +217,7 @@ static void print_help(void)
     print_wrapped("  --trials N", 26, "how many trials are drawn at random; default: 20");
     print_wrapped("  --grid", 26, "a trial for each combination instead");
     print_wrapped("  --retry", 26, "with --resume, also runs the trials again that failed");
-    settings_help(false);
+    settings_help(OF_SWEEP);
 }
 
 static int run_command(int count, char **given, bool only_help)

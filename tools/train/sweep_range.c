@@ -292,7 +292,7 @@ static tn_status find_plain(const sweep *s, sweep_range *g)
             return TN_OK;
         }
     for (int i = 0; i < SETTINGS; i++)
-        if (!(settings_row((setting)i)->flags & SETTING_TUNE))
+        if (!(settings_row((setting)i)->flags & (SETTING_TUNE | SETTING_ALONE)))
             liken(&nearest, g->name, settings_row((setting)i)->name);
     return unknown(g, &nearest);
 }
@@ -328,8 +328,7 @@ static tn_status find_dotted(const sweep *s, sweep_range *g)
 
 static tn_status find_name(const sweep *s, sweep_range *g)
 {
-    static const setting same[] = { SET_OUT,     SET_RESUME, SET_CONFIG,
-                                    SET_FIND_LR, SET_CHART,  SET_BEST };
+    static const setting same[] = { SET_OUT, SET_RESUME, SET_CONFIG, SET_BEST };
     tn_status status = TN_OK;
 
     if (has_place(s, g->name))

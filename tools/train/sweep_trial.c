@@ -134,7 +134,7 @@ static tn_status put_places(settings *set, const sweep_range *g, const char *val
 
 static tn_status copy_settings(const settings *from, settings *to)
 {
-    *to = (settings){ .tune = from->tune };
+    *to = (settings){ .of = from->of };
     for (int i = 0; i < SETTINGS; i++) {
         if (from->text[i] == NULL)
             continue;

@@ -228,14 +228,14 @@ static int train(run *r)
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static int run_with(int count, char **arguments, bool tune)
+static int run_with(int count, char **arguments, setting_command of)
 {
-    const char *name = tune ? "finetune" : "train";
+    const char *name = of == OF_FINETUNE ? "finetune" : "train";
     settings set;
     run r = { .set = &set, .lock = -1 };
     int code = EXIT_NOT_OK;
 
-    if (settings_init(&set, tune) != TN_OK || settings_read(&set, count, arguments) != TN_OK) {
+    if (settings_init(&set, of) != TN_OK || settings_read(&set, count, arguments) != TN_OK) {
         fprintf(stderr, "tenon %s: %s; `tenon %s --help` lists the options\n", name,
                 tn_error_last()->message, name);
         settings_free(&set);
@@ -258,15 +258,15 @@ static int run_with(int count, char **arguments, bool tune)
 static int run_train(int count, char **arguments, bool only_help)
 {
     if (only_help)
-        return settings_help(false), EXIT_OK;
-    return run_with(count, arguments, false);
+        return settings_help(OF_TRAIN), EXIT_OK;
+    return run_with(count, arguments, OF_TRAIN);
 }
 
 static int run_finetune(int count, char **arguments, bool only_help)
 {
     if (only_help)
-        return settings_help(true), EXIT_OK;
-    return run_with(count, arguments, true);
+        return settings_help(OF_FINETUNE), EXIT_OK;
+    return run_with(count, arguments, OF_FINETUNE);
 }
 
 const command train_command = {
