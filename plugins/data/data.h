@@ -62,6 +62,9 @@ struct data_folder {
      * says if they are not */
     bool (*known)(const void *start, uint64_t size);
     const char *unknown;
+    /* what is missing to read files with an ending, in small letters, which are then left out;
+     * returns NULL if nothing is. NULL: never */
+    const char *(*lack)(const char *ending);
     struct data_names classes, files;
     int64_t *labels; /* the class of each file */
     int64_t labels_capacity;

@@ -80,13 +80,19 @@ static char *joined(const char *folder, const char *name)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
+/* What is missing to read files with an ending; NULL: nothing, or they are none of the dataset. */
+static const char *lack_of(const struct data_folder *f, const char *ending)
+{
+    return f->lack != NULL ? f->lack(ending) : NULL;
+}
+
 static bool is_wanted(const struct data_folder *f, const char *name)
 {
     const char *dot = strrchr(name, '.');
 
     for (int i = 0; dot != NULL && f->extensions[i] != NULL; i++)
         if (strcasecmp(dot, f->extensions[i]) == 0)
-            return true;
+            return lack_of(f, f->extensions[i]) == NULL;
     return false;
 }
 
@@ -113,15 +119,25 @@ static void count_other(struct data_folder *f, const char *name)
 static void tell_others(const struct data_folder *f, const char *root)
 {
     char list[160] = "";
-    int64_t used = 0;
+    int64_t used = 0, others = f->others;
 
-    for (size_t i = 0; i < sizeof f->kinds / sizeof *f->kinds && f->kinds[i].count > 0; i++)
-        used += tn_snprint(list + used, sizeof list - (size_t)used, "%s%lld %s", i > 0 ? ", " : "",
-                           (long long)f->kinds[i].count, f->kinds[i].ending);
-    if (f->others > 0)
+    for (size_t i = 0; i < sizeof f->kinds / sizeof *f->kinds && f->kinds[i].count > 0; i++) {
+        long long count = f->kinds[i].count;
+        const char *lack = lack_of(f, f->kinds[i].ending);
+
+        if (lack == NULL) {
+            used += tn_snprint(list + used, sizeof list - (size_t)used, "%s%lld %s",
+                               used > 0 ? ", " : "", count, f->kinds[i].ending);
+            continue;
+        }
+        others -= count;
+        tn_log(TN_LOG_WARNING, "%s: %lld %s file%s left out: %s", root, count, f->kinds[i].ending,
+               count == 1 ? "" : "s", lack);
+    }
+    if (others > 0)
         tn_log(TN_LOG_WARNING, "%s: %lld file%s left out: no %s by %s ending%s%s%s; expected %s",
-               root, (long long)f->others, f->others == 1 ? "" : "s", f->what,
-               f->others == 1 ? "its" : "their", used > 0 ? " (" : "", list, used > 0 ? ")" : "",
+               root, (long long)others, others == 1 ? "" : "s", f->what,
+               others == 1 ? "its" : "their", used > 0 ? " (" : "", list, used > 0 ? ")" : "",
                f->endings);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The orientation of a picture (EXIF, tag 274), which cameras write in place of turning the pixels:
- * in a part of a JPEG or PNG file. A file whose part is damaged has no orientation. */
+ * in a part of a JPEG, PNG or WebP file. A file whose part is damaged has no orientation. */
 #include "image.h"
 
 #include <string.h>
@@ -80,11 +80,23 @@ static int in_png(const unsigned char *at, uint64_t size)
     return 1;
 }
 
+static int in_webp(const unsigned char *at, uint64_t size)
+{
+    uint64_t length;
+    const unsigned char *exif = image_webp_chunk(at, size, "EXIF", &length);
+
+    if (exif != NULL && length >= 6 && memcmp(exif, "Exif\0\0", 6) == 0)
+        return in_tiff(exif + 6, length - 6); /* as in a JPEG file, which some programs copy */
+    return exif != NULL ? in_tiff(exif, length) : 1;
+}
+
 int image_exif_orientation(const void *bytes, uint64_t size)
 {
     const unsigned char *at = bytes;
 
     if (size >= 8 && at[0] == 0x89)
         return in_png(at, size);
+    if (size >= 12 && at[0] == 'R')
+        return in_webp(at, size);
     return size >= 4 && at[0] == 0xFF ? in_jpeg(at, size) : 1;
 }

@@ -14,10 +14,10 @@ struct image_files_options {
     bool orientation;
 };
 static const tn_option options[] = {
-    TN_OPTION_ROW(
-        struct image_files_options, paths, NULL,
-        "a PNG, JPEG or BMP file, or a folder with such files at any depth; or a list of these",
-        TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct image_files_options, paths, NULL,
+                  "a " IMAGE_FORMATS
+                  " file, or a folder with such files at any depth; or a list of these",
+                  TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
     TN_OPTION_INT(struct image_files_options, max_pixels, "178956970",
                   "pixels of the largest picture that is decoded"),
     TN_OPTION_BOOL(struct image_files_options, orientation, "True",
@@ -50,9 +50,10 @@ static tn_status image_files_open(tn_dataset_open *args)
     f->options = image;
     f->folder = (struct data_folder){ .extensions = image_extensions,
                                       .endings = IMAGE_ENDINGS,
+                                      .lack = image_lack,
                                       .what = "pictures",
                                       .known = image_known,
-                                      .unknown = "no PNG, JPEG or BMP file" };
+                                      .unknown = "no " IMAGE_FORMATS " file" };
     status = data_folder_paths(&f->folder, &given->paths);
     if (status != TN_OK) {
         image_files_close(f);
@@ -75,7 +76,7 @@ static tn_status image_files_get(const tn_sample_args *args)
 const tn_dataset_def data_image_files = {
     TN_HEAD(tn_dataset_def),
     .name = "ImageFiles",
-    .help = "PNG, JPEG and BMP files, without classes: (uint8 [3, H, W], path)",
+    .help = IMAGE_FORMATS " files, without classes: (uint8 [3, H, W], path)",
     .options = options,
     .data_size = sizeof(struct image_files_options),
     .open = image_files_open,

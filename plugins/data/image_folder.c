@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures in folders: PNG, JPEG and BMP files in a folder for each class, as in torchvision's
- * ImageFolder. */
+ * Pictures in folders: files in a folder for each class, as in torchvision's ImageFolder. */
 #include "image.h"
 
 struct image_folder {
@@ -16,7 +15,7 @@ struct image_folder_options {
 };
 static const tn_option options[] = {
     TN_OPTION_ROW(struct image_folder_options, root, NULL,
-                  "folder that has a folder with .png, .jpg, .jpeg and .bmp files for each class",
+                  "folder that has a folder with files " IMAGE_ENDINGS " for each class",
                   TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
     TN_OPTION_INT(struct image_folder_options, max_pixels, "178956970",
                   "pixels of the largest picture that is decoded"),
@@ -47,6 +46,7 @@ static tn_status image_folder_open(tn_dataset_open *args)
     if (status == TN_OK) {
         f->folder = (struct data_folder){ .extensions = image_extensions,
                                           .endings = IMAGE_ENDINGS,
+                                          .lack = image_lack,
                                           .what = "pictures" };
         status = data_folder_read(&f->folder, o->root);
     }
@@ -76,7 +76,7 @@ static tn_status image_folder_get(const tn_sample_args *args)
 const tn_dataset_def data_image_folder = {
     TN_HEAD(tn_dataset_def),
     .name = "ImageFolder",
-    .help = "PNG, JPEG and BMP files in a folder for each class: (uint8 [3, H, W], class)",
+    .help = IMAGE_FORMATS " files in a folder for each class: (uint8 [3, H, W], class)",
     .options = options,
     .data_size = sizeof(struct image_folder_options),
     .open = image_folder_open,

@@ -23,73 +23,32 @@ tn_status image_file_size(struct image_file *file, uint64_t height, uint64_t wid
     return TN_OK;
 }
 
-static bool is_png(const void *bytes, uint64_t size)
-{
-    return size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
-static bool is_jpeg(const void *bytes, uint64_t size)
-{
-    return size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0;
-}
-
-static bool is_bmp(const void *bytes, uint64_t size)
-{
-    return size >= 2 && memcmp(bytes, "BM", 2) == 0;
-}
-
-bool image_known(const void *bytes, uint64_t size)
-{
-    return is_png(bytes, size) || is_jpeg(bytes, size) || is_bmp(bytes, size);
-}
-
-/* Names the formats that are known, but not read. */
-static tn_status not_known(const struct image_file *file)
-{
-    static const struct {
-        const char *bytes;
-        unsigned place, length;
-        const char *name;
-    } others[] = { { "WEBP", 8, 4, "WebP" },
-                   { "GIF8", 0, 4, "GIF" },
-                   { "II*\0", 0, 4, "TIFF" },
-                   { "MM\0*", 0, 4, "TIFF" },
-                   { "ftypheic", 4, 8, "HEIC" },
-                   { "ftypavif", 4, 8, "AVIF" },
-                   { "\0\0\0\fjP", 0, 6, "JPEG 2000" },
-                   { "\xFF\n", 0, 2, "JPEG XL" } };
-
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (file->size >= others[i].place + others[i].length &&
-            memcmp((const char *)file->bytes + others[i].place, others[i].bytes,
-                   others[i].length) == 0)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "%s: a %s file; expected PNG, JPEG or BMP, convert it to PNG",
-                           file->path, others[i].name);
-    return tn_fail(TN_ERR_FORMAT, "%s: no PNG, JPEG or BMP file", file->path);
-}
-
 static tn_status open_format(struct image_file *file)
 {
-    if (is_png(file->bytes, file->size))
-        return image_png_open(file);
-    if (is_jpeg(file->bytes, file->size))
-        return image_jpeg_open(file);
-    if (is_bmp(file->bytes, file->size))
-        return image_bmp_open(file);
+    const char *lack;
+
+    file->orientation = 1;
     if (file->size == 0)
         return tn_fail(TN_ERR_FORMAT, "%s: the file is empty", file->path);
-    return not_known(file);
+    file->format = image_format_of(file->bytes, file->size);
+    if (file->format == NULL)
+        return image_format_refuse(file);
+    lack = file->format->lack != NULL ? file->format->lack() : NULL;
+    if (lack != NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: a %s file, but %s", file->path,
+                       file->format->name, lack);
+    return file->format->open(file);
 }
 
 tn_status image_file_open(struct image_file *file)
 {
     tn_status status = open_format(file);
 
-    file->orientation = 1;
-    if (status != TN_OK || !file->turn)
+    if (status != TN_OK)
         return status;
-    file->orientation = image_exif_orientation(file->bytes, file->size);
+    if (file->orientation == 1)
+        file->orientation = image_exif_orientation(file->bytes, file->size);
+    file->orientation = file->turn ? file->orientation : 1;
     if (file->orientation >= 5) { /* rows become columns */
         int64_t height = file->height;
 
@@ -97,14 +56,6 @@ tn_status image_file_open(struct image_file *file)
         file->width = height;
     }
     return TN_OK;
-}
-
-static tn_status read_format(struct image_file *file, const struct image_part *part,
-                             image_row *take, void *user)
-{
-    return file->jpeg != NULL  ? image_jpeg_read(file, part, take, user)
-           : file->bmp != NULL ? image_bmp_read(file, part, take, user)
-                               : image_png_read(file, part, take, user);
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -164,7 +115,7 @@ tn_status image_file_read(struct image_file *file, const struct image_part *part
     tn_status status;
 
     if (file->orientation == 1)
-        return read_format(file, part, take, user);
+        return file->format->read(file, part, take, user);
     t.part = part_in_file(file, part);
     if (file->orientation >= 5) { /* the formats know the size in the file */
         int64_t height = file->height;
@@ -174,7 +125,7 @@ tn_status image_file_read(struct image_file *file, const struct image_part *part
     }
     t.pixels = tn_malloc(3 * (size_t)(part->height * part->width) + 1);
     t.row = tn_calloc(1, 3 * (size_t)part->width + IMAGE_SLACK);
-    status = t.pixels != NULL && t.row != NULL ? read_format(file, &t.part, keep_row, &t)
+    status = t.pixels != NULL && t.row != NULL ? file->format->read(file, &t.part, keep_row, &t)
                                                : TN_ERR_MEMORY;
     for (int64_t y = 0; y < part->height && status == TN_OK; y++) {
         give_row(&t, file->orientation, y, part->width);
@@ -187,12 +138,17 @@ tn_status image_file_read(struct image_file *file, const struct image_part *part
 
 void image_file_close(struct image_file *file)
 {
-    if (file->bmp != NULL)
-        image_bmp_close(file);
-    if (file->jpeg != NULL)
-        image_jpeg_close(file);
-    if (file->png != NULL)
-        image_png_close(file);
+    /* a format that failed at once has nothing */
+    if (file->bmp != NULL || file->jpeg != NULL || file->png != NULL || file->webp != NULL ||
+        file->tiff != NULL || file->gif != NULL)
+        file->format->close(file);
+}
+
+void image_file_rows(const struct image_file *file, const struct image_part *part,
+                     const unsigned char *pixels, image_row *take, void *user)
+{
+    for (int64_t y = part->top; y < part->top + part->height; y++)
+        take(user, y, pixels + 3 * (y * file->width + part->left));
 }
 
 /* ---- as a tensor ----------------------------------------------------------------------------- */
@@ -251,8 +207,6 @@ static tn_status add_encoded(const tn_sample_args *args, const struct image_file
 
     return tn_pack_add(args->out, NULL, tn_value_tuple(items, 4));
 }
-
-const char *const image_extensions[] = { ".png", ".jpg", ".jpeg", ".bmp", NULL };
 
 tn_status image_check_options(const struct image_options *options)
 {

@@ -34,9 +34,15 @@ plugins_data_la_SOURCES = \
 	%D%/image_exif.c \
 	%D%/image_files.c \
 	%D%/image_folder.c \
+	%D%/image_format.c \
+	%D%/image_gif.c \
 	%D%/image_jpeg.c \
 	%D%/image_png.c \
 	%D%/image_read.c \
+	%D%/image_tiff.c \
+	%D%/image_webp.c \
+	%D%/library.c \
+	%D%/library.h \
 	%D%/memory.c \
 	%D%/mix.c \
 	%D%/noise.c \
@@ -61,7 +67,7 @@ plugins_data_la_SOURCES = \
 	%D%/wav.h %D%/wav_options_template.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
+plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBWEBP_CFLAGS) $(LIBTIFF_CFLAGS) $(LIBSNDFILE_CFLAGS)
 plugins_data_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBPNG_LIBS) $(LIBJPEG_LIBS) $(LIBM)
 
