@@ -132,6 +132,8 @@ static struct surroundings {
     char locale[512], folder[4096];
     mode_t mask;
     sigset_t blocked;
+    char *environment; /* all variables, one after the other, each with its final 0 */
+    size_t environment_size;
 } surroundings;
 static void remember_surroundings(struct surroundings *now);
 
@@ -140,6 +142,20 @@ void conform_remember_process(void)
     remember_surroundings(&surroundings);
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i], NULL, &at_the_start[i]);
+}
+
+/* Returns the environment of the process as bytes that the caller frees; NULL without memory. */
+static char *copy_environment(size_t *size)
+{
+    char *copy, *to;
+
+    *size = 0;
+    for (char *const *at = environ; at != NULL && *at != NULL; at++)
+        *size += strlen(*at) + 1;
+    copy = to = malloc(*size + 1);
+    for (char *const *at = environ; to != NULL && at != NULL && *at != NULL; at++)
+        to = stpcpy(to, *at) + 1;
+    return copy;
 }
 
 /* Stores the settings of the process and of the calling thread that a plugin must not change. */
@@ -154,6 +170,45 @@ static void remember_surroundings(struct surroundings *now)
     now->mask = umask(022);
     umask(now->mask);
     pthread_sigmask(SIG_SETMASK, NULL, &now->blocked);
+    now->environment = copy_environment(&now->environment_size);
+}
+
+/* Finds the first variable that was set, changed or removed, and writes its name. Returns false if
+ * there is none. */
+static bool changed_variable(const struct surroundings *now, char *name, size_t size)
+{
+    const struct surroundings *sides[] = { now, &surroundings };
+
+    for (int side = 0; side < 2; side++) {
+        const struct surroundings *of = sides[side], *in = sides[1 - side];
+
+        for (const char *at = of->environment; at < of->environment + of->environment_size;
+             at += strlen(at) + 1) {
+            const char *other = in->environment, *end = other + in->environment_size;
+
+            while (other < end && strcmp(other, at) != 0)
+                other += strlen(other) + 1;
+            if (other < end)
+                continue;
+            snprintf(name, size, "%.*s", (int)strcspn(at, "="), at);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keeps_the_environment(conform *c, struct surroundings *now)
+{
+    char name[100];
+
+    c->checks++;
+    if (now->environment != NULL && surroundings.environment != NULL &&
+        changed_variable(now, name, sizeof name))
+        conform_fail(c,
+                     "environment variable %s: set, changed or removed (only the program may call "
+                     "setenv)",
+                     name);
+    free(now->environment);
 }
 
 static void keeps_the_surroundings(conform *c)
@@ -161,6 +216,7 @@ static void keeps_the_surroundings(conform *c)
     struct surroundings now;
 
     remember_surroundings(&now);
+    keeps_the_environment(c, &now);
     if (strcmp(now.locale, surroundings.locale) != 0)
         conform_fail(
             c, "locale: changed, got %.60s; expected %.60s (only the program may call setlocale)",

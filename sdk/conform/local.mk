@@ -42,6 +42,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/pruning.c \
 	sdk/conform/ops.c \
 	sdk/conform/ops.h \
+	sdk/conform/ops_after.c \
 	sdk/conform/ops_compare.c \
 	sdk/conform/ops_failures.c \
 	sdk/conform/ops_gradients.c \

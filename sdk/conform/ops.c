@@ -133,9 +133,10 @@ bool conform_jumps(const conform_case *one)
     return is_in(jumping, one->def->name) || one->draws;
 }
 
-/* Calls the operator with its first input as output. The memory between the elements must not
- * change. */
-static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tensor *const *expected)
+/* Calls the operator with its first input as output, if that has dtype and shape of the output of
+ * the plain call. The memory between the elements must not change. */
+static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tensor *plain,
+                     tn_tensor *expected)
 {
     where_from here = *given, *w = &here;
     const conform_case *one = given->one;
@@ -151,9 +152,9 @@ static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tens
     if (conform_inputs(one, from, w->dtype, false, s->device, CONFORM_APART, false, &a) != TN_OK)
         return conform_missing(s, one, w->dtype);
     into = a.in[0];
-    if (tn_tensor_dtype(into) != tn_tensor_dtype(expected[0]) ||
-        tn_tensor_numel(into) != tn_tensor_numel(expected[0]) || tn_tensor_numel(into) == 0 ||
-        tn_tensor_ndim(into) != tn_tensor_ndim(expected[0]))
+    if (into == TN_NONE || tn_tensor_dtype(into) != tn_tensor_dtype(plain) ||
+        tn_tensor_numel(into) != tn_tensor_numel(plain) || tn_tensor_numel(into) == 0 ||
+        tn_tensor_ndim(into) != tn_tensor_ndim(plain))
         return true;
     before = conform_bytes(a.whole[0], &size);
     tn_device_begin(s->device);
@@ -194,7 +195,7 @@ static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tens
     free(after);
     if (other)
         well = conform_differ(s, w, "in place: memory between the elements was written to");
-    return well && conform_compare(s, w, into, expected[0]);
+    return well && conform_compare(s, w, into, expected);
 }
 
 /* Checks that inputs declared as updated have the same new values as on the reference. */
@@ -300,7 +301,9 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
             well = conform_in_threads(s, &w, from);
     }
     if (well && (one->def->flags & TN_OP_INPLACE))
-        well = in_place(s, &w, from, ref.out);
+        well = a.status != TN_OK || in_place(s, &w, from, a.out[0], ref.out[0]);
+    if (well && a.status == TN_OK)
+        well = conform_repeated(s, one, from, dtype);
     if (well && from == dtype && s->called > 0 && a.status == TN_OK)
         well = conform_scarce_forward(s, &w, &a);
     if (well && from == dtype && a.status == TN_OK && s->plain.op == NULL)
@@ -345,7 +348,8 @@ static bool take(void *user, conform_case *one)
             continue;
         scope = tn_scope_begin();
         row->cases++;
-        if (s->gradients ? !conform_case_gradient(s, one, from, (tn_dtype)dtype)
+        if (s->gradients ? !conform_after(s, one, from, (tn_dtype)dtype) ||
+                               !conform_case_gradient(s, one, from, (tn_dtype)dtype)
                          : !forward(s, one, from, (tn_dtype)dtype))
             row->failed += s->c->verdict == CONFORM_FAIL;
         tn_error_clear();

@@ -18,6 +18,8 @@ typedef struct tally {
     int64_t cases, failed, missing;
     int64_t elements; /* compared elements; 0 if all tensors were empty, so that no kernel ran */
     bool repeated;    /* a case was called again, and from several threads */
+    bool lengthened;  /* a case was called with its numbers repeated (conform_repeated()) */
+    int64_t watched;  /* cases that were called by conform_after() */
     int64_t kept;     /* cases that were called as prepared calls */
     int64_t starved;  /* cases that were called while host memory failed */
     double worst;     /* the largest error, divided by the tolerance */
@@ -101,6 +103,10 @@ bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
 /* Checks that prepared calls (tn_op_prepare) and, if the device can record, recorded calls give the
  * results of the plain call `a` (ops_kept.c). Changes the values of the inputs. */
 bool conform_kept(subject *s, where_from *w, const attempt *a);
+/* Checks that the kernel keeps no pointer into a call (ops_after.c): after the call, that memory
+ * cannot be read, and later it holds another call. For level grad, which runs without TENON_CHECK:
+ * with it, the core calls the kernels of plugins in another way. */
+bool conform_after(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
 /* Handles a call that failed: TN_ERR_NOT_IMPLEMENTED is counted as `missing`, any other error is
  * reported as a failure of the test. Returns false. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
@@ -128,6 +134,9 @@ void conform_flags_end(subject *s, const tn_op_def *def);
  * of cases, 0 on failure. */
 int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
                            char *words, size_t size);
+/* Calls a pointwise operator once in each dtype with the numbers of a case repeated to 5003
+ * elements, and compares the results with the reference. */
+bool conform_repeated(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
 /* Creates the cotangent for output `index`. For output 0 it has the numbers of the case, if there
  * is one for each element; otherwise it has fixed numbers. Returns NULL on failure. */
 tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);

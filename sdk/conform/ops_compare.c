@@ -51,6 +51,23 @@ static bool same_integers(tn_tensor *got, tn_tensor *expected)
     return same;
 }
 
+/* Returns the place of the first byte of a bool tensor that is neither 0 nor 1; -1: there is none.
+ * A byte of another value counts as true in some operators and as a number in others. */
+static int64_t wrong_bool(tn_tensor *got)
+{
+    size_t size = 0;
+    unsigned char *bytes;
+    int64_t at = -1;
+
+    if (tn_tensor_dtype(got) != TN_BOOL)
+        return -1;
+    bytes = conform_bytes(got, &size);
+    for (size_t i = 0; bytes != NULL && i < size && at < 0; i++)
+        at = bytes[i] > 1 ? (int64_t)i : -1;
+    free(bytes);
+    return at;
+}
+
 /* ---- one call ---- */
 
 tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
@@ -198,6 +215,11 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
     free(b);
     if (same && !same_integers(got, expected)) {
         snprintf(words, sizeof words, "wrong integer: differs in bits that a double cannot hold");
+        same = false;
+    }
+    if (same && wrong_bool(got) >= 0) {
+        snprintf(words, sizeof words, "element %lld: wrong byte of a bool; expected 0 or 1",
+                 (long long)wrong_bool(got));
         same = false;
     }
     row->elements += count_b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Cases that are generated, because they are too long for a file: reductions over more elements
- * than an accumulator of 16 bits can add, elementwise operators on 6004 elements, and integers
- * beyond 2^53. */
+ * than an accumulator of 16 bits can add, elementwise operators on 6004 elements, cases of other
+ * pointwise operators with their numbers repeated to 5003 elements, and integers beyond 2^53. */
 #include "ops.h"
 
 #include <stdlib.h>
@@ -114,4 +114,96 @@ int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case
     count = conform_cases(path, op, take, user, words, size);
     fclose(file);
     return count < 0 ? 0 : count;
+}
+
+/* ---- pointwise operators --------------------------------------------------------------------- */
+
+/* More than a kernel computes in one block or in one part of tn_parallel_for, and a prime number,
+ * so that a rest is left after blocks of any size. */
+enum { REPEATED = 5003 };
+
+/* Returns the number of elements that the inputs have in common; inputs of one element may be
+ * broadcast. 0: there is no such number, or none of the inputs has more than one. */
+static int64_t common_count(const conform_case *one)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const conform_tensor *t = &one->in[i];
+
+        if (!t->there || (t->count == 1 && t->ndim == 0))
+            continue;
+        if (t->count < 2 || (count > 0 && t->count != count))
+            return 0;
+        count = t->count;
+    }
+    return count;
+}
+
+/* Makes `to` a vector of REPEATED elements: the numbers of `from`, again and again. */
+static bool repeat(conform_tensor *to, const conform_tensor *from)
+{
+    size_t parts = is_complex(from->dtype) ? 2 : 1;
+
+    *to = *from;
+    if (!from->there || from->ndim == 0)
+        return true;
+    to->ndim = 1;
+    to->shape[0] = to->count = REPEATED;
+    to->strides[0] = 1;
+    to->offset = 0;
+    to->values = malloc(REPEATED * parts * sizeof *to->values);
+    to->whole = from->whole != NULL ? malloc(REPEATED * sizeof *to->whole) : NULL;
+    for (int64_t k = 0; k < REPEATED && to->values != NULL; k++)
+        memcpy(to->values + (size_t)k * parts, from->values + (size_t)(k % from->count) * parts,
+               parts * sizeof *to->values);
+    for (int64_t k = 0; k < REPEATED && to->whole != NULL; k++)
+        to->whole[k] = from->whole[k % from->count];
+    return to->values != NULL && (from->whole == NULL) == (to->whole == NULL);
+}
+
+/* Compares a call of the repeated case with the reference. A case that only its repetition makes
+ * impossible passes. */
+static bool compare_repeated(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype)
+{
+    static attempt ref, a;
+    where_from w = { one, dtype, "repeated to 5003 elements", "output", 0 };
+    const tn_device *reference = tn_device_find("reference");
+    bool well = true;
+
+    if (conform_inputs(one, from, dtype, !conform_jumps(one), reference, CONFORM_AS_GIVEN, false,
+                       &ref) != TN_OK ||
+        conform_call(one, reference, 7, &ref) != TN_OK ||
+        conform_inputs(one, from, dtype, false, s->device, CONFORM_AS_GIVEN, false, &a) != TN_OK) {
+        tn_error_clear();
+        return true;
+    }
+    if (conform_call(one, s->device, 7, &a) != TN_OK)
+        return conform_missing(s, one, dtype);
+    for (; w.index < one->def->n_outputs && well; w.index++)
+        well = conform_compare(s, &w, a.out[w.index], ref.out[w.index]);
+    return well;
+}
+
+bool conform_repeated(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype)
+{
+    conform_case longer = *one;
+    conform_tensor in[OPERANDS];
+    bool well = true;
+
+    if (!(one->def->flags & TN_OP_POINTWISE) || s->row[dtype].lengthened || one->draws ||
+        common_count(one) == 0)
+        return true;
+    s->row[dtype].lengthened = true;
+    longer.in = in;
+    for (int64_t i = 0; i < one->n_in; i++)
+        well = repeat(&in[i], &one->in[i]) && well;
+    well = !well || compare_repeated(s, &longer, from, dtype);
+    for (int64_t i = 0; i < one->n_in; i++) {
+        if (in[i].values != one->in[i].values)
+            free(in[i].values);
+        if (in[i].whole != one->in[i].whole)
+            free(in[i].whole);
+    }
+    return well;
 }

@@ -231,6 +231,10 @@ static tn_status activate(const tn_plugin *self)
         setlocale(LC_ALL, "C.UTF-8");
     if (is("activate-folder") && chdir("/") != 0)
         return tn_fail(TN_ERR_IO, "mutant: no folder");
+    if (is("activate-env"))
+        setenv("OMP_NUM_THREADS", "1", 1);
+    if (is("activate-unsets"))
+        unsetenv("HOME");
     if (is("activate-umask"))
         umask(0);
     sigemptyset(&set);

@@ -78,7 +78,11 @@ static inline void set(const tn_view *view, int64_t at, long double value)
                                           : is("int-as-double") ? (double)value
                                                                 : value);
         return;
-    default: ((uint8_t *)data)[at] = is("bool-bits") ? (uint8_t)value : value != 0; return;
+    default:
+        ((uint8_t *)data)[at] = is("bool-bits") ? (uint8_t)value : value != 0;
+        if (is("bool-255") && value != 0)
+            ((uint8_t *)data)[at] = 255;
+        return;
     }
 }
 
@@ -142,11 +146,22 @@ static long double fill_value(const tn_call *call, const long double *in)
     return tn_scalar_as_float(((const tn_fill_options *)call->options)->value);
 }
 
+/* The option alpha; one mutant takes options at the same address for the same options. */
+static inline double alpha_of(const tn_call *call)
+{
+    static const void *last;
+    static double kept;
+    const tn_add_options *o = call->options;
+
+    if (!is("keeps-options") || last != o)
+        kept = tn_scalar_as_float(o->alpha);
+    last = o;
+    return kept;
+}
+
 static long double add(const tn_call *call, const long double *in)
 {
-    double alpha = is("alpha-ignored")
-                       ? 1
-                       : tn_scalar_as_float(((const tn_add_options *)call->options)->alpha);
+    double alpha = is("alpha-ignored") ? 1 : alpha_of(call);
 
     return in[0] + (call->dtype == TN_BOOL ? alpha != 0 : (long double)alpha) * in[1];
 }
@@ -189,6 +204,22 @@ static long double le(const tn_call *call, const long double *in)
 
 enum { BLOCK = 16 };
 
+/* Mutants that keep a pointer of the last call: to the call, to a view, to the options. */
+static inline void look_back(const tn_call *call)
+{
+    static const tn_call *last;
+    static const tn_view *view;
+    static volatile int64_t seen;
+
+    if (is("keeps-call") && last != NULL)
+        seen = last->n_in;
+    if (is("keeps-view") && view != NULL)
+        seen = view->ndim;
+    last = call;
+    view = call->out[0];
+    (void)seen;
+}
+
 /* Blocks of results are computed, then written: `y` may be the first input. */
 static tn_status each(const tn_call *call)
 {
@@ -199,6 +230,7 @@ static tn_status each(const tn_call *call)
     int64_t index[TN_MAX_DIMS] = { 0 }, to[TN_MAX_DIMS] = { 0 }, total = count_of(y);
     bool more = true;
 
+    look_back(call);
     if (is("zero-dim") && y->ndim == 0)
         return TN_OK;
     if (is("input-written") && call->n_in > 0 && call->in[0]->data != y->data)
@@ -214,6 +246,8 @@ static tn_status each(const tn_call *call)
             block[n] = f(call, in);
             left = more = next(index, y->shape, y->ndim);
         }
+        if (is("skips-2048") && total > 2048 && index[y->ndim - 1] >= 2048)
+            n = 0;
         if (is("tail") && n < BLOCK && total > n)
             n = n / 4 * 4;
         if (is("starts-at-1") && total > 1) {
@@ -264,7 +298,9 @@ static tn_status add_in_passes(const tn_call *call)
 
     if (is("inplace-second"))
         return add_reversed(y, a, b, alpha);
-    if (!is("in-place-alias") && !is("accumulates-in-output"))
+    if (!is("in-place-alias") && !is("accumulates-in-output") &&
+        !(is("in-place-f32") && call->dtype == TN_F32) &&
+        !(is("in-place-bf16") && call->dtype == TN_BF16))
         return each(call);
     do
         set(y, place(y, index, y->ndim), alpha * get(b, place(b, index, y->ndim)));
