@@ -177,9 +177,10 @@ extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_csv_rows
     data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_table,
     data_table_rows, data_tensors, data_text_bpe, data_text_bytes, data_wav_files, data_wav_folder;
 extern const tn_transform_def data_center_crop, data_color_jitter, data_columns, data_cut_mix,
-    data_file_name, data_gaussian_blur, data_gaussian_noise, data_grayscale, data_mix_up,
-    data_normalize, data_pad, data_random_affine, data_random_crop, data_random_erasing,
-    data_random_grayscale, data_random_horizontal_flip, data_random_resized_crop,
-    data_random_rotation, data_random_vertical_flip, data_resize, data_to_float;
+    data_file_name, data_amplitude_to_db, data_mel_spectrogram, data_mfcc, data_gaussian_blur,
+    data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad, data_random_affine,
+    data_random_crop, data_random_erasing, data_random_grayscale, data_random_horizontal_flip,
+    data_random_resized_crop, data_random_rotation, data_random_vertical_flip, data_resize,
+    data_to_float;
 
 #endif

@@ -48,16 +48,22 @@ static const struct image_format formats[] = {
     { "WebP", is_webp, image_webp_lack,
 #ifdef TN_WITH_LIBWEBP
       image_webp_open, image_webp_read, image_webp_close
+#else
+      NULL, NULL, NULL
 #endif
     },
     { "TIFF", is_tiff, image_tiff_lack,
 #ifdef TN_WITH_LIBTIFF
       image_tiff_open, image_tiff_read, image_tiff_close
+#else
+      NULL, NULL, NULL
 #endif
     },
     { "GIF", is_gif, image_gif_lack,
 #ifdef TN_WITH_GIFLIB
       image_gif_open, image_gif_read, image_gif_close
+#else
+      NULL, NULL, NULL
 #endif
     },
 };

@@ -64,6 +64,11 @@ plugins_data_la_SOURCES = \
 	%D%/wav_read.c \
 	%D%/wav_resample.c \
 	%D%/wav_sample.c \
+	%D%/wav_sndfile.c \
+	%D%/spectrum.c \
+	%D%/spectrum_fft.c \
+	%D%/spectrum.h \
+	%D%/spectrum_options_template.h \
 	%D%/wav.h %D%/wav_options_template.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)

@@ -76,6 +76,9 @@ static const void *const contributions[] = {
     &data_random_grayscale,
     &data_gaussian_blur,
     &data_gaussian_noise,
+    &data_mel_spectrogram,
+    &data_amplitude_to_db,
+    &data_mfcc,
     &data_mix_up,
     &data_cut_mix,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sounds in WAV files. */
+ * Sounds in WAV files, and with libsndfile in FLAC and Ogg files. */
 #ifndef TN_DATA_WAV_H
 #define TN_DATA_WAV_H
 
@@ -13,10 +13,15 @@ struct wav {
     int64_t bytes;  /* of one sample of one channel */
     bool floats;    /* IEEE numbers; else integers */
     const unsigned char *data;
+    float *memory; /* of a file that is decoded */
 };
 
-/* Finds the samples in a file. `path` is for messages. */
+/* Finds the samples in a file. `path` is for messages. wav_close() must follow, also after a
+ * failure. */
 tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes, uint64_t size);
+/* Decodes the samples of a FLAC or Ogg file, which are needed by the functions below. */
+tn_status wav_load(struct wav *wav, const char *path, const unsigned char *bytes, uint64_t size);
+void wav_close(struct wav *wav);
 /* Converts `count` frames from `first` on to floats from -1 to 1: `to` has `stride` floats for each
  * channel. */
 void wav_read(const struct wav *wav, int64_t first, int64_t count, float *to, int64_t stride);
@@ -48,8 +53,23 @@ struct wav_part {
 
 /* Appends the sound in a file to a sample, float32 [channels, length]. */
 tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample_args *args);
-/* Whether a file with these first bytes is a WAV file. */
+/* Whether a file with these first bytes is a WAV, FLAC or Ogg file. */
 bool wav_known(const void *start, uint64_t size);
+
+/* ---- FLAC and Ogg (wav_sndfile.c) ------------------------------------------------------------ */
+
+bool wav_sndfile_known(const void *start, uint64_t size);
+/* Returns what is missing to read such files, with its package; NULL: nothing. */
+const char *wav_sndfile_lack(void);
+/* Like wav_open() and wav_load(), for such a file; the library must be there. */
+tn_status wav_sndfile_open(struct wav *wav, const char *path, const unsigned char *bytes,
+                           uint64_t size);
+tn_status wav_sndfile_load(struct wav *wav, const char *path, const unsigned char *bytes,
+                           uint64_t size);
+
+/* The endings of files of sounds. */
+#define WAV_ENDINGS ".wav, .flac, .ogg, .oga or .opus"
+#define WAV_FORMATS "WAV, FLAC or Ogg"
 
 /* ---- datasets of WAV files (wav_common.c) ---------------------------------------------------- */
 

@@ -47,24 +47,37 @@ static int64_t common_rate(const struct data_folder *folder)
 
         if (bytes != NULL && wav_open(&wav, path, bytes, size) == TN_OK)
             rate = wav.rate;
+        if (bytes != NULL)
+            wav_close(&wav);
         tn_free(bytes);
     }
     tn_error_restore(mark);
     return rate;
 }
 
+static const char *lack(const char *ending)
+{
+    static const char *const decoded[] = { ".flac", ".ogg", ".oga", ".opus" };
+
+    for (size_t i = 0; i < sizeof decoded / sizeof *decoded; i++)
+        if (strcmp(ending, decoded[i]) == 0)
+            return wav_sndfile_lack();
+    return NULL;
+}
+
 struct wav_dataset *wav_dataset_new(const struct wav_options *options)
 {
-    static const char *const extensions[] = { ".wav", NULL };
+    static const char *const extensions[] = { ".wav", ".flac", ".ogg", ".oga", ".opus", NULL };
     struct wav_dataset *dataset = tn_calloc(1, sizeof *dataset);
 
     if (dataset == NULL)
         return NULL;
     dataset->folder = (struct data_folder){ .extensions = extensions,
-                                            .endings = ".wav",
+                                            .endings = WAV_ENDINGS,
+                                            .lack = lack,
                                             .what = "sounds",
                                             .known = wav_known,
-                                            .unknown = "not a WAV file" };
+                                            .unknown = "no " WAV_FORMATS " file" };
     if (part_of(options, &dataset->part) != TN_OK) {
         tn_free(dataset);
         return NULL;

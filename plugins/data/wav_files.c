@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sounds without classes: single files, and all WAV files of folders. */
+ * Sounds without classes: single files, and all files of sounds in folders. */
 #include "wav.h"
 
 static const tn_option options[] = {
     TN_OPTION_ROW(struct wav_options, paths, NULL,
-                  "a WAV file, or a folder with .wav files at any depth; or a list of these",
+                  "a " WAV_FORMATS
+                  " file, or a folder with such files at any depth; or a list of these",
                   TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
 #include "wav_options_template.h"
     TN_OPTION_END
@@ -33,7 +34,7 @@ static tn_status wav_files_get(const tn_sample_args *args)
 const tn_dataset_def data_wav_files = {
     TN_HEAD(tn_dataset_def),
     .name = "WAVFiles",
-    .help = "WAV files, without classes: (float32 [channels, length], path)",
+    .help = WAV_FORMATS " files, without classes: (float32 [channels, length], path)",
     .options = options,
     .data_size = sizeof(struct wav_options),
     .open = wav_files_open,

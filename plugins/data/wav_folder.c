@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sounds in folders: WAV files in a folder for each class. */
+ * Sounds in folders: WAV, FLAC and Ogg files in a folder for each class. */
 #include "wav.h"
 
-static const tn_option options[] = { TN_OPTION_ROW(
-                                         struct wav_options, root, NULL,
-                                         "folder that has a folder with .wav files for each class",
-                                         TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct wav_options, root, NULL,
+                  "folder that has a folder with files " WAV_ENDINGS " for each class",
+                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
 #include "wav_options_template.h"
-                                     TN_OPTION_END };
+    TN_OPTION_END
+};
 
 static tn_status wav_folder_open(tn_dataset_open *args)
 {
@@ -39,7 +40,7 @@ static tn_status wav_folder_get(const tn_sample_args *args)
 const tn_dataset_def data_wav_folder = {
     TN_HEAD(tn_dataset_def),
     .name = "WAVFolder",
-    .help = "WAV files in a folder for each class: (float32 [channels, length], class)",
+    .help = WAV_FORMATS " files in a folder for each class: (float32 [channels, length], class)",
     .options = options,
     .data_size = sizeof(struct wav_options),
     .open = wav_folder_open,

@@ -94,9 +94,10 @@ bool wav_known(const void *start, uint64_t size)
 {
     const char *text = start;
 
-    return size >= 12 && memcmp(text + 8, "WAVE", 4) == 0 &&
-           (memcmp(text, "RIFF", 4) == 0 || memcmp(text, "RF64", 4) == 0 ||
-            memcmp(text, "RIFX", 4) == 0);
+    return (size >= 12 && memcmp(text + 8, "WAVE", 4) == 0 &&
+            (memcmp(text, "RIFF", 4) == 0 || memcmp(text, "RF64", 4) == 0 ||
+             memcmp(text, "RIFX", 4) == 0)) ||
+           wav_sndfile_known(start, size);
 }
 
 tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes, uint64_t size)
@@ -105,11 +106,18 @@ tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes
     tn_status status = TN_OK;
 
     *wav = (struct wav){ 0 };
+    if (wav_sndfile_known(bytes, size)) {
+        const char *lack = wav_sndfile_lack();
+
+        return lack == NULL
+                   ? wav_sndfile_open(wav, path, bytes, size)
+                   : tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: a FLAC or Ogg file, but %s", path, lack);
+    }
     if (size >= 4 && (memcmp(bytes, "RF64", 4) == 0 || memcmp(bytes, "RIFX", 4) == 0))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: wrong kind of file, got %.4s; expected RIFF",
                        path, (const char *)bytes);
     if (size < 12 || memcmp(bytes, "RIFF", 4) != 0 || memcmp(bytes + 8, "WAVE", 4) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: not a WAV file", path);
+        return tn_fail(TN_ERR_FORMAT, "%s: no " WAV_FORMATS " file", path);
     while (status == TN_OK && wav->data == NULL) {
         uint64_t length, left;
 
@@ -126,6 +134,17 @@ tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes
         at += 8 + length + length % 2;
     }
     return status;
+}
+
+tn_status wav_load(struct wav *wav, const char *path, const unsigned char *bytes, uint64_t size)
+{
+    return wav->data != NULL ? TN_OK : wav_sndfile_load(wav, path, bytes, size);
+}
+
+void wav_close(struct wav *wav)
+{
+    tn_free(wav->memory);
+    wav->memory = NULL;
 }
 
 /* ---- the samples ----------------------------------------------------------------------------- */

@@ -57,13 +57,14 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
 {
     uint64_t size;
     unsigned char *bytes = data_load(path, &size);
-    struct wav wav;
+    struct wav wav = { .memory = NULL };
     const tn_value encoded[] = { tn_value_string(path), tn_value_bytes(bytes, (uint32_t)size) };
     tn_status status = bytes != NULL ? wav_open(&wav, path, bytes, size) : tn_error_last_code();
 
     if (status == TN_OK && (args->flags & TN_SAMPLE_ENCODED)) {
         status = tn_pack_add(args->out, NULL, tn_value_tuple(encoded, 2));
         tn_free(bytes);
+        wav_close(&wav);
         return status;
     }
     if (status == TN_OK && part->rate == INT64_MIN && part->common > 0 && wav.rate != part->common)
@@ -78,7 +79,10 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
                          "max_channels",
                          path, (long long)wav.channels, (long long)part->channels);
     if (status == TN_OK)
+        status = wav_load(&wav, path, bytes, size);
+    if (status == TN_OK)
         status = add_sound(part, &wav, path, size, args);
+    wav_close(&wav);
     tn_free(bytes);
     return status;
 }

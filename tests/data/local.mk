@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/compare_pictures.py %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h \
-	%D%/loaders.h %D%/make_colors.py %D%/make_images.py %D%/make_library_pictures.py %D%/library_pictures.h %D%/make_odd_pictures.py %D%/odd_pictures.h %D%/make_parts.py %D%/make_resized.py %D%/make_sounds.py %D%/sounds.h %D%/resized.h %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
+	%D%/loaders.h %D%/make_colors.py %D%/make_images.py %D%/make_library_pictures.py %D%/library_pictures.h %D%/make_odd_pictures.py %D%/odd_pictures.h %D%/make_parts.py %D%/make_resized.py %D%/make_sounds.py %D%/make_spectra.py %D%/spectra.h %D%/sounds.h %D%/resized.h %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
 	%D%/transforms.h
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_library_pictures %D%/test_loader \
 	%D%/test_loader_state %D%/test_loader_threads %D%/test_colors %D%/test_memory \
-	%D%/test_picture %D%/test_tables %D%/test_wav %D%/test_text %D%/test_transforms %D%/test_resized
+	%D%/test_picture %D%/test_tables %D%/test_wav %D%/test_text %D%/test_transforms %D%/test_resized %D%/test_spectra
 TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_library_pictures %D%/test_loader %D%/test_loader_state \
 	%D%/test_loader_threads %D%/test_colors %D%/test_memory %D%/test_picture %D%/test_tables %D%/test_wav %D%/test_text \
-	%D%/test_transforms %D%/test_resized
+	%D%/test_transforms %D%/test_resized %D%/test_spectra
 %C%_test_data_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_data_plugin_LDADD = $(TN_LINK_TEST)
 %C%_test_dataset_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_dataset_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_spectra_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_spectra_LDADD = $(TN_LINK_TEST) $(LIBM)
 %C%_test_images_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_images_LDADD = $(TN_LINK_TEST)
 %C%_test_library_pictures_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%

@@ -519,9 +519,9 @@ START_TEST(files_of_other_kinds_are_refused)
     make_folder();
     write_bytes("text", "RIFF, but not a sound", 21);
     write_bytes("short", file, 11);
-    is_refused("text", TN_ERR_FORMAT, "/text: not a WAV file");
-    is_refused("short", TN_ERR_FORMAT, "/short: not a WAV file");
-    is_refused("class", TN_ERR_FORMAT, "/class: no sounds in the folder; expected .wav files");
+    is_refused("text", TN_ERR_FORMAT, "/text: no WAV, FLAC or Ogg file");
+    is_refused("short", TN_ERR_FORMAT, "/short: no WAV, FLAC or Ogg file");
+    is_refused("class", TN_ERR_FORMAT, "/class: no sounds in the folder; expected .wav, .flac");
     is_refused("none", TN_ERR_IO, "/none: cannot be opened");
     ck_assert_ptr_null(tn_dataset_new("WAVFiles([3])"));
     ck_assert_int_eq(tn_error_last_code(), TN_ERR_TYPE);
