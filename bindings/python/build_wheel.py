@@ -85,25 +85,33 @@ def _files():
     yield "tenon/_api.py", api_text()
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+def write(folder, tag, binaries):
+    """Writes a wheel, with further files as pairs of a name and bytes; returns its name."""
     rows = _project()
     info = f"{rows['name']}-{rows['version']}.dist-info"
-    files = list(_files())
-    files.append((f"{info}/METADATA", _metadata()))
+    pure = "false" if binaries else "true"
+    files = [(name, text.encode()) for name, text in _files()] + binaries
+    files.append((f"{info}/METADATA", _metadata().encode()))
     files.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tenon\n"
-                                   f"Root-Is-Purelib: true\nTag: {TAG}\n"))
+                                   f"Root-Is-Purelib: {pure}\nTag: {tag}\n".encode()))
     record = []
-    for name, text in files:
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
-        record.append(f"{name},sha256={digest.decode()},{len(text.encode())}\n")
+    for name, content in files:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+        record.append(f"{name},sha256={digest.decode()},{len(content)}\n")
     record.append(f"{info}/RECORD,,\n")
-    files.append((f"{info}/RECORD", "".join(record)))
-    wheel = f"{rows['name']}-{rows['version']}-{TAG}.whl"
-    with zipfile.ZipFile(os.path.join(wheel_directory, wheel), "w",
-                         zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files:
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), text)
+    files.append((f"{info}/RECORD", "".join(record).encode()))
+    wheel = f"{rows['name']}-{rows['version']}-{tag}.whl"
+    with zipfile.ZipFile(os.path.join(folder, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, content)
     return wheel
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    return write(wheel_directory, TAG, [])
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -37,6 +37,31 @@ import tenon
 assert "installed" in tenon.__file__
 assert tenon.ones(2).relu().tolist() == [1.0, 1.0]' || exit 1
     echo "pip installed it"
+    # A wheel with the library and its plugins, in an environment of its own: nothing of the build
+    # folder is found from there. The tree has the shape of an installed one.
+    abi=${TN_ABI-0} && unset TENON_LIBRARY TENON_PLUGIN_PATH PYTHONPATH
+    mkdir -p "$work/tree/lib/tenon/$abi" "$work/tree/share" "$work/wheel" &&
+        cp -L "$abs_builddir"/.libs/libtenon.so.[0-9] "$work/tree/lib" &&
+        for plugin in ops layers optim formats data backend-cpu; do
+            cp "$abs_builddir/plugins/.libs/$plugin.so" "$work/tree/lib/tenon/$abi" || exit 1
+        done && strip -S "$work/tree/lib/"*.so.* "$work/tree/lib/tenon/$abi/"*.so &&
+        TENON_SDK=$sdk "$python" "$work/copy/bundle.py" "$work/tree" "$work/wheel" || exit 1
+    if "$python" -m venv "$work/venv" >/dev/null 2>&1; then
+        "$work/venv/bin/pip" --disable-pip-version-check install -q --no-index \
+            "$work"/wheel/tenon-*-manylinux_*.whl && rm -rf "$work/tree" &&
+            "$work/venv/bin/python" -c '
+import tenon
+assert "venv" in tenon.__file__
+net = tenon.nn.Linear(2, 3)
+net(tenon.ones(4, 2)).sum().backward()
+assert net.bias.grad.tolist() == [4.0, 4.0, 4.0]
+mapped = open("/proc/self/maps").read()
+for name in ("lib/libtenon.so", "lib/linked/libltdl.so", "backend-cpu.so"):
+    assert any(name in line and "venv" in line for line in mapped.splitlines()), name' || exit 1
+        echo "pip installed the wheel with the library"
+    else
+        echo "note: $python makes no environment (venv); the wheel with the library was not tried"
+    fi
 else
     echo "note: $python has no pip; the wheel was not tried"
 fi

@@ -4,6 +4,7 @@
 
 EXTRA_DIST += \
 	%D%/build_wheel.py \
+	%D%/bundle.py \
 	%D%/check.sh \
 	%D%/generate.py \
 	%D%/pyproject.toml \

@@ -13,9 +13,33 @@ from . import _api
 NONE = _api.TN_NONE
 
 
+def _bundled():
+    """The library in this package, if it came in a wheel that holds it (bundle.py). What it and its
+    plugins link is opened first, in an order in which each finds what it needs: the loader then
+    takes these for the libraries of the same names."""
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    path = os.path.join(here, f"libtenon.so.{_api.ABI_MAJOR}")
+    if not os.path.exists(path):
+        return None
+    linked = os.path.join(here, "linked")
+    left = [os.path.join(linked, name) for name in sorted(os.listdir(linked))
+            if not name.endswith(".copyright")] if os.path.isdir(linked) else []
+    before = None
+    while left and len(left) != before:
+        before, failed = len(left), []
+        for one in left:
+            try:
+                c.CDLL(one)
+            except OSError:
+                failed.append(one)
+        left = failed
+    return path
+
+
 def _open():
-    """Opens the file that $TENON_LIBRARY names, or else the library that the loader finds."""
-    named = os.environ.get("TENON_LIBRARY")
+    """Opens the file that $TENON_LIBRARY names, the library in this package, or else the one that
+    the loader finds."""
+    named = os.environ.get("TENON_LIBRARY") or _bundled()
     names = [named] if named else [f"libtenon.so.{_api.ABI_MAJOR}", "libtenon.so"]
     reasons = []
     for name in names:
