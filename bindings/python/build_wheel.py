@@ -73,7 +73,7 @@ def _metadata():
             "License: MIT\n")
 
 
-def _files():
+def files():
     package = os.path.join(HERE, "tenon")
     for folder, folders, names in os.walk(package):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
@@ -90,19 +90,19 @@ def write(folder, tag, binaries):
     rows = _project()
     info = f"{rows['name']}-{rows['version']}.dist-info"
     pure = "false" if binaries else "true"
-    files = [(name, text.encode()) for name, text in _files()] + binaries
-    files.append((f"{info}/METADATA", _metadata().encode()))
-    files.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tenon\n"
+    members = [(name, text.encode()) for name, text in files()] + binaries
+    members.append((f"{info}/METADATA", _metadata().encode()))
+    members.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tenon\n"
                                    f"Root-Is-Purelib: {pure}\nTag: {tag}\n".encode()))
     record = []
-    for name, content in files:
+    for name, content in members:
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
         record.append(f"{name},sha256={digest.decode()},{len(content)}\n")
     record.append(f"{info}/RECORD,,\n")
-    files.append((f"{info}/RECORD", "".join(record).encode()))
+    members.append((f"{info}/RECORD", "".join(record).encode()))
     wheel = f"{rows['name']}-{rows['version']}-{tag}.whl"
     with zipfile.ZipFile(os.path.join(folder, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files:
+        for name, content in members:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import build_wheel
 
@@ -63,6 +64,24 @@ def _folder_of(prefix):
                             "Tenon")
 
 
+def _stubs(library):
+    """Type stubs of the module, which stubs.py writes with this library and its plugins."""
+    with tempfile.TemporaryDirectory() as work:
+        for name, text in build_wheel.files():
+            path = os.path.join(work, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("TENON_")}
+        environment.update(TENON_LIBRARY=library, PYTHONPATH=work)
+        script = os.path.join(build_wheel.HERE, "stubs.py")
+        subprocess.run([sys.executable, script, os.path.join(work, "stubs")], check=True,
+                       env=environment)
+        for name in ("__init__.pyi", "optim.pyi", "nn/__init__.pyi", "py.typed"):
+            yield f"tenon/{name}", _read(os.path.join(work, "stubs", name))
+
+
 def files(prefix):
     """Pairs of a name in the wheel and its bytes."""
     folder = _folder_of(prefix)
@@ -72,6 +91,7 @@ def files(prefix):
     if not plugins:
         raise FileNotFoundError(f"{folder}/tenon: no plugins; expected those of Tenon")
     yield f"tenon/lib/{soname}", _read(library)
+    yield from _stubs(library)
     others = {}
     for path in [library] + plugins:
         others.update(_linked(path))

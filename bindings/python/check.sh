@@ -56,6 +56,19 @@ net = tenon.nn.Linear(2, 3)
 net(tenon.ones(4, 2)).sum().backward()
 assert net.bias.grad.tolist() == [4.0, 4.0, 4.0]
 mapped = open("/proc/self/maps").read()
+import ast, inspect, os
+folder = os.path.dirname(tenon.__file__)
+stubs = {name: ast.parse(open(os.path.join(folder, name)).read())
+         for name in ("__init__.pyi", "optim.pyi", "nn/__init__.pyi")}
+classes = {x.name: x for x in stubs["nn/__init__.pyi"].body if isinstance(x, ast.ClassDef)}
+assert set(classes) >= {x for x in tenon.nn._names(tenon.nn._LAYERS) if x.isidentifier()}
+made = classes["Linear"].body[0].args
+assert [a.arg for a in made.args] == ["self", "in_features", "out_features", "bias"]
+assert [ast.unparse(a.annotation) for a in made.args[1:]] == ["int", "int", "Optional[bool]"]
+functions = {x.name: x for x in stubs["__init__.pyi"].body if isinstance(x, ast.FunctionDef)}
+assert ast.unparse(functions["relu"].returns) == "Tensor" and len(functions) > 500
+assert "Adam" in {x.name for x in stubs["optim.pyi"].body if isinstance(x, ast.FunctionDef)}
+assert list(inspect.signature(tenon.sum).parameters)[0] == "x"
 for name in ("lib/libtenon.so", "lib/linked/libltdl.so", "backend-cpu.so"):
     assert any(name in line and "venv" in line for line in mapped.splitlines()), name' || exit 1
         echo "pip installed the wheel with the library"

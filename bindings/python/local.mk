@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	%D%/check.sh \
 	%D%/generate.py \
 	%D%/pyproject.toml \
+	%D%/stubs.py \
 	%D%/tenon/__init__.py \
 	%D%/tenon/_compose.py \
 	%D%/tenon/_compose_index.py \

@@ -225,8 +225,11 @@ def _describe(function, name, row):
     function.__doc__ = "\n".join([mathematics] + ([words] if words else []) + rows)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     optional = operator(name).optional
-    known = {n: (required, default) for n, _, default, required in options}
-    known.update({n: (n not in optional, "None") for n in inputs})
+    known = {n: (n not in optional, "None") for n in inputs}
+    known.update({n: (required, default) for n, _, default, required in options})
+    kinds = {n: "tensor" for n in inputs}
+    kinds.update({n: type_ for n, type_, _, _ in options})
+    types = {}
     own = row or [_signatures.Parameter(n, False) for n in known]
     parameters, needs = [], True
     for p in own:
@@ -235,10 +238,12 @@ def _describe(function, name, row):
         if p.default is not None:
             needed, default = False, repr(p.default[0])
         needs = needs and needed and not p.keyword
+        types[p.name] = kinds.get(place, "")
         parameters.append(inspect.Parameter(
             p.name, kind if needs or not needed and not p.keyword
             else inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if needed else _Default(default)))
+    function.types = (types, len(outputs))  # of the parameters, for stubs.py
     try:
         function.__signature__ = inspect.Signature(parameters)
     except ValueError:
