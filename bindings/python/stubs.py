@@ -173,7 +173,8 @@ def layers():
         rows.append(f"class {name}(_Module):\n    def __init__({inner}) -> None: ...")
     return (HEAD + "from .._define import Network as _Network\nfrom .._make import parameter as "
             "_parameter\nfrom .._module import Module as _Module\nfrom . import functional as "
-            "functional, init as init\n\nModule = _Network\nParameter = _parameter\n" + ALIASES + "\n" + "\n".join(rows) + "\n")
+            "functional, init as init\n\nModule = _Network\nParameter = _parameter\n" + ALIASES
+            + "\n" + "\n".join(rows) + "\n")
 
 
 def optimizers():
@@ -185,8 +186,8 @@ def optimizers():
         for name in filter(is_name, names(kind)):
             inner = ", ".join([f"{first}: Any"] + listed(kind, type_, name))
             rows.append(f"def {name}({inner}) -> {result_}: ...")
-    return (HEAD + "from ._train import Optimizer as Optimizer, Scheduler as Scheduler\n\n" + ALIASES
-            + "\n" + "\n".join(rows) + "\n")
+    return (HEAD + "from ._train import Optimizer as Optimizer, Scheduler as Scheduler\n\n"
+            + ALIASES + "\n" + "\n".join(rows) + "\n")
 
 
 def main():
