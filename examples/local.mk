@@ -99,3 +99,9 @@ examples_networks_unet_LDADD = $(TN_LINK)
 examples_networks_vit_b_16_SOURCES = %D%/networks/vit_b_16.c $(TN_NETWORK_MAIN)
 examples_networks_vit_b_16_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_networks_vit_b_16_LDADD = $(TN_LINK)
+
+# Installed next to the documentation, for readers of the package.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = %D%/README.md %D%/chart.c %D%/chart.h %D%/digits.c %D%/graph.c %D%/graph_contributions.c %D%/graph_loop.c %D%/graph_train.c %D%/resnet18.c %D%/rules.c %D%/swish.c %D%/xor.c
+examplesrecipesdir = $(docdir)/examples/recipes
+dist_examplesrecipes_DATA = %D%/recipes/averages.c %D%/recipes/char_gpt.c %D%/recipes/denoise.c %D%/recipes/embedded.c %D%/recipes/fine_tune.c %D%/recipes/handles.cpp %D%/recipes/module_hooks.c %D%/recipes/own_function.c %D%/recipes/own_module.c %D%/recipes/printed_model.c %D%/recipes/profile.c %D%/recipes/threads.c %D%/recipes/train.py

@@ -25,14 +25,37 @@ static const kind kinds[] = {
     { "op", "an operator with inference, derivative and decomposition" },
     { "optimizer", "an optimizer that keeps a state for each parameter" },
     { "format", "a reader and writer of files" },
+    { "dataset", "a source of samples for training" },
+    { "transform", "a random change of samples" },
+    { "scheduler", "a rule for the learning rate" },
+    { "init", "an initialization of parameters" },
+    { "pruning", "a pruning method" },
+    { "pass", "a pass, which changes graphs" },
+    { "compiler", "a compiler of parts of graphs on the device cpu" },
+    { "observer", "an observer, which counts calls and memory" },
+    { "communicator", "a communicator for groups of processes" },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
-#define KIND_NAMES "layer, backend, kernels, op, optimizer or format"
+
+/* What the files of a project in a language have in place of marks. */
+typedef struct language {
+    const char *name, *extension, *command;
+    const char *compiler, *flags; /* names of variables of make */
+    const char *cmake, *standard;
+    /* g++ warns of members that designated initializers leave out; these are 0 on purpose. */
+    const char *quiet;
+} language;
+
+static const language in_c = { "C", "c", "cc", "CC", "CFLAGS", "C", "", "" };
+static const language in_cxx = {
+    "C++", "cc", "c++", "CXX", "CXXFLAGS", "CXX", "-std=c++17 ", " -Wno-missing-field-initializers"
+};
 
 /* The three forms of the name of a plugin, for example "my_layer": as given; in small letters; and
- * as a type, "MyLayer". */
+ * as a type, "MyLayer". The language belongs to what replaces marks, too. */
 typedef struct names {
     char given[MOST_NAME + 1], small[MOST_NAME + 1], type[MOST_NAME + 1];
+    const language *language;
 } names;
 
 /* Returns the text that replaces the mark at `at`, such as @NAME@, and stores the length of the
@@ -41,7 +64,19 @@ static const char *replacement(const names *n, const char *at, size_t *length)
 {
     const struct {
         const char *mark, *text;
-    } marks[] = { { "@NAME@", n->given }, { "@name@", n->small }, { "@Name@", n->type } };
+    } marks[] = {
+        { "@NAME@", n->given },
+        { "@name@", n->small },
+        { "@Name@", n->type },
+        { "@language@", n->language->name },
+        { "@LANGUAGE@", n->language->cmake },
+        { "@ext@", n->language->extension },
+        { "@cc@", n->language->command },
+        { "@CC@", n->language->compiler },
+        { "@CFLAGS@", n->language->flags },
+        { "@standard@", n->language->standard },
+        { "@quiet@", n->language->quiet },
+    };
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         *length = strlen(marks[i].mark);
@@ -67,7 +102,7 @@ static bool make_names(const char *given, names *out)
     size_t length = strlen(given), type = 0;
     bool begins = true;
 
-    *out = (names){ "", "", "" };
+    *out = (names){ "", "", "", NULL };
     if (length == 0 || length > MOST_NAME || !letter(given[0]))
         return false;
     for (size_t i = 0; i < length; i++) {
@@ -145,14 +180,17 @@ static bool write_text(const char *path, const char *text, const names *n)
     return fclose(file) == 0 && good;
 }
 
-/* Writes the file of one template. In the name of the template, NAME at the start is replaced and
- * .in at the end is removed. */
+/* Writes the file of one template. In the name of the template, NAME at the start is replaced, .in
+ * at the end is removed, and then .c at the end becomes the extension of the language. */
 static int write_file(const char *from, const char *entry, const char *to, const names *n)
 {
     char source[PATH_MAX], target[PATH_MAX], end[NAME_MAX + 1];
     bool named = strncmp(entry, "NAME.", 5) == 0;
 
     tn_snprint(end, sizeof end, "%.*s", (int)strlen(entry) - 3 - 4 * named, entry + 4 * named);
+    size_t length = strlen(end);
+    if (length >= 2 && strcmp(end + length - 2, ".c") == 0)
+        tn_snprint(end + length - 1, sizeof end - length + 1, "%s", n->language->extension);
     join(source, from, entry, "");
     join(target, to, named ? n->given : "", end);
     if (access(target, F_OK) == 0)
@@ -234,8 +272,24 @@ static int print_help(void)
     for (int i = 0; i < KINDS; i++)
         printf("  %-12s %s\n", kinds[i].name, kinds[i].what);
     printf("\nOptions:\n  --templates DIR  a folder of templates, instead of the installed one\n"
+           "  --cxx            C++17 instead of C11\n"
            "  --json           JSON instead of text\n  --help           this text\n");
     return EXIT_OK;
+}
+
+/* Returns "layer, backend, ... or communicator". */
+static const char *kind_names(void)
+{
+    static char text[256];
+    int64_t at = 0;
+
+    for (int i = 0; i < KINDS; i++)
+        at += tn_snprint(text + at, sizeof text - (size_t)at, "%s%s",
+                         i == 0           ? ""
+                         : i == KINDS - 1 ? " or "
+                                          : ", ",
+                         kinds[i].name);
+    return text;
 }
 
 static int usage(const char *what, const char *got, const char *expected)
@@ -266,7 +320,7 @@ static int run(int count, char **given, bool only_help)
 {
     const char *words[3] = { NULL, NULL, NULL }, *templates = NULL;
     int found = 0, which = 0;
-    bool json = false;
+    bool json = false, cxx = false;
     names n;
 
     if (only_help)
@@ -274,12 +328,14 @@ static int run(int count, char **given, bool only_help)
     for (int i = 0; i < count; i++) {
         if (strcmp(given[i], "--json") == 0)
             json = tool_json = true;
+        else if (strcmp(given[i], "--cxx") == 0)
+            cxx = true;
         else if (strcmp(given[i], "--templates") == 0 && i + 1 < count)
             templates = given[++i];
         else if (strcmp(given[i], "--templates") == 0)
             return usage("--templates: its value is missing", NULL, "--templates DIR");
         else if (given[i][0] == '-')
-            return usage("unknown option", given[i], "--templates DIR or --json");
+            return usage("unknown option", given[i], "--templates DIR, --cxx or --json");
         else if (found == 3)
             return usage("too many arguments", given[i], "KIND NAME [DIR]");
         else
@@ -290,11 +346,12 @@ static int run(int count, char **given, bool only_help)
     while (which < KINDS && strcmp(kinds[which].name, words[0]) != 0)
         which++;
     if (which == KINDS)
-        return usage("kind: unknown", words[0], KIND_NAMES);
+        return usage("kind: unknown", words[0], kind_names());
     if (!make_names(words[1], &n))
         return usage(
             "name: not valid", words[1],
             "a letter, then letters, digits and _, at most 40 characters, not \"example\"");
+    n.language = cxx ? &in_cxx : &in_c;
     if (templates == NULL)
         templates = installed_folder(TN_TEMPLATE_BESIDE, TN_TEMPLATE_DIR);
     char folder[PATH_MAX];
@@ -313,7 +370,7 @@ const command new_command = {
         "Writes a small, working plugin of a kind into the new folder DIR (NAME when not given), "
         "with a Makefile, files for Autotools and CMake, a program that uses the plugin, and a "
         "test. It builds with the installed headers alone: `make` builds it, `make check` tests "
-        "it. NAME is a letter, then letters, digits and `_`.",
+        "it. With --cxx it is written in C++17. NAME is a letter, then letters, digits and `_`.",
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };

@@ -23,3 +23,30 @@ templateoptimizerdir = $(templatedir)/optimizer
 dist_templateoptimizer_DATA = %D%/optimizer/NAME.c.in %D%/optimizer/cases.txt.in %D%/optimizer/example.c.in
 templateformatdir = $(templatedir)/format
 dist_templateformat_DATA = %D%/format/NAME.c.in %D%/format/cases.txt.in %D%/format/example.c.in
+templatedatasetdir = $(templatedir)/dataset
+dist_templatedataset_DATA = %D%/dataset/NAME.c.in %D%/dataset/cases.txt.in \
+	%D%/dataset/example.c.in
+templatetransformdir = $(templatedir)/transform
+dist_templatetransform_DATA = %D%/transform/NAME.c.in %D%/transform/cases.txt.in \
+	%D%/transform/example.c.in
+templateschedulerdir = $(templatedir)/scheduler
+dist_templatescheduler_DATA = %D%/scheduler/NAME.c.in %D%/scheduler/cases.txt.in \
+	%D%/scheduler/example.c.in
+templateinitdir = $(templatedir)/init
+dist_templateinit_DATA = %D%/init/NAME.c.in %D%/init/cases.txt.in \
+	%D%/init/example.c.in
+templatepruningdir = $(templatedir)/pruning
+dist_templatepruning_DATA = %D%/pruning/NAME.c.in %D%/pruning/cases.txt.in \
+	%D%/pruning/example.c.in
+templatepassdir = $(templatedir)/pass
+dist_templatepass_DATA = %D%/pass/NAME.c.in %D%/pass/cases.txt.in \
+	%D%/pass/example.c.in
+templatecompilerdir = $(templatedir)/compiler
+dist_templatecompiler_DATA = %D%/compiler/NAME.c.in %D%/compiler/cases.txt.in \
+	%D%/compiler/example.c.in
+templateobserverdir = $(templatedir)/observer
+dist_templateobserver_DATA = %D%/observer/NAME.c.in %D%/observer/cases.txt.in \
+	%D%/observer/example.c.in
+templatecommunicatordir = $(templatedir)/communicator
+dist_templatecommunicator_DATA = %D%/communicator/NAME.c.in %D%/communicator/cases.txt.in \
+	%D%/communicator/example.c.in

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Each public header compiles alone, as C11 and as C++17, without a warning under -Wall -Wextra
-# -pedantic; <tenon/plugin.h> too, and the descriptor macros as C11 and as C++20. With every
-# compiler that is here.
+# -pedantic; <tenon/plugin.h> too, and the descriptor macros as C11, as C++17 and as C++20. With
+# every compiler that is here.
 status=0
 checked=0
 work=$(mktemp -d) || exit 1
@@ -57,6 +57,8 @@ for cxx in g++ clang++; do
     # g++ counts members that designated initializers leave out as missing; C does not.
     compile "a plugin as C++20" $cxx -std=c++20 -Wno-missing-field-initializers -x c++ \
         "$work/descriptors.cc"
+    compile "a plugin as C++17" $cxx -std=c++17 -x c++ \
+        "$abs_srcdir/tests/house/descriptors_cxx17.cc"
 done
 test $checked -gt 0 || { echo "SKIP: no compiler named gcc, clang, g++ or clang++"; exit 77; }
 echo "$checked compilations"

@@ -28,4 +28,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/api_kept.txt %D%/folders.pl %D%/names.pl %D%/messages.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/api_kept.txt %D%/folders.pl %D%/names.pl %D%/messages.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/descriptors.c %D%/descriptors_cxx17.cc

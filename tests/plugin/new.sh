@@ -27,7 +27,9 @@ mkdir "$work/projects"
 cd "$work/projects" || exit 1
 
 # ---- every kind ----
-for kind in layer backend kernels op optimizer format; do
+kinds='layer backend kernels op optimizer format dataset transform scheduler init pruning pass
+    compiler observer communicator'
+for kind in $kinds; do
     if ! tenon new $kind "My_$kind" >"$work/log" 2>&1; then
         fail "tenon new $kind"
         continue
@@ -38,6 +40,26 @@ for kind in layer backend kernels op optimizer format; do
         >"$work/log" 2>&1 || fail "$kind: make check"
     grep -q ', 0 failed, ' "$work/log" || fail "$kind: tenon check did not run"
 done
+tenon new --help >"$work/log"
+test "$(sed -n '/^Kinds:/,/^$/p' "$work/log" | grep -c '^  ')" -eq "$(echo "$kinds" | wc -w)" ||
+    fail "this test does not have all kinds of tenon new --help"
+
+# ---- every kind in C++17 ----
+cxx=${CXX_CHECK:-g++}
+if printf '#include <initializer_list>\n' |
+    $cxx -std=c++17 -x c++ -fsyntax-only - 2>"$work/log"; then
+    for kind in $kinds; do
+        tenon new $kind "cxx_$kind" --cxx >"$work/log" 2>&1 || fail "tenon new $kind --cxx"
+        test -f "cxx_$kind/cxx_$kind.cc" || fail "$kind --cxx: no file .cc"
+        make -C "cxx_$kind" -s check CXX="$cxx" \
+            CXXFLAGS='-std=c++17 -O0 -Wall -Wextra -Werror -Wno-missing-field-initializers' \
+            >"$work/log" 2>&1 || fail "$kind --cxx: make check"
+        grep -q ', 0 failed, ' "$work/log" || fail "$kind --cxx: tenon check did not run"
+    done
+else
+    echo "SKIP: no C++17 compiler is here"
+fi
+
 make -C My_layer -s install DESTDIR="$work/there" >"$work/log" 2>&1 || fail "make install"
 test -n "$(find "$work/there" -name My_layer.so)" || fail "make install copied nothing"
 make -C My_layer -s clean || fail "make clean"
@@ -59,9 +81,17 @@ else
     echo "SKIP: autoreconf is not here"
 fi
 if command -v cmake >/dev/null; then
-    (cd other && CC=${CC:-cc} cmake -B c -DCMAKE_BUILD_TYPE=Debug && cmake --build c &&
-        cd c && ctest -V) >"$work/log" 2>&1 || fail "CMake"
-    grep -q ', 0 failed, ' "$work/log" || fail "CMake: tenon check did not run"
+    CMAKE_PREFIX_PATH=$(dirname "$(dirname "$tenon")")
+    export CMAKE_PREFIX_PATH
+    for project in other cxx_dataset; do
+        test -d $project || continue
+        (cd $project && CC=${CC:-cc} CXX=$cxx cmake -B c -DCMAKE_BUILD_TYPE=Debug &&
+            cmake --build c && cd c && ctest -V) >"$work/log" 2>&1 || fail "CMake: $project"
+        grep -q ', 0 failed, ' "$work/log" || fail "CMake: $project: tenon check did not run"
+        DESTDIR="$work/cmade" cmake --install $project/c >"$work/log" 2>&1 &&
+            test -n "$(find "$work/cmade" -path "*/lib*/tenon/*/$project.so")" ||
+            fail "CMake: $project: cmake --install"
+    done
 else
     echo "SKIP: cmake is not here"
 fi
@@ -85,7 +115,7 @@ refused() {
     grep -qF -- "$words" "$work/log" || fail "tenon new $*: not refused with: $words"
 }
 refused 2 'expected KIND NAME [DIR]' layer
-refused 2 'kind: unknown, got "plugin"; expected layer, backend, kernels, op, optimizer or format' \
+refused 2 'kind: unknown, got "plugin"; expected layer, backend, kernels, op, optimizer, format,' \
     plugin x
 for name in 1st a-b _x '' a.b ../x example a23456789_123456789_123456789_123456789_1; do
     refused 2 "name: not valid, got \"$name\"; expected a letter" layer "$name"

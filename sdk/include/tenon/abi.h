@@ -124,10 +124,15 @@ typedef struct tn_head {
     void (*destroy)(void *self); /* NULL for static data */
 } tn_head;
 
+/* The value of the head of a struct. C++17 has no designated initializers: there a plugin fills a
+ * descriptor in a function, `d.head = TN_HEAD_INIT(tn_layer_def); d.name = "Swish"; ...`. */
+#define TN_HEAD_INIT(type)                                                                         \
+    {                                                                                              \
+        (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL             \
+    }
 /* The first initializer of a descriptor: `static const tn_layer_def swish = {
  * TN_HEAD(tn_layer_def), ... }`. */
-#define TN_HEAD(type)                                                                              \
-    .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
+#define TN_HEAD(type) .head = TN_HEAD_INIT(type)
 
 /* True if the struct at `p`, which other code has built, is long enough to contain `member`. */
 #define TN_HAS(p, type, member)                                                                    \

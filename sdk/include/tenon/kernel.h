@@ -127,11 +127,30 @@ typedef struct tn_kernel_def {
 } tn_kernel_def;
 
 /* Initializes a kernel, as a row of a plugin's kernel table (tn_plugin.kernels) or alone. */
+#ifdef __cplusplus
+static constexpr tn_kernel_def tn_kernel_row(const char *op, const char *device, const char *name,
+                                             uint64_t dtypes, tn_status (*run)(const tn_call *))
+{
+    tn_kernel_def kernel = tn_kernel_def();
+
+    kernel.head = TN_HEAD_INIT(tn_kernel_def);
+    kernel.op = op;
+    kernel.device = device;
+    kernel.name = name;
+    kernel.revision = 1;
+    kernel.dtypes = dtypes;
+    kernel.run = run;
+    return kernel;
+}
+#define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                              \
+    tn_kernel_row(op_, device_, name_, dtypes_, run_)
+#else
 #define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                              \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
                                 .dtypes = dtypes_, .run = run_                                     \
     }
+#endif
 
 TN_END_DECLS
 

@@ -172,25 +172,25 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
  * members are NULL or 0. */
 #define TN_PLUGIN(id_, version_, ...)                                                              \
     static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
-    static const tn_plugin tn_plugin_self_ = {                                                     \
-        TN_HEAD(tn_plugin),                                                                        \
-        .id = id_,                                                                                 \
-        .version = version_,                                                                       \
-        .help = NULL,                                                                              \
-        .license = NULL,                                                                           \
-        .contributions = tn_plugin_contributions_,                                                 \
-        .n_contributions = (int64_t)(sizeof tn_plugin_contributions_ /                             \
-                                     sizeof *tn_plugin_contributions_),                            \
-        .kernels = NULL,                                                                           \
-        .n_kernels = 0,                                                                            \
-        .kernel_size = 0,                                                                          \
-        .flags = 0,                                                                                \
-        .requires_ = NULL,                                                                         \
-        .options = NULL,                                                                           \
-        .options_data = NULL,                                                                      \
-        .activate = NULL,                                                                          \
-        .deactivate = NULL                                                                         \
-    };                                                                                             \
+    static const tn_plugin tn_plugin_self_ = { TN_HEAD_INIT(tn_plugin),                            \
+                                               id_,                                                \
+                                               version_,                                           \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               tn_plugin_contributions_,                           \
+                                               (int64_t)(sizeof tn_plugin_contributions_ /         \
+                                                         sizeof *tn_plugin_contributions_),        \
+                                               NULL,                                               \
+                                               0,                                                  \
+                                               0,                                                  \
+                                               0,                                                  \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               NULL,                                               \
+                                               NULL };                                             \
     TN_PLUGIN_EXPORT(tn_plugin_self_)
 
 TN_END_DECLS
