@@ -44,6 +44,7 @@ plugins_foreign_la_SOURCES = \
 	%D%/onnx/nodes.c \
 	%D%/onnx/onnx.h \
 	%D%/onnx/onnx_rules.h \
+	%D%/onnx/rules_attention.c \
 	%D%/onnx/rules_elements.c \
 	%D%/onnx/rules_index.c \
 	%D%/onnx/rules_layers.c \
@@ -55,6 +56,10 @@ plugins_foreign_la_SOURCES = \
 	%D%/onnx/rules_resize.c \
 	%D%/onnx/rules_sequences.c \
 	%D%/onnx/rules_shapes.c \
+	%D%/onnx/rules_signal.c \
+	%D%/onnx/rules_training.c \
+	%D%/onnx/rules_unsigned.c \
+	%D%/onnx/rules_vision.c \
 	%D%/onnx/rules_windows.c \
 	%D%/onnx/scope.h \
 	%D%/onnx/tensor.c \
@@ -62,6 +67,7 @@ plugins_foreign_la_SOURCES = \
 	%D%/onnx/wire.c \
 	%D%/onnx/wire.h \
 	%D%/onnx/write.c \
+	$(TN_VISION_SOURCES) \
 	$(TN_ZIP_SOURCES)
 if HAVE_JANSSON
 plugins_foreign_la_SOURCES += \

@@ -22,7 +22,9 @@ static const tn_rule_list onnx_lists[] = {
     LIST(onnx_rules_elements),  LIST(onnx_rules_numbers),   LIST(onnx_rules_shapes),
     LIST(onnx_rules_parts),     LIST(onnx_rules_index),     LIST(onnx_rules_reduce),
     LIST(onnx_rules_windows),   LIST(onnx_rules_resize),    LIST(onnx_rules_layers),
-    LIST(onnx_rules_recurrent), LIST(onnx_rules_quantized), LIST(onnx_rules_sequences),
+    LIST(onnx_rules_attention), LIST(onnx_rules_vision),    LIST(onnx_rules_signal),
+    LIST(onnx_rules_training),  LIST(onnx_rules_recurrent), LIST(onnx_rules_quantized),
+    LIST(onnx_rules_sequences),
 };
 
 static const struct rules_dialect dialects[] = {

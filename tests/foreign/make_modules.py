@@ -16,6 +16,7 @@ import zipfile
 
 import numpy
 import torch
+import torchvision
 from torch import nn
 
 warnings.filterwarnings('ignore')
@@ -125,6 +126,39 @@ class Old(nn.Module):
 
     def forward(self, x):
         return self.norm(self.fc(x))
+
+
+class Vision(nn.Module):
+    """Functions of torchvision, with gradients to all that have them."""
+
+    def __init__(self):
+        super().__init__()
+        shapes = {'image': (2, 4, 5, 6), 'offset': (2, 24, 3, 2), 'mask': (2, 12, 3, 2)}
+        shapes.update(weight=(6, 2, 2, 3), bias=(6,))
+        for name, shape in shapes.items():
+            self.register_parameter(name, nn.Parameter(torch.randn(shape)))
+
+    def forward(self, boxes, scores, rois):
+        kept = torchvision.ops.nms(boxes, scores, 0.3)
+        mean = torchvision.ops.roi_align(self.image, rois, (2, 3), 0.75, -1, True)
+        edges = torchvision.ops.roi_align(self.image, rois, 2, sampling_ratio=2)
+        moved = torchvision.ops.deform_conv2d(
+            self.image, self.offset, self.weight, self.bias, (2, 3), (1, 2), (1, 2), self.mask
+        )
+        return kept, mean, edges, moved
+
+
+def write_vision(folder):
+    torch.manual_seed(5)
+    net = Vision().double().eval()
+    corners = torch.rand(12, 2).double() * 4
+    boxes = torch.cat([corners, corners + 0.5 + 2 * torch.rand(12, 2)], 1)
+    rois = torch.tensor([[1, 0, 0, 5, 4], [0, 1.5, -1, 9, 3], [1, 2, 2, 2, 2]]).double()
+    args = boxes, torch.rand(12).double(), rois
+    write(folder + '/module_vision.pt2', members_of(export(net, args)))
+    numbers = {}
+    call(net, args, {}, '', numbers)
+    save_numbers(folder + '/module_vision.npz', numbers)
 
 
 def stripped(graph):
@@ -384,6 +418,7 @@ def main(folder):
     call(old, (x,), {}, '', numbers)
     save_numbers(folder + '/module_old.npz', numbers)
     refuse(folder, members)
+    write_vision(folder)
 
 
 if __name__ == '__main__':

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes onnx_*.onnx and onnx_*.npz for tests/foreign/test_onnx: operators of ONNX in float64 with
-# values that NumPy and PyTorch compute, and a network that PyTorch exports. In an .npz file, in.N
+# values that NumPy, PyTorch and the evaluator of the package onnx compute, and a network that
+# PyTorch exports. In an .npz file, in.N
 # are the inputs, out.N the results, grad.NAME the gradients of the sum of the results times their
 # weights (as in make_modules.py), after.NAME the buffers after a call in training mode, whose
 # results are train.out.N.
@@ -16,7 +17,9 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
+import torchvision
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from torch import nn
 
 from make_modules import save_numbers
@@ -31,6 +34,9 @@ TYPES = {
         ('uint8', TensorProto.UINT8),
         ('int8', TensorProto.INT8),
         ('bool', TensorProto.BOOL),
+        ('uint16', TensorProto.UINT16),
+        ('uint64', TensorProto.UINT64),
+        ('float32', TensorProto.FLOAT),
     )
 }
 
@@ -112,10 +118,33 @@ def scatter_nd(x, index, updates):
     return x
 
 
+def linear_attention(q, k, v, decay, beta):
+    """Two heads of q for the one of k and v; the state decays, then learns v at k."""
+    state, out = np.zeros((3, 2)), []
+    for i in range(q.shape[1]):
+        state = state * np.exp(decay[0, i])[:, None]
+        learned = beta[0, i] * (v[0, i] - k[0, i] @ state)
+        state = state + np.outer(k[0, i], learned)
+        out.append(np.concatenate([h @ state for h in q[0, i].reshape(2, 3)]) / np.sqrt(3))
+    return np.stack(out)[None], state[None, None]
+
+
 LSTM = [numbers(3, 2, 4, seed=6), numbers(1, 20, 4, seed=7), numbers(1, 20, 5, seed=8)]
 GRU = [numbers(3, 2, 4, seed=6), numbers(1, 15, 4, seed=7), numbers(1, 15, 5, seed=8)]
 FLAT = lambda x: torch.softmax(t(x).reshape(2, -1), 1).reshape(x.shape)
-# (operator, inputs, attributes, function of the inputs, opset)
+Q, K, VALUES = numbers(2, 4, 3, 8, seed=10), numbers(2, 2, 5, 8, seed=11), numbers(2, 2, 5, 6)
+NONE = np.zeros(0)
+BIG = np.array([2**63 + 5, 7, 2**64 - 1, 2**62], np.uint64)
+BY = np.array([3, 2**63 + 1, 2**32, 7], np.uint64)
+SHORT = np.array([60000, 3], np.uint16)
+OFFSETS = numbers(1, 8, 3, 3, seed=12)
+BOXES = numbers(1, 9, 4, seed=13, low=0, high=4).astype(np.float32)
+SCORES = numbers(1, 2, 9, seed=14, low=0, high=1).astype(np.float32)
+ROIS = np.array([[0, 0, 5, 4], [1.5, -1, 9, 3]], np.float64)
+HEADS = {'q_num_heads': 2, 'kv_num_heads': 1}
+OPT = 'ai.onnx.preview.training.'
+# (operator, inputs, attributes, function of the inputs, opset); without a function the package's
+# evaluator computes the values, all results in the node's order, of which there are so many
 CASES = [
     ('Add', [X, numbers(5, 6)], {}, lambda a, b: a + b),
     ('Div', [INTS, np.array([2, 2, -4], I64)], {}, lambda a, b: np.trunc(a / b).astype(I64)),
@@ -315,7 +344,135 @@ CASES = [
         {},
         lambda a, b, z: ((a.astype(int) - z) @ b.astype(int)).astype(np.int32),
     ),
+    ('Attention', [Q, K, VALUES], {'is_causal': 1, 'scale': 0.25}, 1, 26),
+    (
+        'Attention',
+        [Q, K, VALUES, numbers(3, 5)],
+        {'softcap': 2.0, 'qk_matmul_output_mode': 2},
+        4,
+        26,
+    ),
+    (
+        'Attention',
+        [Q, K, VALUES, numbers(3, 7) > 0, numbers(2, 2, 2, 8), numbers(2, 2, 2, 6)],
+        {'is_causal': 1, 'qk_matmul_output_mode': 3},
+        4,
+        26,
+    ),
+    (
+        'Attention',
+        [Q, K, VALUES, NONE, NONE, NONE, np.array([5, 3], I64)],
+        {'left_window_size': 2, 'right_window_size': 1},
+        1,
+        26,
+    ),
+    (
+        'Attention',
+        [numbers(2, 3, 8, seed=1), numbers(2, 5, 4, seed=2), numbers(2, 5, 6, seed=3)],
+        HEADS,
+        1,
+        26,
+    ),
+    (
+        'RotaryEmbedding',
+        [numbers(2, 3, 4, 6), numbers(9, 2), numbers(9, 2, seed=1), np.array([[0, 3, 8, 1]] * 2)],
+        {'interleaved': 1, 'rotary_embedding_dim': 4},
+        1,
+        26,
+    ),
+    ('RotaryEmbedding', [numbers(1, 3, 8), numbers(1, 3, 2), numbers(1, 3, 2, seed=1)],
+     {'num_heads': 2}, 1, 26),
+    (
+        'LinearAttention',
+        [numbers(1, 4, 6), numbers(1, 4, 3), numbers(1, 4, 2), NONE, numbers(1, 4, 3, seed=1)]
+        + [numbers(1, 4, 1)],
+        HEADS,
+        linear_attention,
+        27,
+    ),
+    ('CausalConvWithState', [numbers(2, 3, 5), numbers(3, 1, 3), numbers(3), numbers(2, 3, 2)], {},
+     2, 27),
+    ('SwiGLU', [M, M + 1], {'alpha': 1.5}, 1, 27),
+    ('TensorScatter', [numbers(2, 5, 3), numbers(2, 2, 3), np.array([4, 1], I64)],
+     {'mode': 'circular'}, 1, 26),
+    ('Div', [BIG, BY], {}, lambda a, b: a // b, 26),
+    ('Mod', [BIG, BY], {}, lambda a, b: a % b, 26),
+    ('Less', [BIG, BY], {}, lambda a, b: a < b, 26),
+    ('Max', [BIG, BY], {}, lambda a, b: np.maximum(a, b), 26),
+    ('BitShift', [BIG, BY % 64], {'direction': 'RIGHT'}, lambda a, b: a >> b, 26),
+    ('Add', [SHORT, SHORT], {}, lambda a, b: a + b, 26),
+    ('BitwiseNot', [SHORT], {}, lambda a: ~a, 26),
+    ('TopK', [BIG, np.array([2], I64)], {}, lambda a, k: (a[[2, 0]], np.array([2, 0])), 26),
+    ('DFT', [numbers(2, 5, 3, 2), np.array(7, I64), np.array(1, I64)], {}, 1, 26),
+    ('DFT', [numbers(2, 6, 1), NONE, np.array(1, I64)], {'onesided': 1}, 1, 26),
+    ('DFT', [numbers(2, 4, 2), np.array(6, I64)], {'onesided': 1, 'inverse': 1}, 1, 26),
+    ('STFT', [numbers(2, 12, 1), np.array(3, I64), numbers(4)], {}, 1, 26),
+    (
+        'NonMaxSuppression',
+        [BOXES, SCORES, np.array([3], I64), np.array([0.2], np.float32)],
+        {'center_point_box': 1},
+        1,
+        26,
+    ),
+    (
+        'RoiAlign',
+        [X, ROIS, np.array([1, 0], I64)],
+        {'output_height': 2, 'output_width': 3, 'sampling_ratio': 2, 'spatial_scale': 0.75},
+        1,
+        26,
+    ),
+    ('RoiAlign', [X, ROIS, np.array([1, 0], I64)], {'mode': 'max', 'output_width': 2}, 1, 26),
+    (
+        'DeformConv',
+        [X[:1, :2], numbers(4, 1, 2, 2), OFFSETS, numbers(4), numbers(1, 4, 3, 3)],
+        {'group': 2, 'strides': [2, 2], 'pads': [1, 0, 0, 1]},
+        lambda x, w, o, b, m: torchvision.ops.deform_conv2d(
+            F.pad(t(x), (0, 1, 1, 0)), t(o), t(w), t(b), (2, 2), (0, 0), 1, t(m)
+        ),
+        26,
+    ),
+    ('Col2Im', [numbers(1, 8, 6), np.array([3, 4], I64), np.array([2, 2], I64)], {}, 1, 26),
+    ('CenterCropPad', [X, np.array([8, 3], I64)], {'axes': [1, -1]}, 1, 26),
+    ('Unique', [np.array([3.0, 1, 3, 2, 1])], {'sorted': 0}, 4, 26),
+    ('Unique', [np.array([[3.0, 1], [3, 1], [0, 9]])], {'axis': 0}, 4, 26),
+    ('BitCast', [M], {'to': TensorProto.INT64}, lambda x: x.view(I64), 26),
+    (
+        OPT + 'Adam',
+        [np.array(0.1), np.array(3, I64), M, M + 1, M - 1, M * M],
+        {'alpha': 0.875, 'beta': 0.75, 'epsilon': 2.0**-9, 'norm_coefficient_post': 0.5},
+        3,
+        26,
+    ),
+    (
+        OPT + 'Momentum',
+        [np.array(0.1), np.array(0, I64), M, M + 1, M - 1],
+        {'alpha': 0.5, 'beta': 0.75, 'mode': 'nesterov', 'norm_coefficient': 0.25},
+        2,
+        26,
+    ),
 ]
+
+
+def judged(op, names, outs, inputs, attributes, opset):
+    """The values of the evaluator of the package onnx."""
+    domain, _, op = op.rpartition('.')
+    node = helper.make_node(op, names, outs, domain=domain, **attributes)
+    ins = [
+        helper.make_tensor_value_info(n, TYPES[x.dtype], x.shape)
+        for n, x in zip(names, inputs)
+        if n
+    ]
+    found = [helper.make_tensor_value_info(n, TensorProto.DOUBLE, None) for n in outs]
+    model = helper.make_model(
+        helper.make_graph([node], 'case', ins, found), opset_imports=imports(opset)
+    )
+    given = {n: x for n, x in zip(names, inputs) if n}
+    return tuple(ReferenceEvaluator(model).run(None, given))
+
+
+def imports(opset):
+    own = [helper.make_opsetid('', opset)]
+    return own + [helper.make_opsetid(OPT[:-1], 1)] if opset > 23 else own
 
 
 def add_case(index, case, models):
@@ -338,10 +495,15 @@ def add_case(index, case, models):
             ins.append(helper.make_tensor_value_info(name, TYPES[x.dtype], x.shape))
             recorded[name] = x
         names.append(name)
-    wanted = function(*inputs)
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    outs = ['y%d_%d' % (index, k) for k in range(len(wanted))]
-    node = helper.make_node(op, names, outs, **attributes)
+    if isinstance(function, int):
+        outs = ['y%d_%d' % (index, k) for k in range(function)]
+        wanted = judged(op, names, outs, inputs, attributes, opset)
+    else:
+        wanted = function(*[x for x in inputs if x.size > 0])
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        outs = ['y%d_%d' % (index, k) for k in range(len(wanted))]
+    domain, _, op = op.rpartition('.')
+    node = helper.make_node(op, names, outs, domain=domain, **attributes)
     nodes.append(node)
     results.update({n: np.asarray(w) for n, w in zip(outs, wanted)})
 
@@ -362,7 +524,7 @@ def write_operators(folder):
             helper.make_tensor_value_info(n, TYPES[y.dtype], y.shape) for n, y in results.items()
         ]
         graph = helper.make_graph(nodes, 'cases', ins, outs, initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset)])
+        model = helper.make_model(graph, opset_imports=imports(opset))
         onnx.save(model, folder + '/onnx_operators_%d.onnx' % opset)
         all_numbers = {'in.%d' % i: x for i, x in enumerate(recorded.values())}
         all_numbers.update({'out.%d' % i: y for i, y in enumerate(results.values())})

@@ -108,7 +108,7 @@ static tn_pack *replay(tn_module *module, const tn_state *state, const char *pre
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static const int opsets[] = { 11, 17, 18, 20, 21, 23 };
+static const int opsets[] = { 11, 17, 18, 20, 21, 23, 26, 27 };
 
 START_TEST(operators_have_the_values_of_float64)
 {

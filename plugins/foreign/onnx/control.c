@@ -77,6 +77,8 @@ static tn_status truth(const tn_value *value, bool *out)
 {
     tn_scalar scalar;
 
+    if (value->kind == TN_VALUE_LIST && value->count == 1)
+        value = &value->as.list[0];
     if (value->kind != TN_VALUE_TENSOR) {
         *out = value->as.i != 0;
         return value->kind == TN_VALUE_INT || value->kind == TN_VALUE_BOOL

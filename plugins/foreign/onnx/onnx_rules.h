@@ -18,6 +18,10 @@ extern const tn_rule_def onnx_rules_reduce[];    /* sums, largest elements, orde
 extern const tn_rule_def onnx_rules_windows[];   /* convolutions, pooling */
 extern const tn_rule_def onnx_rules_resize[];    /* resampling */
 extern const tn_rule_def onnx_rules_layers[];    /* products, normalization, losses */
+extern const tn_rule_def onnx_rules_attention[]; /* attention, decoders */
+extern const tn_rule_def onnx_rules_vision[];    /* boxes, regions, images */
+extern const tn_rule_def onnx_rules_signal[];    /* Fourier transforms, windows */
+extern const tn_rule_def onnx_rules_training[];  /* steps of optimizers */
 extern const tn_rule_def onnx_rules_recurrent[]; /* recurrent networks */
 extern const tn_rule_def onnx_rules_quantized[]; /* quantized numbers */
 extern const tn_rule_def onnx_rules_sequences[]; /* sequences, optional values */
@@ -37,6 +41,15 @@ TN_HIDDEN tn_tensor *onnx_number(double value, tn_tensor *like);
 TN_HIDDEN bool onnx_is(tn_rule_call *call, const char *name, const char *word);
 /* Whether a shape has no more than 2^32 elements; else the call has failed. */
 TN_HIDDEN bool onnx_check_size(tn_rule_call *call, tn_ints shape);
+
+/* rules_unsigned.c: whether a tensor has unsigned integers of 16 to 64 bits; an operator of two
+ * tensors by name, the first of which has. */
+TN_HIDDEN bool onnx_is_unsigned(const tn_tensor *tensor);
+TN_HIDDEN tn_tensor *onnx_unsigned(tn_rule_call *call, const char *op, tn_tensor *a, tn_tensor *b);
+/* Its numbers as int64 in the same order. */
+TN_HIDDEN tn_tensor *onnx_unsigned_order(tn_tensor *tensor);
+/* An operator of two tensors by name, of any dtype. */
+TN_HIDDEN tn_tensor *onnx_binary(tn_rule_call *call, const char *op, tn_tensor *a, tn_tensor *b);
 
 /* rules_windows.c: the rule of Conv. */
 TN_HIDDEN tn_status onnx_conv(tn_rule_call *call);

@@ -211,12 +211,19 @@ static tn_status hardmax_flat(tn_rule_call *call)
 
 static tn_status bit_shift(tn_rule_call *call)
 {
-    tn_tensor *in[2] = { rule_tensor(call, "X"), rule_tensor(call, "Y") };
+    bool left = onnx_is(call, "direction", "LEFT");
 
-    return rule_give(call, rule_op(call,
-                                   onnx_is(call, "direction", "LEFT") ? "bitwise_left_shift"
-                                                                      : "bitwise_right_shift",
-                                   in, 2));
+    return rule_give(call, onnx_binary(call, left ? "bitwise_left_shift" : "bitwise_right_shift",
+                                       rule_tensor(call, "X"), rule_tensor(call, "Y")));
+}
+
+static tn_status bitwise_not(tn_rule_call *call)
+{
+    tn_tensor *x = rule_tensor(call, "X");
+
+    if (!onnx_is_unsigned(x))
+        return rule_give(call, tn_bitwise_not(x));
+    return rule_give(call, tn_cast(tn_bitwise_not(tn_cast(x, TN_I64)), tn_tensor_dtype(x)));
 }
 
 const tn_rule_def onnx_rules_elements[] = {
@@ -227,7 +234,7 @@ const tn_rule_def onnx_rules_elements[] = {
     { "Asinh(X)", .text = "asinh(X)" },
     { "Atan(X)", .text = "atan(X)" },
     { "Atanh(X)", .text = "atanh(X)" },
-    { "BitwiseNot(X)", .text = "bitwise_not(X)" },
+    { "BitwiseNot(X)", .call = bitwise_not },
     { "Ceil(X)", .text = "ceil(X)" },
     { "Celu(X, alpha=1.0)", .text = "celu(X, alpha=alpha)" },
     { "Clip(input, min=None, max=None)", .call = clip },

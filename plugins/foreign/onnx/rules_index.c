@@ -255,7 +255,77 @@ static tn_status non_zero(tn_rule_call *call)
 
 #define SCATTER "(data, indices, updates, axis=0, reduction='none')"
 
+/* ---- distinct elements ----------------------------------------------------------------------- */
+
+/* Distinct elements in ascending order, which are put into that of their first places. */
+struct distinct {
+    int64_t n, count;         /* elements; distinct ones */
+    int64_t *inverse, *first; /* which one each element is; where each one is first */
+    int64_t *order, *counts;  /* which one comes when; how often each one is there */
+};
+
+static tn_status read_inverse(tn_rule_call *call, tn_tensor *inverse, struct distinct *d)
+{
+    d->n = tn_tensor_numel(inverse);
+    d->inverse = rule_memory(call, d->n + 1, sizeof *d->inverse);
+    d->first = rule_memory(call, d->count + 1, sizeof *d->first);
+    d->order = rule_memory(call, d->count + 1, sizeof *d->order);
+    d->counts = rule_memory(call, d->count + 1, sizeof *d->counts);
+    if (call->status != TN_OK)
+        return call->status;
+    if (tn_tensor_copy_out(inverse, d->inverse, (size_t)d->n * sizeof *d->inverse) != TN_OK)
+        return rule_give(call, NULL);
+    return TN_OK;
+}
+
+/* New numbers in the order of first places, or the old ones. */
+static void number_distinct(struct distinct *d, bool sorted, int64_t *place)
+{
+    int64_t next = 0;
+
+    for (int64_t i = 0; i < d->count; i++)
+        place[i] = -1;
+    for (int64_t i = 0; i < d->n; i++) {
+        int64_t old = d->inverse[i];
+
+        if (place[old] < 0) {
+            place[old] = sorted ? old : next;
+            next++;
+            d->order[place[old]] = old;
+            d->first[place[old]] = i;
+        }
+        d->inverse[i] = place[old];
+        d->counts[place[old]]++;
+    }
+}
+
+static tn_status unique(tn_rule_call *call)
+{
+    tn_tensor *x = rule_tensor(call, "X"), *y = NULL, *inverse = NULL, *counts = NULL;
+    bool sorted = rule_int(call, "sorted") != 0, whole = !rule_has(call, "axis");
+    int64_t dim = whole ? 0 : rule_axis(call, "axis", x), *place;
+    struct distinct d = { .n = 0 };
+
+    if (call->status != TN_OK)
+        return call->status;
+    x = whole ? tn_reshape(x, TN_SHAPE(-1)) : x;
+    if (x == NULL || tn_unique(x, &y, &inverse, &counts, true, true, false, dim) != TN_OK)
+        return rule_give(call, NULL);
+    d.count = tn_tensor_size(y, dim);
+    place = rule_memory(call, d.count + 1, sizeof *place);
+    if (read_inverse(call, inverse, &d) != TN_OK || place == NULL)
+        return call->status;
+    number_distinct(&d, sorted, place);
+    if (!sorted)
+        y = tn_index_select(y, tn_tensor_from(d.order, TN_I64, TN_SHAPE(d.count)), dim);
+    rule_give(call, y);
+    rule_give(call, tn_tensor_from(d.first, TN_I64, TN_SHAPE(d.count)));
+    rule_give(call, tn_tensor_from(d.inverse, TN_I64, TN_SHAPE(d.n)));
+    return rule_give(call, tn_tensor_from(d.counts, TN_I64, TN_SHAPE(d.count)));
+}
+
 const tn_rule_def onnx_rules_index[] = {
+    { "Unique(X, axis=None, sorted=1)", .call = unique },
     { "Gather(data, indices, axis=0)", .call = gather, .host = TN_RULE_HOST_KEEPS },
     { "GatherElements(data, indices, axis=0)", .call = gather_elements },
     { "GatherND(data, indices, batch_dims=0)", .call = gather_nd },

@@ -114,7 +114,7 @@ static tn_status binary(tn_rule_call *call)
         return give_host(call, binaries[row].host);
     in[0] = rule_tensor(call, "A");
     in[1] = placed(call, in[0], rule_tensor(call, "B"));
-    return rule_give(call, rule_op(call, binaries[row].op, in, 2));
+    return rule_give(call, onnx_binary(call, binaries[row].op, in[0], in[1]));
 }
 
 /* Integers are rounded towards zero. */
@@ -129,6 +129,8 @@ static tn_status divide(tn_rule_call *call)
     b = placed(call, a, rule_tensor(call, "B"));
     if (call->status != TN_OK || b == NULL)
         return rule_give(call, NULL);
+    if (onnx_is_unsigned(a))
+        return rule_give(call, onnx_unsigned(call, "div", a, b));
     whole = (TN_BIT(tn_tensor_dtype(a)) & TN_MASK_INT) != 0;
     return rule_give(call, whole ? tn_div(a, b, "trunc") : tn_div(a, b));
 }
@@ -142,7 +144,12 @@ static tn_status power(tn_rule_call *call)
     if (call->status != TN_OK || b == NULL)
         return rule_give(call, NULL);
     dtype = tn_tensor_dtype(a);
-    if ((TN_BIT(dtype) & TN_MASK_INT) != 0 && (TN_BIT(tn_tensor_dtype(b)) & TN_MASK_FLOAT) != 0)
+    b = onnx_is_unsigned(b) ? tn_cast(b, TN_I64) : b;
+    a = onnx_is_unsigned(a) ? tn_cast(a, TN_I64) : a;
+    if (a == NULL || b == NULL)
+        return rule_give(call, NULL);
+    if ((TN_BIT(tn_tensor_dtype(a)) & TN_MASK_INT) != 0 &&
+        (TN_BIT(tn_tensor_dtype(b)) & TN_MASK_FLOAT) != 0)
         a = tn_cast(a, TN_F64);
     return rule_give(call, rule_cast(tn_pow(a, b), dtype));
 }
@@ -156,6 +163,8 @@ static tn_status modulo(tn_rule_call *call)
         return give_host(call, HOST_MOD);
     a = rule_tensor(call, "A");
     b = rule_tensor(call, "B");
+    if (onnx_is_unsigned(a))
+        return rule_give(call, onnx_unsigned(call, "remainder", a, b));
     return rule_give(call, fmod ? tn_fmod(a, b) : tn_remainder(a, b));
 }
 
@@ -164,18 +173,16 @@ static tn_status modulo(tn_rule_call *call)
 static tn_status many(tn_rule_call *call, const char *op, bool mean)
 {
     int64_t count;
-    tn_tensor **in = rule_tensors(call, "data", &count), *pair[2];
+    tn_tensor **in = rule_tensors(call, "data", &count), *y;
 
     if (call->status != TN_OK || count == 0)
         return rule_fail(call, TN_ERR_VALUE, "data: no tensors; expected at least one");
-    pair[0] = in[0];
-    for (int64_t i = 1; i < count; i++) {
-        pair[1] = in[i];
-        pair[0] = rule_op(call, op, pair, 2);
-    }
+    y = in[0];
+    for (int64_t i = 1; i < count; i++)
+        y = onnx_binary(call, op, y, in[i]);
     if (mean && count > 1 && call->status == TN_OK)
-        pair[0] = tn_mul_scalar(pair[0], tn_scalar_float(1.0 / (double)count));
-    return rule_give(call, pair[0]);
+        y = tn_mul_scalar(y, tn_scalar_float(1.0 / (double)count));
+    return rule_give(call, y);
 }
 
 static tn_status sum(tn_rule_call *call)

@@ -256,7 +256,9 @@ static tn_status space_to_depth(tn_rule_call *call)
                          "input: expected [N, C, H, W], H and W divisible by %lld", (long long)b);
     n = tn_tensor_size(x, 0), c = tn_tensor_size(x, 1);
     h = tn_tensor_size(x, 2) / b, w = tn_tensor_size(x, 3) / b;
-    x = tn_permute(tn_reshape(x, TN_SHAPE(n, c, h, b, w, b)), TN_INTS(0, 3, 5, 1, 2, 4));
+    x = tn_reshape(x, TN_SHAPE(n, c, h, b, w, b));
+    x = onnx_is(call, "mode", "CRD") ? tn_permute(x, TN_INTS(0, 1, 3, 5, 2, 4))
+                                     : tn_permute(x, TN_INTS(0, 3, 5, 1, 2, 4));
     return rule_give(call, tn_reshape(x, TN_SHAPE(n, c * b * b, h, w)));
 }
 
@@ -310,7 +312,7 @@ const tn_rule_def onnx_rules_parts[] = {
     { "Pad(data, pads, constant_value=None, axes=None, mode='constant')", .call = pad,
       .since = 11 },
     { "DepthToSpace(input, blocksize, mode='DCR')", .call = depth_to_space },
-    { "SpaceToDepth(input, blocksize)", .call = space_to_depth },
+    { "SpaceToDepth(input, blocksize, mode='DCR')", .call = space_to_depth },
     { "Trilu(input, k=None, upper=1)", .call = trilu },
     { "ReverseSequence(input, sequence_lens, time_axis=0, batch_axis=1)",
       .call = reverse_sequence },

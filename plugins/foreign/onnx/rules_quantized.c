@@ -47,14 +47,15 @@ static bool limits(tn_dtype dtype, double *low, double *high)
 static tn_tensor *quantized(tn_rule_call *call, tn_tensor *x, tn_tensor *scale, tn_tensor *zero,
                             tn_dtype dtype)
 {
-    double low, high;
+    double low, high, most = dtype == TN_F8_E4M3 ? 448 : 57344;
     tn_tensor *y;
 
     if (call->status != TN_OK || x == NULL || scale == NULL || zero == NULL)
         return NULL;
     if (!limits(dtype, &low, &high)) {
         if (dtype == TN_F8_E4M3 || dtype == TN_F8_E5M2)
-            return tn_cast(tn_div(x, scale), dtype);
+            return tn_cast(
+                tn_clamp(tn_div(x, scale), tn_scalar_float(-most), tn_scalar_float(most)), dtype);
         rule_fail(call, TN_ERR_NOT_IMPLEMENTED,
                   "y_zero_point: wrong dtype, got %s; expected an integer dtype",
                   tn_dtype_name(dtype));

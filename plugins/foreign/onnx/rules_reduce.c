@@ -128,7 +128,7 @@ static tn_status arg_min(tn_rule_call *call)
 
 static tn_status top_k(tn_rule_call *call)
 {
-    tn_tensor *x = rule_tensor(call, "X"), *values = NULL, *indices = NULL;
+    tn_tensor *x = rule_tensor(call, "X"), *order, *values = NULL, *indices = NULL;
     tn_ints k = rule_ints(call, "K");
     int64_t dim = rule_axis(call, "axis", x);
     bool largest = rule_int(call, "largest") != 0;
@@ -137,9 +137,10 @@ static tn_status top_k(tn_rule_call *call)
         return rule_fail(call, TN_ERR_VALUE, "K: %lld numbers; expected one", (long long)k.count);
     if (call->status != TN_OK)
         return call->status;
-    if (tn_topk(x, k.at[0], &values, &indices, dim, largest) != TN_OK)
+    order = onnx_is_unsigned(x) ? onnx_unsigned_order(x) : x;
+    if (tn_topk(order, k.at[0], &values, &indices, dim, largest) != TN_OK)
         return rule_give(call, NULL);
-    rule_give(call, values);
+    rule_give(call, order == x ? values : tn_gather(x, indices, dim));
     return rule_give(call, indices);
 }
 

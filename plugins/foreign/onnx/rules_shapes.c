@@ -6,6 +6,7 @@
 
 #include "onnx/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { HOST_MOST = 64 }; /* numbers of a new list of the host */
@@ -336,6 +337,22 @@ static tn_status identity(tn_rule_call *call)
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
+/* Before a cast to 8 bits: numbers beyond the greatest one become it, else infinite, or NaN where
+ * there are no infinities, for which Tenon's cast saturates. */
+static tn_tensor *in_range(tn_tensor *x, tn_dtype dtype, bool saturate)
+{
+    double most = dtype == TN_F8_E4M3 ? 448 : 57344;
+    tn_tensor *y = rule_cast(x, TN_F32);
+
+    if (y == NULL)
+        return NULL;
+    if (saturate)
+        return tn_clamp(y, tn_scalar_float(-most), tn_scalar_float(most));
+    if (dtype == TN_F8_E5M2)
+        return y;
+    return tn_where(tn_gt(tn_abs(y), onnx_number(464, y)), onnx_number(NAN, y), y);
+}
+
 /* Floating-point numbers are rounded towards zero. */
 static tn_status cast_to(tn_rule_call *call, tn_dtype dtype)
 {
@@ -348,6 +365,8 @@ static tn_status cast_to(tn_rule_call *call, tn_dtype dtype)
         return call->status;
     if (dtype == TN_BOOL)
         return rule_give(call, tn_ne(x, onnx_number(0, x)));
+    if (dtype == TN_F8_E4M3 || dtype == TN_F8_E5M2)
+        return rule_give(call, tn_cast(in_range(x, dtype, rule_int(call, "saturate") != 0), dtype));
     return rule_give(call, rule_cast(x, dtype));
 }
 
@@ -363,6 +382,28 @@ static tn_status cast_like(tn_rule_call *call)
     tn_tensor *like = rule_tensor(call, "target_type");
 
     return call->status == TN_OK ? cast_to(call, tn_tensor_dtype(like)) : call->status;
+}
+
+/* The same bytes as another dtype of the same size. */
+static tn_status bit_cast(tn_rule_call *call)
+{
+    tn_tensor *x = rule_tensor(call, "input");
+    tn_dtype dtype = onnx_rule_dtype(call, "to");
+    unsigned char *bytes;
+    size_t size;
+
+    if (call->status != TN_OK)
+        return call->status;
+    size = tn_dtype_size(dtype);
+    if (size != tn_dtype_size(tn_tensor_dtype(x)) || dtype == TN_BOOL)
+        return rule_fail(call, TN_ERR_TYPE, "to: wrong, got %s; expected numbers of %d bytes",
+                         tn_dtype_name(dtype), (int)tn_dtype_size(tn_tensor_dtype(x)));
+    bytes = rule_memory(call, tn_tensor_numel(x) + 1, size);
+    if (bytes == NULL)
+        return call->status;
+    if (tn_tensor_copy_out(x, bytes, (size_t)tn_tensor_numel(x) * size) != TN_OK)
+        return rule_give(call, NULL);
+    return rule_give(call, tn_tensor_from(bytes, dtype, tn_tensor_shape(x)));
 }
 
 /* ---- new tensors ----------------------------------------------------------------------------- */
@@ -442,9 +483,10 @@ const tn_rule_def onnx_rules_shapes[] = {
     { "Tile(input, tiles, axis)", .call = tile_once, .since = 1 },
     { "Tile(input, repeats)", .call = tile, .since = 6 },
     { "Identity(input)", .call = identity, .host = TN_RULE_HOST_KEEPS },
-    { "Cast(input, to, saturate=*, round_mode=*)", .call = cast, .since = 6,
+    { "Cast(input, to, saturate=1, round_mode=*)", .call = cast, .since = 6,
       .host = TN_RULE_HOST_KEEPS },
-    { "CastLike(input, target_type, saturate=*, round_mode=*)", .call = cast_like },
+    { "CastLike(input, target_type, saturate=1, round_mode=*)", .call = cast_like },
+    { "BitCast(input, to)", .call = bit_cast },
     { "ConstantOfShape(input, value=None)", .call = constant_of_shape, .host = TN_RULE_HOST_KEEPS },
     { "Range(start, limit, delta, stash_type=*)", .call = range },
     { "EyeLike(input, dtype=None, k=0)", .call = eye_like },
