@@ -159,8 +159,17 @@ fail:
 
 /* ---- kernels -------------------------------------------------------------------- */
 
+/* Returns whether a kernel comes from the plugin of its device. */
+static bool is_own(const tn__kernel_entry *entry)
+{
+    const tn__device_type *type = tn__device_type_find(entry->kernel.device);
+
+    return type != NULL && type->plugin == entry->plugin;
+}
+
 /* Which of two kernels must be refused because both serve the same operator, device and dtype: the
- * first (-1), the second (1) or neither (0). */
+ * first (-1), the second (1) or neither (0). The kernel of the device's own plugin is never
+ * refused; a kernel of another plugin may be asked before it only with TN_KERNEL_OVERRIDE. */
 static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 {
     if (a->kernel.revision != b->kernel.revision || (a->kernel.dtypes & b->kernel.dtypes) == 0 ||
@@ -169,13 +178,15 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
     if (a->kernel.priority == b->kernel.priority) {
         if (a->plugin == b->plugin) /* both may stay if one of them decides by the call */
             return a->asks || b->asks ? 0 : 1;
+        if (is_own(a) || is_own(b))
+            return is_own(a) ? 1 : -1;
         return strcmp(tn__plugin_file(a->plugin), tn__plugin_file(b->plugin)) <= 0 ? 1 : -1;
     }
     if (a->plugin == b->plugin)
         return 0;
     if (a->kernel.priority > b->kernel.priority)
-        return a->kernel.flags & TN_KERNEL_OVERRIDE ? 0 : -1;
-    return b->kernel.flags & TN_KERNEL_OVERRIDE ? 0 : 1;
+        return a->kernel.flags & TN_KERNEL_OVERRIDE || is_own(a) ? 0 : -1;
+    return b->kernel.flags & TN_KERNEL_OVERRIDE || is_own(b) ? 0 : 1;
 }
 
 static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
@@ -185,7 +196,9 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
             ? "and the refused kernel has a higher priority, but not TN_KERNEL_OVERRIDE"
         : out->plugin == kept->plugin
             ? "by the same plugin with the same priority; expected another priority or dtype"
-            : "with the same priority, and the first by path is kept";
+        : is_own(kept) ? "by the plugin of the device, with the same priority; expected a higher "
+                         "priority and TN_KERNEL_OVERRIDE"
+                       : "with the same priority, and the first by path is kept";
 
     return tn_fail(
         TN_ERR_REFUSED, "kernel %s for %s on %s (%s): refused; %s (%s) is registered, %s",

@@ -107,6 +107,50 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
 }
 END_TEST
 
+/* A stranger's kernel never takes the place of one of the device's plugin without the flag. */
+START_TEST(the_plugin_of_the_device_keeps_its_kernel)
+{
+    TN_SCOPE;
+    static const tn_op_def def = { TEST_OP("test_owner") }, tied = { TEST_OP("test_tied") };
+    static tn__plugin stranger = { .id = "a", .file = "/a.so", .active = 1 };
+    tn__plugin *owner = tn__device_type_find("cpu")->plugin;
+    const int64_t refused = owner->report.refused;
+    tn_kernel_def low = MARK("test_owner", "cpu", "low", 1);
+    tn_kernel_def own = MARK("test_owner", "cpu", "own", 2);
+    tn_kernel_def first = MARK("test_tied", "cpu", "first", 3);
+    tn_kernel_def its = MARK("test_tied", "cpu", "its", 4);
+
+    tn_register(&def);
+    tn_register(&tied);
+    low.priority = -1;
+    ck_assert_int_eq(tn__op_kernel_add(&low, &stranger), TN_OK);
+    ck_assert_int_eq(tn__op_kernel_add(&own, owner), TN_OK);
+    HAS(call_op("test_owner", VEC(0)), 2);
+    low.priority = 5;
+    ck_assert_int_eq(tn__op_kernel_add(&low, &stranger), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "TN_KERNEL_OVERRIDE");
+    HAS(call_op("test_owner", VEC(0)), 2);
+    low.flags = TN_KERNEL_OVERRIDE;
+    low.priority = 0;
+    ck_assert_int_eq(tn__op_kernel_add(&low, &stranger), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "by the plugin of the device, with the same priority");
+    low.priority = 5;
+    ck_assert_int_eq(tn__op_kernel_add(&low, &stranger), TN_OK);
+    HAS(call_op("test_owner", VEC(0)), 1);
+
+    /* a tie, in both orders of registration */
+    ck_assert_int_eq(tn__op_kernel_add(&first, &stranger), TN_OK);
+    HAS(call_op("test_tied", VEC(0)), 3);
+    ck_assert_int_eq(tn__op_kernel_add(&its, owner), TN_OK);
+    HAS(call_op("test_tied", VEC(0)), 4);
+    ck_assert_int_eq(stranger.report.refused, 1);
+    ck_assert_int_eq(tn__op_kernel_add(&first, &stranger), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "by the plugin of the device");
+    HAS(call_op("test_tied", VEC(0)), 4);
+    ck_assert_int_eq(owner->report.refused, refused);
+}
+END_TEST
+
 static bool only_pairs(const tn_call *call, char *reason, size_t size)
 {
     ck_assert_ptr_null(call->workspace);
@@ -556,6 +600,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_kernel_of_higher_priority_wins_and_carries_the_flag);
     tcase_add_test(tests, a_kernel_that_does_not_support_the_call_is_passed_over);
+    tcase_add_test(tests, the_plugin_of_the_device_keeps_its_kernel);
     tcase_add_test(tests, kernels_get_workspace_and_may_size_their_outputs);
     tcase_add_test(tests, a_kernel_sizes_several_outputs);
     tcase_add_test(tests, what_has_no_kernel_comes_apart_into_operators);
