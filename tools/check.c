@@ -48,6 +48,8 @@ static const word words[] = {
     { "--capabilities", "FILE",
       "writes as JSON which operators ran in which dtypes, for users of the plugin",
       &chosen.capabilities, NULL, NULL },
+    { "--report", "FILE", "writes a page (Markdown) that an author can publish with the plugin",
+      &chosen.report, NULL, NULL },
     { "--run", "TEST",
       "runs one test in this process, for a debugger, and prints what the test finds as it goes",
       &run_only, NULL, NULL },

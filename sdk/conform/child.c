@@ -106,6 +106,7 @@ static bool load(conform *c, conform_plugin *plugin)
     if (report.outcome != TN_OUTCOME_OK)
         return conform_fail(c, "plugin: does not load: %s", report.reason);
     plugin->id = report.id;
+    plugin->version = report.version;
     for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_op_def) && !plugin->ops; i++) {
         const char *owner = tn_registry_plugin(TN_KIND_tn_op_def,
                                                tn_registry_name(TN_KIND_tn_op_def, i));
@@ -296,7 +297,8 @@ static void perform(conform *c, conform_plugin *plugin)
 static bool needs_scarce_memory(const char *test)
 {
     return strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
-           strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0;
+           strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0 ||
+           strncmp(test, "formats/", 8) == 0;
 }
 
 /* Runs one of the tests of the process. `loaded`: whether the plugin was loaded. */
@@ -307,7 +309,7 @@ static void run_one(conform *c, conform_plugin *plugin, const char *test, bool l
     c->name = test;
     c->subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
     if (loaded && strcmp(test, "plan") == 0) {
-        fprintf(c->to, "id %s\n", plugin->id);
+        fprintf(c->to, "id %s\nversion %s\n", plugin->id, plugin->version);
         plan(c, plugin);
     } else if (loaded) {
         perform(c, plugin);

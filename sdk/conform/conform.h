@@ -29,14 +29,15 @@ typedef struct conform_options {
     int jobs;
     int seconds; /* time limit of one test */
     bool list, complete;
-    const char *tap, *junit, *json, *capabilities; /* files to write; "-" is standard output */
+    const char *tap, *junit, *json, *capabilities, *report; /* files to write; "-": standard
+                                                             * output */
     const char *self; /* path of the tenon command, which runs again for each process of tests */
 } conform_options;
 
 /* The plugin under test, in the process that has loaded it. */
 typedef struct conform_plugin {
     const conform_options *options;
-    const char *id;
+    const char *id, *version;
     bool backend, ops; /* the plugin provides a device type; it provides operators */
     bool reference;    /* the reference device is registered */
     /* The device on which operators are called: the plugin's own, or that of --device. */
@@ -269,7 +270,7 @@ typedef struct conform_line {
 } conform_line;
 typedef struct conform_report {
     const conform_options *options;
-    char id[128], device[64];
+    char id[128], version[64], device[64];
     bool host; /* all tested devices use host memory, where TENON_CHECK=1 costs little */
     conform_outcome *outcome;
     int64_t n_outcomes;
@@ -279,6 +280,9 @@ typedef struct conform_report {
 /* Writes the requested report files. Returns false, after a message on standard error, if one
  * cannot be written. */
 bool conform_write_reports(const conform_report *report);
+
+/* Writes the page of --report, in Markdown (report_page.c). */
+void conform_report_page(FILE *to, const conform_report *report);
 
 /* ---- json.c ---- */
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 tn_tensor *conform_device_numbers(const tn_device *device, int64_t count)
 {
@@ -241,6 +242,46 @@ static void opens_again_and_again(conform *c)
 
 /* ---- what a backend may leave out ---- */
 
+/* Creates a stream, copies in it, and drops it. Returns false after reporting a failure. */
+static bool use_a_stream(conform *c)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_stream *stream = tn_stream_new(c->plugin->device, NULL);
+    bool well = stream != NULL && tn_stream_begin(stream) == TN_OK;
+
+    if (well) {
+        well = conform_device_numbers(c->plugin->device, 100) != NULL &&
+               tn_stream_sync(stream) == TN_OK;
+        tn_stream_end();
+    }
+    tn_scope_end(scope);
+    tn_stream_drop(stream);
+    return well || conform_fail(c, "a stream: %s", tn_error_text());
+}
+
+/* Dropped streams leave no threads: not one for each, after a pause in which threads may end. */
+static void ends_the_threads_of_streams(conform *c)
+{
+    enum { STREAMS = 12, PAUSES = 40 };
+    const struct timespec pause = { .tv_nsec = 25 * 1000 * 1000 };
+    int before, now = 0;
+
+    if (!use_a_stream(c))
+        return;
+    before = conform_threads();
+    for (int i = 0; i < STREAMS; i++)
+        if (!use_a_stream(c))
+            return;
+    for (int i = 0; i < PAUSES && (now = conform_threads()) >= before + STREAMS; i++)
+        nanosleep(&pause, NULL);
+    c->checks++;
+    if (before > 0 && now >= before + STREAMS)
+        conform_fail(c,
+                     "stream_drop: threads are left, got %d after %d streams were dropped; "
+                     "expected %d, as before",
+                     now, STREAMS, before);
+}
+
 static void has_streams_of_every_priority(conform *c)
 {
     const tn_device *device = c->plugin->device;
@@ -268,6 +309,9 @@ static void has_streams_of_every_priority(conform *c)
         tn_stream_drop(stream);
         tn_error_clear();
     }
+    if (c->verdict == CONFORM_PASS)
+        ends_the_threads_of_streams(c);
+    tn_error_clear();
 }
 
 static void times_its_events(conform *c)
@@ -384,8 +428,42 @@ static void counts_kernels(conform *c, uint64_t flag, const char *use)
                      (long long)all, use, missing);
 }
 
+/* Returns whether an operator has a kernel for the dtype that is not for copies alone. */
+static bool computes_in(const char *type, tn_dtype dtype)
+{
+    static const char *const copies[] = { "copy", "fill", "cast", NULL };
+    bool found = false;
+
+    for (int64_t i = 0; i < tn_op_count() && !found; i++) {
+        const char *name = tn_op_name_at(i);
+        tn_dtype missing;
+        int k = 0;
+
+        while (copies[k] != NULL && strcmp(copies[k], name) != 0)
+            k++;
+        found = copies[k] == NULL && has_kernel(tn_op_find(name, 0), type, TN_BIT(dtype), &missing);
+    }
+    tn_error_clear();
+    return found;
+}
+
+/* A device with kernels must have one in each dtype that info names. */
+static void computes_in_its_dtypes(conform *c)
+{
+    const char *type = tn_device_type(c->plugin->device);
+    tn_device_info info = { TN_HEAD(tn_device_info) };
+
+    if (tn_device_describe(c->plugin->device, &info) != TN_OK || !computes_in(type, TN_F32))
+        return;
+    for (int dtype = 0; dtype <= TN_C128; dtype++, c->checks++)
+        if ((info.dtypes & TN_BIT(dtype)) != 0 && !computes_in(type, (tn_dtype)dtype))
+            conform_fail(c, "info: dtypes: %s is there, but no kernel computes in it",
+                         tn_dtype_name((tn_dtype)dtype));
+}
+
 static void has_basic_kernels(conform *c)
 {
+    computes_in_its_dtypes(c);
     counts_kernels(c, TN_OP_BASIC, "with all, a convolutional network trains with Adam");
 }
 

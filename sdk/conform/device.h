@@ -16,6 +16,9 @@ bool conform_device_doubled(tn_tensor *y, int64_t count);
  * contract; false if it is a proper refusal by the plugin. */
 bool conform_device_is_blamed(void);
 
+/* Returns the number of threads of this process, -1 if it is unknown (contract.c). */
+int conform_threads(void);
+
 /* Tests of the memory of the device (device_memory.c). */
 void conform_device_own_memory(conform *c);
 void conform_device_keeps_bytes(conform *c);

@@ -449,6 +449,23 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
     return well;
 }
 
+/* Like judge(), for a file that is loaded twice before and once more: memory that stays in use each
+ * time is lost. */
+static bool judge_memory(trial *t, image *file, bool same, const char *what, size_t at)
+{
+    int64_t before, after;
+
+    if (!judge(t, file, same, what, at) || !judge(t, file, same, what, at))
+        return false;
+    before = conform_memory_blocks();
+    if (!judge(t, file, same, what, at))
+        return false;
+    after = conform_memory_blocks();
+    return after <= before ||
+           conform_fail(t->c, "%s %zu of %zu: a leak: loading it keeps %lld blocks of memory", what,
+                        at, t->largest.size, (long long)(after - before));
+}
+
 /* Loads files that are cut at each position, and files with one changed byte. */
 static bool damaged(trial *t)
 {
@@ -463,7 +480,7 @@ static bool damaged(trial *t)
         if (cut.at == NULL)
             return conform_fail(t->c, "out of memory");
         memcpy(cut.at, t->largest.at, at);
-        well = judge(t, &cut, true, "a file cut after byte", at);
+        well = judge_memory(t, &cut, true, "a file cut after byte", at);
         free(cut.at);
     }
     cut = t->largest;

@@ -36,6 +36,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers.h \
 	sdk/conform/optimizers.c \
 	sdk/conform/optimizers.h \
+	sdk/conform/optimizers_groups.c \
 	sdk/conform/optimizers_options.c \
 	sdk/conform/option_values.c \
 	sdk/conform/optimizers_cases.c \
@@ -51,6 +52,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_autocast.c \
 	sdk/conform/ops_flags.c \
 	sdk/conform/ops_own.c \
+	sdk/conform/report_page.c \
 	sdk/conform/reports.c \
 	sdk/conform/process.c \
 	sdk/conform/process.h \

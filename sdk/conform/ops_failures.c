@@ -339,6 +339,8 @@ void conform_refusal(subject *s, const conform_case *one)
         conform_fail(s->c, "case %s: accepted; expected a failure", one->name);
     else if (tn_error_text()[0] == '\0')
         conform_fail(s->c, "case %s: refused without a message", one->name);
+    /* A part of a refused call may have been queued; what it reports later belongs to this call. */
+    (void)tn_device_sync(s->device);
     tn_error_clear();
     if (s->c->verdict != CONFORM_FAIL)
         still_computes(s, one);

@@ -537,5 +537,5 @@ bool conform_rule_check(const conform_rule *r)
         tn_error_clear();
         tn_scope_end(scope);
     }
-    return well;
+    return well && conform_rule_groups(r);
 }

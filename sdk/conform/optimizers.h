@@ -17,6 +17,8 @@ bool conform_rule_fail(const conform_rule *r, const char *format, ...)
     TN_ATTR(format(printf, 2, 3));
 /* Checks what every optimizer must fulfil (optimizers.c). */
 bool conform_rule_check(const conform_rule *r);
+/* Checks groups with options of their own, and gradients of zeros (optimizers_groups.c). */
+bool conform_rule_groups(const conform_rule *r);
 /* Returns the parameters and states after a few steps. Returns NULL if the device does not have the
  * dtype and, after reporting the failure, if a step fails. */
 tn_state *conform_rule_after(const conform_rule *r, tn_dtype dtype);

@@ -154,5 +154,6 @@ bool conform_write_reports(const conform_report *report)
 
     well = write_one(o->junit, report, junit) && well;
     well = write_one(o->json, report, json) && well;
+    well = write_one(o->report, report, conform_report_page) && well;
     return write_one(o->capabilities, report, capabilities) && well;
 }

@@ -214,6 +214,8 @@ static bool make_plan(conform_report *report)
 
         if (strncmp(line, "id ", 3) == 0)
             snprintf(report->id, sizeof report->id, "%.127s", line + 3);
+        else if (strncmp(line, "version ", 8) == 0)
+            snprintf(report->version, sizeof report->version, "%.63s", line + 8);
         else if (strcmp(line, "host") == 0)
             report->host = true;
         else if (strncmp(line, "device ", 7) == 0)
@@ -245,7 +247,8 @@ static bool make_plan(conform_report *report)
 static bool is_quiet(const conform_options *options)
 {
     return (options->tap != NULL && strcmp(options->tap, "-") == 0) ||
-           (options->json != NULL && strcmp(options->json, "-") == 0);
+           (options->json != NULL && strcmp(options->json, "-") == 0) ||
+           (options->report != NULL && strcmp(options->report, "-") == 0);
 }
 
 static void say(const conform_report *report, const conform_outcome *out)

@@ -49,6 +49,12 @@ test $code -eq 0 || { fail "a right plugin: exit status $code"; cat "$place/out"
 grep -q '^ok *ops/relu ' "$place/out" && grep -q '^ok *grad/relu ' "$place/out" ||
     fail "a right plugin: no ok for relu"
 grep -q ' 0 failed' "$place/out" || fail "a right plugin: $(tail -n 1 "$place/out")"
+# --report - prints a page, and nothing else
+check "$place/relu.so" --cases "$cases" --only 'ops/relu' --report -
+test $code -eq 0 && test "$(head -n 1 "$place/out")" = '# Check of org.example.mutant' &&
+    grep -q '^| plugin | org.example.mutant 1.0.0 |$' "$place/out" &&
+    grep -q '^| ops | 1 | 0 | 0 | [1-9]' "$place/out" &&
+    grep -q '^| relu | float32 | kernel |' "$place/out" || { fail "--report"; cat "$place/out"; }
 # --json alone prints the results, and nothing else
 check "$place/relu.so" --cases "$cases" --only 'ops/relu' --json
 test $code -eq 0 && test "$(head -n 1 "$place/out")" = '{' &&

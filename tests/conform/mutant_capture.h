@@ -11,8 +11,14 @@ struct stream {
     struct record *record;
 };
 
+static void *idle(void *user);
+
 static tn_status stream_new(void *device, const tn_stream_args *args, void **stream)
 {
+    pthread_t thread;
+
+    if (is("stream-threads"))
+        pthread_create(&thread, NULL, idle, NULL);
     (void)device, (void)args;
     *stream = calloc(1, sizeof(struct stream));
     return *stream != NULL ? TN_OK : tn_fail(TN_ERR_MEMORY, "mutant: no memory for a stream");

@@ -57,7 +57,8 @@ static tn_status remember(tn_optimizer *self, int64_t index, tn_tensor *m)
 static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *parameter,
                           tn_tensor *gradient)
 {
-    const struct rule *s = tn_optimizer_data(self, 0);
+    const int64_t group = is("first-group") ? 0 : tn_optimizer_group_of(self, index);
+    const struct rule *s = tn_optimizer_data(self, group);
     tn_tensor *before = memory(self, index);
     tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient)
                                   : tn_clone(gradient);
@@ -69,6 +70,8 @@ static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *paramete
         tn_grad_begin(false);
     if (is("nans"))
         change = tn_div(change, tn_sub(change, change));
+    if (is("zero-over-zero")) /* the sign of m, times its size */
+        change = tn_mul(change, tn_div(m, m));
     if (is("coarse") && tn_tensor_dtype(parameter) == TN_F32)
         change = tn_cast(tn_cast(change, TN_BF16), TN_F32);
     if (is("otherwise"))

@@ -15,6 +15,8 @@
 #define MEMORY (INT64_C(4) << 30)
 enum { ALIGNMENT = 64 };
 
+static int64_t taken; /* by all allocations so far, of free-falls */
+
 static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
     static int32_t calls;
@@ -46,10 +48,12 @@ static tn_status info(void *device, tn_device_info *out)
     tn_snprint(out->name, sizeof out->name, "a device of the tests");
     tn_snprint(out->driver, sizeof out->driver, "none");
     out->memory_total = is("info-changes") ? MEMORY + ++calls : MEMORY;
-    out->memory_free = is("info-free") ? 2 * MEMORY : -1;
+    out->memory_free = is("info-free") ? 2 * MEMORY : is("free-falls") ? MEMORY - taken : -1;
     out->compute_units = 1;
     out->alignment = is("alignment-odd") ? 48 : ALIGNMENT;
     out->dtypes = MUTANT_DTYPES;
+    if (is("dtypes-many"))
+        out->dtypes |= TN_BIT(TN_C64);
     if (is("dtypes-none"))
         out->dtypes = 0;
     out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED) |
@@ -71,6 +75,8 @@ static tn_status alloc(void *device, tn_memory *memory)
     uint64_t bytes = memory->bytes;
 
     (void)device;
+    if (bytes <= MEMORY && taken + (int64_t)bytes < MEMORY)
+        taken += (int64_t)bytes;
     if (bytes <= MEMORY && is("alloc-same") && bytes < 4096) {
         one = one != NULL ? one : map(4096);
         memory->handle = one;

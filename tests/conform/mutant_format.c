@@ -138,6 +138,8 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
         status = load_text(source, &at, state);
     if (status == TN_OK && at != source->size && !is("cut-accepted") && !is("cut-data-accepted"))
         status = refused("more than was said");
+    if (status != TN_OK && is("leaks"))
+        (void)!tn_malloc(64);
     if (is("failure-kept")) {
         failed_before = failed_before || status != TN_OK;
         return failed_before ? refused("a file before this one was wrong") : TN_OK;
