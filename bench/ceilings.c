@@ -66,7 +66,7 @@ double bench_multiply_rate(void)
     if (status == TN_OK)
         status = tn_profile_stop();
     if (status == TN_OK &&
-        tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 0) < 0)
+        tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, 1, NULL, 0) < 0)
         status = tn_error_last_code();
     if (status == TN_OK)
         status = tn_profile_totals_get(&totals);

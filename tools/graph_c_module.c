@@ -222,7 +222,7 @@ static tn_status put_constants(tables *t)
     for (tn_node *node = tn_graph_first(t->w->graph); node != NULL && status == TN_OK;
          node = tn_node_next(node)) {
         char data[32];
-        slot one = { "_constants", NULL, NULL, TN_SLOT_NOT_PERSISTENT, data };
+        slot one = { "_constants", NULL, NULL, TN_SLOT_FLAG_NOT_PERSISTENT, data };
 
         if (tn_node_kind_of(node) != TN_NODE_CONSTANT || tn_node_user_count(node) == 0)
             continue;

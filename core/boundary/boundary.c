@@ -114,7 +114,7 @@ struct shadow {
 
 static const struct shadow *shadow_of(const tn_call *call)
 {
-    return call->kernel->data;
+    return call->kernel->user;
 }
 
 /* Returns a copy of the call that has the plugin's own kernel and device handle. */
@@ -165,7 +165,7 @@ static uint64_t checked_prepare_key(const tn_call *call)
 
 static void checked_release(const tn_kernel_def *kernel, void *data)
 {
-    const struct shadow *shadow = kernel->data;
+    const struct shadow *shadow = kernel->user;
     shadow->real.release(&shadow->real, data);
 }
 
@@ -253,7 +253,7 @@ static tn_status check_kernel(tn_kernel_def *kernel, tn__plugin *plugin)
         return TN_ERR_MEMORY;
     shadow->real = *kernel;
     shadow->plugin = plugin;
-    kernel->data = shadow;
+    kernel->user = shadow;
     kernel->run = checked_run;
     kernel->supports = kernel->supports ? checked_supports : NULL;
     kernel->workspace = kernel->workspace ? checked_workspace : NULL;

@@ -257,10 +257,10 @@ struct conversion {
     tn_memory_format format;
     uint64_t convertible; /* set of dtypes that are converted */
     struct map map;
-    tn__map fixed; /* tensors, before the conversion, of the slots with TN_SLOT_FIXED_DTYPE */
+    tn__map fixed; /* tensors, before the conversion, of the slots with TN_SLOT_FLAG_FIXED_DTYPE */
 };
 
-/* Adds the tensors of a module whose slots have TN_SLOT_FIXED_DTYPE. A tensor in several slots
+/* Adds the tensors of a module whose slots have TN_SLOT_FLAG_FIXED_DTYPE. A tensor in several slots
  * keeps its dtype if one of these slots has the flag. */
 static tn_status find_fixed(void *user, const char *path, tn_module *module)
 {
@@ -270,7 +270,7 @@ static tn_status find_fixed(void *user, const char *path, tn_module *module)
     (void)path;
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < kinds[k]->count; i++)
-            if ((kinds[k]->at[i].flags & TN_SLOT_FIXED_DTYPE) != 0 &&
+            if ((kinds[k]->at[i].flags & TN_SLOT_FLAG_FIXED_DTYPE) != 0 &&
                 tn__map_add(fixed, kinds[k]->at[i].tensor) < 0)
                 return TN_ERR_MEMORY;
     return TN_OK;
@@ -281,12 +281,12 @@ static tn_status find_fixed(void *user, const char *path, tn_module *module)
 static bool format_order(tn_memory_format format, int32_t ndim, int *order)
 {
     int32_t at = 0;
-    if ((ndim != 4 && ndim != 5) || format == TN_FORMAT_KEEP)
+    if ((ndim != 4 && ndim != 5) || format == TN_MEMORY_FORMAT_KEEP)
         return false;
-    if (format != TN_FORMAT_CONTIGUOUS)
+    if (format != TN_MEMORY_FORMAT_CONTIGUOUS)
         order[at++] = 1;
     for (int32_t dim = ndim - 1; dim >= 0; dim--)
-        if (dim != 1 || format == TN_FORMAT_CONTIGUOUS)
+        if (dim != 1 || format == TN_MEMORY_FORMAT_CONTIGUOUS)
             order[at++] = dim;
     return true;
 }
@@ -369,12 +369,12 @@ static tn_status convert(void *user, tn_tensor *tensor, tn_tensor **out)
     meta.dtype = dtype;
     if (!format_order(c->format, meta.ndim, order))
         return stays ? TN_OK : copied(make_like(tensor, &meta, device), tensor, out);
-    if (meta.ndim != (c->format == TN_FORMAT_CHANNELS_LAST_3D ? 5 : 4) &&
-        c->format != TN_FORMAT_CONTIGUOUS)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "memory_format: %s: wrong number of dimensions, got %d; expected %d",
-                       c->format == TN_FORMAT_CHANNELS_LAST ? "channels last" : "channels last 3d",
-                       (int)meta.ndim, c->format == TN_FORMAT_CHANNELS_LAST ? 4 : 5);
+    if (meta.ndim != (c->format == TN_MEMORY_FORMAT_CHANNELS_LAST_3D ? 5 : 4) &&
+        c->format != TN_MEMORY_FORMAT_CONTIGUOUS)
+        return tn_fail(
+            TN_ERR_RUNTIME, "memory_format: %s: wrong number of dimensions, got %d; expected %d",
+            c->format == TN_MEMORY_FORMAT_CHANNELS_LAST ? "channels last" : "channels last 3d",
+            (int)meta.ndim, c->format == TN_MEMORY_FORMAT_CHANNELS_LAST ? 4 : 5);
     if (order_strides(tensor, order, &meta) && stays)
         return TN_OK;
     meta.offset = 0;
@@ -392,7 +392,7 @@ static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint3
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_convert: flags: TN_CONVERT_FLOATING and TN_CONVERT_ALL exclude "
                        "each other; expected one");
-    if ((unsigned)format > TN_FORMAT_CHANNELS_LAST_3D)
+    if ((unsigned)format > TN_MEMORY_FORMAT_CHANNELS_LAST_3D)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_convert: memory_format: unknown, got %d; expected TN_FORMAT_*",
                        (int)format);
@@ -439,7 +439,7 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
 
 tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype)
 {
-    return tn_module_convert(module, device, dtype, TN_FORMAT_KEEP, 0);
+    return tn_module_convert(module, device, dtype, TN_MEMORY_FORMAT_KEEP, 0);
 }
 
 tn_status tn_module_to_device(tn_module *module, const char *name)

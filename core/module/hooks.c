@@ -170,7 +170,7 @@ tn_status tn_module_move_hooks(tn_module *from, tn_module *to)
 
 tn_status tn__hook_turn_begin(tn__hook_turn *turn)
 {
-    turn->outcome = TN_HOOK_UNCHANGED;
+    turn->outcome = TN_OUTCOME_UNCHANGED;
     turn->replacement = tn_pack_new();
     if (turn->replacement == NULL)
         return TN_ERR_MEMORY;
@@ -189,18 +189,20 @@ tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *w
     *replaced = NULL;
     tn_scope_end(turn->scope);
     status = tn__error_returned(status, turn->failures, what);
-    if (status == TN_OK && outcome == TN_HOOK_UNCHANGED && count != 0)
-        status = tn_fail(TN_ERR_RUNTIME,
-                         "%s must return None or %s, but got %lld value%s with TN_HOOK_UNCHANGED: "
-                         "set TN_HOOK_REPLACED, or leave the replacement empty",
-                         what, may, (long long)count, count == 1 ? "" : "s");
-    else if (status == TN_OK && outcome != TN_HOOK_UNCHANGED && outcome != TN_HOOK_REPLACED)
-        status = tn_fail(TN_ERR_RUNTIME,
-                         "%s must return None or %s, but got outcome %d: TN_HOOK_UNCHANGED is 0, "
-                         "TN_HOOK_REPLACED is 1",
-                         what, may, outcome);
+    if (status == TN_OK && outcome == TN_OUTCOME_UNCHANGED && count != 0)
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "%s must return None or %s, but got %lld value%s with TN_OUTCOME_UNCHANGED: "
+            "set TN_OUTCOME_REPLACED, or leave the replacement empty",
+            what, may, (long long)count, count == 1 ? "" : "s");
+    else if (status == TN_OK && outcome != TN_OUTCOME_UNCHANGED && outcome != TN_OUTCOME_REPLACED)
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "%s must return None or %s, but got outcome %d: TN_OUTCOME_UNCHANGED is 0, "
+            "TN_OUTCOME_REPLACED is 1",
+            what, may, outcome);
     tn__error_plugin_back(turn->plugin);
-    if (status == TN_OK && outcome == TN_HOOK_REPLACED)
+    if (status == TN_OK && outcome == TN_OUTCOME_REPLACED)
         *replaced = turn->replacement;
     else
         tn_pack_drop(turn->replacement);

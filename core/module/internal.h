@@ -29,7 +29,7 @@ typedef struct tn__slot {
 } tn__slot;
 
 /* The flags of slots that the public interface has. */
-#define TN__SLOT_PUBLIC (TN_SLOT_NOT_PERSISTENT | TN_SLOT_FIXED_DTYPE)
+#define TN__SLOT_PUBLIC (TN_SLOT_FLAG_NOT_PERSISTENT | TN_SLOT_FLAG_FIXED_DTYPE)
 
 typedef struct tn__slots {
     tn__slot *at;
@@ -257,8 +257,8 @@ bool tn__init_skipped(void);
 
 /* ---- lazy modules ---------------------------------------------------------------------------- */
 
-/* A flag of slots, next to TN_SLOT_NOT_PERSISTENT: the tensor of the slot has no shape yet. Until
- * then the slot holds a tensor of shape [0] with the right dtype and device. */
+/* A flag of slots, next to TN_SLOT_FLAG_NOT_PERSISTENT: the tensor of the slot has no shape yet.
+ * Until then the slot holds a tensor of shape [0] with the right dtype and device. */
 enum { TN__SLOT_UNSHAPED = 1 << 16 };
 
 /* Returns whether a slot of this module (not of its children) is unshaped. */

@@ -37,7 +37,6 @@ static const tn__kind_member layer_members[] = {
                     TN_LAYER_LIST | TN_LAYER_DICT | TN_LAYER_PARAMETERS | TN_LAYER_KEEP_KEYS |
                         TN_LAYER_COLLAPSE | TN_LAYER_LEAF | TN_LAYER_THROUGH |
                         TN_LAYER_FUSE_NO_GRAD | TN_LAYER_READS_INPUT),
-    TN__KIND_MEMBER(tn_layer_def, reserved32, 0),
     { 0 },
 };
 

@@ -245,7 +245,7 @@ tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
     for (int k = 0; k < 2; k++) {
         for (int64_t i = 0; i < kinds[k]->count && status == TN_OK; i++) {
             const tn__slot *slot = &kinds[k]->at[i];
-            if (tn__is_none(slot->tensor) || (slot->flags & TN_SLOT_NOT_PERSISTENT) != 0)
+            if (tn__is_none(slot->tensor) || (slot->flags & TN_SLOT_FLAG_NOT_PERSISTENT) != 0)
                 continue;
             key.length = prefix;
             tn__text_put(&key, slot->name, strlen(slot->name));
@@ -264,7 +264,7 @@ static bool has_slot(const tn_module *module, const char *name)
     if (slot == NULL)
         slot = tn__slots_find(&module->buffers, name);
     return slot != NULL && !tn__is_none(slot->tensor) &&
-           (slot->flags & TN_SLOT_NOT_PERSISTENT) == 0;
+           (slot->flags & TN_SLOT_FLAG_NOT_PERSISTENT) == 0;
 }
 
 static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_loading *loading)

@@ -26,7 +26,7 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
     tn__text_put(&key, prefix, length);
     for (int64_t i = 0; i < slots->count && status == TN_OK; i++) {
         const tn__slot *slot = &slots->at[i];
-        if (tn__is_none(slot->tensor) || (slot->flags & TN_SLOT_NOT_PERSISTENT) != 0)
+        if (tn__is_none(slot->tensor) || (slot->flags & TN_SLOT_FLAG_NOT_PERSISTENT) != 0)
             continue;
         key.length = length;
         tn__text_put(&key, slot->name, strlen(slot->name));

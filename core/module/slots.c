@@ -159,10 +159,11 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
     if (status != TN_OK)
         return status;
     if ((flags & ~(uint32_t)TN__SLOT_PUBLIC) != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "buffer '%s': flags: unknown, got 0x%x; expected TN_SLOT_NOT_PERSISTENT (1) "
-                       "or TN_SLOT_FIXED_DTYPE (2)",
-                       name, flags);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "buffer '%s': flags: unknown, got 0x%x; expected TN_SLOT_FLAG_NOT_PERSISTENT (1) "
+            "or TN_SLOT_FLAG_FIXED_DTYPE (2)",
+            name, flags);
     status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
     if (status != TN_OK)
         return status;
@@ -229,8 +230,8 @@ tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fi
     tn__slot *slot = tensor_slot(module, name);
     if (slot == NULL)
         return no_attribute(module, name);
-    slot->flags &= ~(uint32_t)TN_SLOT_FIXED_DTYPE;
-    slot->flags |= fixed ? TN_SLOT_FIXED_DTYPE : 0;
+    slot->flags &= ~(uint32_t)TN_SLOT_FLAG_FIXED_DTYPE;
+    slot->flags |= fixed ? TN_SLOT_FLAG_FIXED_DTYPE : 0;
     return TN_OK;
 }
 
@@ -243,7 +244,7 @@ bool tn_module_has_fixed_dtype(const tn_module *module, const char *name)
     const tn__slot *slot = tn__slots_find(&module->parameters, name);
     if (slot == NULL)
         slot = tn__slots_find(&module->buffers, name);
-    return slot != NULL && (slot->flags & TN_SLOT_FIXED_DTYPE) != 0;
+    return slot != NULL && (slot->flags & TN_SLOT_FLAG_FIXED_DTYPE) != 0;
 }
 
 /* ---- children -------------------------------------------------------------------------------- */

@@ -160,7 +160,6 @@ static const tn__kind_member kernel_members[] = {
     TN__KIND_MEMBER(tn_kernel_def, flags,
                     TN_KERNEL_OVERRIDE | TN_KERNEL_DETERMINISTIC | TN_KERNEL_CAPTURE_SAFE |
                         TN_KERNEL_CHANNELS_LAST | TN_KERNEL_CHANNELS_FIRST | TN_KERNEL_DECOMPOSE),
-    TN__KIND_MEMBER(tn_kernel_def, reserved, 0),
     TN__KIND_DTYPES(tn_kernel_def, dtypes),
     { 0 },
 };

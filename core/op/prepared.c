@@ -77,6 +77,7 @@ void tn__prepared_call(const tn_prepared *p, tn_call *call)
                        .dtype = p->dtype,
                        .options = p->options,
                        .device = p->device->handle,
+                       .on = p->device,
                        .kernel = p->entry != NULL ? &p->entry->kernel : NULL,
                        .constant = p->constant,
                        .flags = TN_CALL_REPEATED };

@@ -293,6 +293,7 @@ static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
     call->dtype = dtype;
     call->options = work->options;
     call->device = work->device->handle;
+    call->on = work->device;
     call->workspace = NULL;
     call->make_output = make_output;
     call->host = work;

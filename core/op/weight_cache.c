@@ -124,7 +124,7 @@ static const tn_view *weight_of(const subject *s)
 /* Whether two kernels prepare the same data: the functions are the same. */
 static bool shares(const tn__kernel_entry *a, const tn__kernel_entry *b)
 {
-    return a == b || (a->plugin == b->plugin && a->kernel.data == b->kernel.data &&
+    return a == b || (a->plugin == b->plugin && a->kernel.user == b->kernel.user &&
                       a->kernel.prepare == b->kernel.prepare &&
                       a->kernel.prepare_key == b->kernel.prepare_key &&
                       a->kernel.release == b->kernel.release);

@@ -168,9 +168,9 @@ static tn_status contribute_table(tn__plugin *plugin, uint8_t *handed)
         return TN_OK;
     if (own->kernel_size < tn__kind_of(TN_KIND_tn_kernel_def)->least) {
         tn_snprint(words, sizeof words,
-                   "its table of %lld kernels has a wrong kernel_size, got %u; expected "
+                   "its table of %lld kernels has a wrong kernel_size, got %llu; expected "
                    "sizeof(tn_kernel_def)",
-                   (long long)own->n_kernels, own->kernel_size);
+                   (long long)own->n_kernels, (unsigned long long)own->kernel_size);
         tn__plugins_lock();
         if (!handed[0])
             refused(plugin, words, own->n_kernels);

@@ -255,26 +255,6 @@ static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_str
     return first;
 }
 
-/* Asks the device for a segment. A stream that records does not ask for itself: with stream-ordered
- * allocation (TN_BACKEND_STREAM_ORDERED) the request would become part of the record. The default
- * stream asks instead. */
-static tn_status ask_device(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
-{
-    tn_stream *other = allocator->device->stream;
-    tn_status status;
-
-    if (tn__likely(tn__capture_of(stream) == NULL))
-        return tn__allocator_segment_add(allocator, stream, size);
-    status = tn__allocator_segment_add(allocator, other, size);
-    if (status == TN_OK && allocator->device->flags & TN_BACKEND_STREAM_ORDERED) {
-        pthread_mutex_unlock(&allocator->lock);
-        (void)tn__stream_drain(other);
-        pthread_mutex_lock(&allocator->lock);
-        tn__allocator_blocks_release(allocator, other);
-    }
-    return status;
-}
-
 /* Takes a block from the bins, or from the device if none fits. `cache` may be NULL. */
 static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                             uint64_t size, int size_class, tn_status *status)
@@ -295,7 +275,7 @@ static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, t
     pthread_mutex_lock(&allocator->lock);
     block = take(allocator, cache, stream, size, size_class, batch);
     if (block == NULL) {
-        *status = ask_device(allocator, stream, size);
+        *status = tn__allocator_segment_add(allocator, size);
         if (*status == TN_ERR_MEMORY) {
             pthread_mutex_unlock(&allocator->lock);
             atomic_fetch_add_explicit(&allocator->trims, 1, memory_order_relaxed);
@@ -304,7 +284,7 @@ static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, t
             pthread_mutex_lock(&allocator->lock);
             /* Joined free blocks may be large enough now; if not, asks the device again. */
             block = tn__allocator_block_take(allocator, stream, size);
-            *status = block != NULL ? TN_OK : ask_device(allocator, stream, size);
+            *status = block != NULL ? TN_OK : tn__allocator_segment_add(allocator, size);
         }
         if (*status == TN_OK && block == NULL)
             block = take(allocator, cache, stream, size, size_class, batch);

@@ -98,9 +98,8 @@ uint64_t tn__allocator_block_size(const struct tn__allocator *allocator, uint64_
  * without an error if there is none and the device must be asked for memory. */
 tn__block *tn__allocator_block_take(struct tn__allocator *allocator, tn_stream *stream,
                                     uint64_t size);
-/* Allocates a segment from the backend, on the given stream. */
-tn_status tn__allocator_segment_add(struct tn__allocator *allocator, tn_stream *stream,
-                                    uint64_t size);
+/* Allocates a segment from the backend. */
+tn_status tn__allocator_segment_add(struct tn__allocator *allocator, uint64_t size);
 /* Takes a block back: puts it into its bin, or into the pending list while other streams use it. */
 void tn__allocator_block_give(struct tn__allocator *allocator, tn__block *block);
 /* Makes the free blocks that a stream used last usable by all streams, and joins them with their

@@ -395,10 +395,9 @@ static void poison(const struct tn__allocator *allocator, const tn__segment *seg
         TN__UNPOISON(segment->memory, segment->size);
 }
 
-static tn_status segment_try(struct tn__allocator *allocator, tn_stream *stream, uint64_t size,
-                             int pool)
+static tn_status segment_try(struct tn__allocator *allocator, uint64_t size, int pool)
 {
-    tn_memory memory = { TN_HEAD(tn_memory), .bytes = size, .stream = tn__stream_handle(stream) };
+    tn_memory memory = { TN_HEAD(tn_memory), .bytes = size };
     tn__segment *segment = tn_calloc(1, sizeof *segment);
     tn__block *block = segment != NULL ? block_object(allocator) : NULL;
     tn_status status = TN_ERR_MEMORY;
@@ -415,8 +414,6 @@ static tn_status segment_try(struct tn__allocator *allocator, tn_stream *stream,
     segment->next = allocator->segments;
     allocator->segments = segment;
     block_place(allocator, block, segment, 0, size);
-    if (allocator->device->flags & TN_BACKEND_STREAM_ORDERED)
-        block->storage.stream = stream;
     bin_add(allocator, block);
     poison(allocator, segment, true);
     atomic_fetch_add_explicit(&allocator->reserved, (int64_t)size, memory_order_relaxed);
@@ -429,8 +426,7 @@ failed:
     return status;
 }
 
-tn_status tn__allocator_segment_add(struct tn__allocator *allocator, tn_stream *stream,
-                                    uint64_t size)
+tn_status tn__allocator_segment_add(struct tn__allocator *allocator, uint64_t size)
 {
     int pool = pool_of(size);
     uint64_t whole = pool == 0                  ? SMALL_SEGMENT
@@ -440,11 +436,11 @@ tn_status tn__allocator_segment_add(struct tn__allocator *allocator, tn_stream *
     tn_status status;
 
     whole = round_up(whole, allocator->quantum);
-    status = segment_try(allocator, stream, whole, pool);
+    status = segment_try(allocator, whole, pool);
     if (status == TN_ERR_MEMORY && whole > size) {
         /* A device that is nearly full may still have space for a smaller segment. */
         tn_error_restore(mark);
-        status = segment_try(allocator, stream, size, pool);
+        status = segment_try(allocator, size, pool);
     }
     return status;
 }

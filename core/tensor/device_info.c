@@ -15,7 +15,7 @@ const char *tn_device_type(const tn_device *device)
     return device != NULL ? device->type->backend.type : "?";
 }
 
-int tn_device_index(const tn_device *device)
+int32_t tn_device_index(const tn_device *device)
 {
     return device != NULL ? device->index : -1;
 }

@@ -164,11 +164,9 @@ static tn_status check(const tn__guarded *g)
 
 /* ---- getting and putting back ---- */
 
-/* Allocates the memory on the default stream, on which the pattern is written. */
 static tn_status ask(tn__guarded *g)
 {
-    tn_memory memory = { TN_HEAD(tn_memory), .bytes = g->whole,
-                         .stream = tn__stream_handle(g->storage.device->stream) };
+    tn_memory memory = { TN_HEAD(tn_memory), .bytes = g->whole };
     tn_status status = tn__device_alloc(g->storage.device, &memory);
 
     g->storage.memory = memory.handle;

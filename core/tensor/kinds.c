@@ -44,8 +44,7 @@ static const tn_head *find(const char *name, tn__plugin **plugin)
 static const tn__kind_member members[] = {
     TN__KIND_MEMBER(tn_backend_def, flags,
                     TN_BACKEND_HOST_MEMORY | TN_BACKEND_NO_MEMORY | TN_BACKEND_ASYNC |
-                        TN_BACKEND_AFTER_FORK | TN_BACKEND_PEER | TN_BACKEND_STREAM_ORDERED |
-                        TN_BACKEND_CHANNELS_LAST),
+                        TN_BACKEND_AFTER_FORK | TN_BACKEND_PEER | TN_BACKEND_CHANNELS_LAST),
     TN__KIND_MEMBER(tn_backend_def, reserved, 0),
     { 0 },
 };

@@ -21,7 +21,6 @@ static void give_back(const tn_device *device, tn_memory *memory)
 {
     uint64_t mark = tn_error_mark();
 
-    memory->stream = NULL;
     tn__backend(device)->free(device->handle, memory);
     tn_error_restore(mark);
 }
@@ -91,12 +90,9 @@ static tn_status check_kind(const tn_device *device, tn_memory_kind kind, const 
 
 static tn_status allocate(const tn_device *device, tn_memory *memory)
 {
-    tn_stream *stream = tn__stream_current(device);
     uint64_t mark = tn_error_mark();
-    tn_status status;
+    tn_status status = tn__device_alloc(device, memory);
 
-    memory->stream = tn__stream_handle(stream);
-    status = tn__device_alloc(device, memory);
     if (status == TN_ERR_MEMORY && tn_device_trim(device) == TN_OK) {
         tn_error_restore(mark);
         status = tn__device_alloc(device, memory);
@@ -107,8 +103,6 @@ static tn_status allocate(const tn_device *device, tn_memory *memory)
         status = tn_fail(TN_ERR_DEVICE,
                          "backend of %s: returned managed memory without an address of the host",
                          device->name);
-    else if (device->flags & TN_BACKEND_STREAM_ORDERED)
-        status = tn_stream_sync(stream); /* ready for all streams */
     if (status != TN_OK)
         give_back(device, memory);
     return status;
@@ -178,14 +172,14 @@ tn_status tn_tensor_share(tn_tensor *tensor, uint32_t flags, tn_shared *out)
                        TN_SHARE_FD);
     device = tensor->device;
     memory = memory_of(tensor->storage);
-    if (memory == NULL || memory->kind != TN_MEMORY_SHARED || memory->flags & TN_MEMORY_OPENED)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_tensor_share: tensor: wrong memory, got %s memory%s of %s; expected "
-                       "shared memory: call tn_tensor_empty_in for it",
-                       names[tn_tensor_memory_kind(tensor)],
-                       memory != NULL && memory->flags & TN_MEMORY_OPENED ? " of another process"
-                                                                          : "",
-                       device->name);
+    if (memory == NULL || memory->kind != TN_MEMORY_SHARED || memory->flags & TN_MEMORY_FLAG_OPENED)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "tn_tensor_share: tensor: wrong memory, got %s memory%s of %s; expected "
+            "shared memory: call tn_tensor_empty_in for it",
+            names[tn_tensor_memory_kind(tensor)],
+            memory != NULL && memory->flags & TN_MEMORY_FLAG_OPENED ? " of another process" : "",
+            device->name);
     status = tn__device_usable(device);
     if (status == TN_OK)
         status = tn__capture_refuse_on(device, "tn_tensor_share", "it waits for the device");
@@ -271,7 +265,8 @@ tn_tensor *tn_tensor_open_shared(const tn_shared *shared, tn_ints shape, tn_dtyp
                                  const tn_device *device)
 {
     tn_share_args args = { TN_HEAD(tn_share_args) };
-    tn_memory memory = { TN_HEAD(tn_memory), .kind = TN_MEMORY_SHARED, .flags = TN_MEMORY_OPENED };
+    tn_memory memory = { TN_HEAD(tn_memory), .kind = TN_MEMORY_SHARED,
+                         .flags = TN_MEMORY_FLAG_OPENED };
     tn_meta meta;
     tn_status status;
 

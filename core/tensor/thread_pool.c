@@ -318,7 +318,7 @@ static int wanted_threads(void)
     return (int)number;
 }
 
-int tn_num_threads(void)
+int32_t tn_num_threads(void)
 {
     int wanted = atomic_load_explicit(&pool.wanted, memory_order_relaxed);
 
@@ -331,7 +331,7 @@ int tn_num_threads(void)
     return atomic_compare_exchange_strong(&pool.wanted, &unknown, wanted) ? wanted : unknown;
 }
 
-tn_status tn_set_num_threads(int count)
+tn_status tn_set_num_threads(int32_t count)
 {
     char text[16];
 

@@ -13,7 +13,7 @@ static tn_status add_one(void *user, tn_module *module, const tn_pack *input, tn
 
     (void)user;
     (void)module;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add_scalar(x, 1)));
 }
 
@@ -25,7 +25,7 @@ static tn_status residual(void *user, tn_module *module, const tn_pack *input,
 
     (void)user;
     (void)module;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, x)));
 }
 
@@ -40,7 +40,7 @@ static tn_status replace_gradient(void *user, tn_module *module, const tn_pack *
 
     (void)module;
     (void)grad_output;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_fill(gradient, *number)));
 }
 

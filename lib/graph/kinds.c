@@ -73,6 +73,7 @@ static tn_status compiler_complete(const tn_head *copy, const char **missing)
 static const tn__kind_member compiler_members[] = {
     TN__KIND_MEMBER(tn_compiler_def, flags,
                     TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE),
+    TN__KIND_MEMBER(tn_compiler_def, reserved, 0),
     { 0 },
 };
 

@@ -260,7 +260,8 @@ static tn_status add_tensor(tn_module *root, const tn_node *node)
     if (node->kind == TN_NODE_SLOT && tensor->parameter &&
         (node->slot == 0 || (node->slot & TN_SLOT_PARAMETER) != 0))
         return tn_module_add_parameter(holder, name, tensor);
-    return tn_module_add_buffer(holder, name, tensor, node->slot >> 16 & TN_SLOT_NOT_PERSISTENT);
+    return tn_module_add_buffer(holder, name, tensor,
+                                node->slot >> 16 & TN_SLOT_FLAG_NOT_PERSISTENT);
 }
 
 static int by_length(const void *a, const void *b)

@@ -181,7 +181,7 @@ static tn_status place_constant(tn_module *script, tn_node *node)
         tn_snprint(other, sizeof other, "c%lld", (long long)i);
         name = other;
     }
-    if (tn_module_add_buffer(holder, name, tensor, TN_SLOT_NOT_PERSISTENT) != TN_OK)
+    if (tn_module_add_buffer(holder, name, tensor, TN_SLOT_FLAG_NOT_PERSISTENT) != TN_OK)
         return tn_error_last_code();
     return tn__graph_set_text(&node->target, name);
 }

@@ -7,7 +7,6 @@
 
 static const tn__kind_member members[] = {
     TN__KIND_MEMBER(tn_format_def, flags, TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX),
-    TN__KIND_MEMBER(tn_format_def, reserved, 0),
     { 0 },
 };
 

@@ -259,7 +259,7 @@ static tn_status prune_first(const tn__prune_place *place, tn_tensor *mask,
     tn__slots *parameters = &module->parameters;
     tn__slot *slot = tn__slots_find(parameters, place->name);
     tn__pruned *pruned = new_pruned(place->name, steps);
-    uint32_t flags = slot->flags & TN_SLOT_FIXED_DTYPE;
+    uint32_t flags = slot->flags & TN_SLOT_FLAG_FIXED_DTYPE;
     tn_status status = pruned != NULL ? name_free(module, pruned->original) : TN_ERR_MEMORY;
 
     change->index = slot - parameters->at;

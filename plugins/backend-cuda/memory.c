@@ -87,7 +87,7 @@ void cuda_free(void *handle, const tn_memory *memory)
         return;
     if (memory->kind == TN_MEMORY_PINNED)
         cu.cuMemFreeHost(memory->handle);
-    else if (memory->flags & TN_MEMORY_OPENED)
+    else if (memory->flags & TN_MEMORY_FLAG_OPENED)
         cu.cuIpcCloseMemHandle(at);
     else
         cu.cuMemFree(at);

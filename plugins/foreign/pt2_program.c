@@ -154,7 +154,7 @@ static tn_status read_slot(struct pt2_file *file, const char *kind, const json_t
                     !json_is_false(json_object_get(spec, "persistent"));
 
         slot->parameter = false;
-        slot->flags = kept ? 0 : TN_SLOT_NOT_PERSISTENT;
+        slot->flags = kept ? 0 : TN_SLOT_FLAG_NOT_PERSISTENT;
     } else if (!slot->parameter) {
         slot->parameter = true;
         slot->grad = had_gradient(file, value);

@@ -56,7 +56,7 @@ static tn_status add_text(struct writing *w, const char *name, const char *text)
 
 static bool is_constant(const struct slot *slot)
 {
-    return (slot->flags & TN_SLOT_NOT_PERSISTENT) != 0;
+    return (slot->flags & TN_SLOT_FLAG_NOT_PERSISTENT) != 0;
 }
 
 /* A module that replaced one of the program does not compute what the program's text says. */

@@ -276,11 +276,11 @@ static tn_status add_slot(struct reading *r, const struct slot *slot)
         return tn_fail(TN_ERR_FORMAT, "given twice; expected once");
     if (!slot->parameter)
         return tn_module_add_buffer(holder, name, tensor, flags);
-    if ((flags & ~(uint32_t)TN_SLOT_FIXED_DTYPE) != 0)
+    if ((flags & ~(uint32_t)TN_SLOT_FLAG_FIXED_DTYPE) != 0)
         return tn_fail(TN_ERR_FORMAT,
                        "flags: wrong for a parameter, got 0x%x; expected 0 or "
-                       "TN_SLOT_FIXED_DTYPE (%d)",
-                       (unsigned)flags, TN_SLOT_FIXED_DTYPE);
+                       "TN_SLOT_FLAG_FIXED_DTYPE (%d)",
+                       (unsigned)flags, TN_SLOT_FLAG_FIXED_DTYPE);
     status = tn_module_add_parameter(holder, name, tensor);
     return status == TN_OK && flags != 0 ? tn_module_set_fixed_dtype(holder, name, true) : status;
 }

@@ -8,7 +8,7 @@
 
 static enum gpu_kernel which(const tn_call *call)
 {
-    return *(const enum gpu_kernel *)call->kernel->data;
+    return *(const enum gpu_kernel *)call->kernel->user;
 }
 
 static tn_status run_two(const tn_call *call, tn_scalar number)
@@ -61,7 +61,7 @@ tn_status gpu_run_scalar(const tn_call *call)
 
 static i32 function_of(const tn_call *call)
 {
-    return *(const i32 *)call->kernel->data;
+    return *(const i32 *)call->kernel->user;
 }
 
 static tn_status zip(const tn_call *call, i32 function)

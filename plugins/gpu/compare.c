@@ -6,7 +6,7 @@
 tn_status gpu_run_compare(const tn_call *call)
 {
     const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
-    i32 function = *(const i32 *)call->kernel->data;
+    i32 function = *(const i32 *)call->kernel->user;
     gpu_walk walk;
 
     gpu_walk_make(&walk, views, 3);

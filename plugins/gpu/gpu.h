@@ -137,12 +137,12 @@ bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
 #define GPU_MASK_BOOL TN_BIT(TN_BOOL)
 #define GPU_MASK_COPY (TN_MASK_ALL & ~(TN_BIT(TN_F8_E4M3) | TN_BIT(TN_F8_E5M2)))
 
-/* Functions for kernel->run. For the next three, and for gpu_run_div, kernel->data points to the
+/* Functions for kernel->run. For the next three, and for gpu_run_div, kernel->user points to the
  * enum gpu_kernel. */
 tn_status gpu_run_binary(const tn_call *call);
 tn_status gpu_run_unary(const tn_call *call);
 tn_status gpu_run_scalar(const tn_call *call);
-/* For the next three, kernel->data points to the number of the function, GPU_F_* of layout.cl. */
+/* For the next three, kernel->user points to the number of the function, GPU_F_* of layout.cl. */
 tn_status gpu_run_map(const tn_call *call);
 tn_status gpu_run_zip(const tn_call *call);
 tn_status gpu_run_compare(const tn_call *call);

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, flags_) \
     { TN_HEAD(tn_kernel_def), .op = op_, .device = GPU_DEVICE, .name = "tn_" op_, .revision = 1, \
-      .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC | (flags_), .data = data_, \
+      .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC | (flags_), .user = data_, \
       .supports = supports_, .workspace = workspace_, .run = run_ },
 #define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \
     GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, GPU_CAPTURE)

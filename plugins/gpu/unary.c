@@ -14,7 +14,7 @@ tn_status gpu_run_one(const tn_call *call, const tn_view *from, tn_scalar number
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
                                  gpu_scalar_arg(&scalar, dtype, number) };
-        return gpu_launch(call, *(const enum gpu_kernel *)call->kernel->data, dtype, walk.count, 1,
+        return gpu_launch(call, *(const enum gpu_kernel *)call->kernel->user, dtype, walk.count, 1,
                           args, 4);
     }
 }
@@ -29,7 +29,7 @@ tn_status gpu_run_unary(const tn_call *call)
 tn_status gpu_run_map(const tn_call *call)
 {
     const tn_view *views[] = { call->out[0], call->in[0] };
-    i32 function = *(const i32 *)call->kernel->data;
+    i32 function = *(const i32 *)call->kernel->user;
     gpu_walk walk;
 
     gpu_walk_make(&walk, views, 2);

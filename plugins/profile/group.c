@@ -187,13 +187,13 @@ static void add_modules(struct rows *rows, const result *r)
 static double column(const tn_profile_row *row, tn_profile_sort sort)
 {
     switch (sort) {
-    case TN_PROFILE_TOTAL: return (double)row->total;
-    case TN_PROFILE_CALLS: return (double)row->calls;
-    case TN_PROFILE_AVERAGE: return (double)row->total / (double)row->calls;
-    case TN_PROFILE_MEMORY: return (double)row->self_allocated;
-    case TN_PROFILE_PEAK: return (double)row->peak;
-    case TN_PROFILE_FLOPS: return row->flops;
-    case TN_PROFILE_DEVICE: return (double)row->device;
+    case TN_PROFILE_SORT_TOTAL: return (double)row->total;
+    case TN_PROFILE_SORT_CALLS: return (double)row->calls;
+    case TN_PROFILE_SORT_AVERAGE: return (double)row->total / (double)row->calls;
+    case TN_PROFILE_SORT_MEMORY: return (double)row->self_allocated;
+    case TN_PROFILE_SORT_PEAK: return (double)row->peak;
+    case TN_PROFILE_SORT_FLOPS: return row->flops;
+    case TN_PROFILE_SORT_DEVICE: return (double)row->device;
     default: return (double)row->self;
     }
 }
@@ -227,7 +227,7 @@ static tn_status sort_rows(tn_profile_row *rows, int64_t count, tn_profile_sort 
     for (int64_t i = 0; i < count; i++)
         list[i] = (struct sorted){ rows[i], column(&rows[i], sort) };
     if (count > 0)
-        qsort(list, (size_t)count, sizeof *list, sort == TN_PROFILE_NAME ? by_name : by_key);
+        qsort(list, (size_t)count, sizeof *list, sort == TN_PROFILE_SORT_NAME ? by_name : by_key);
     for (int64_t i = 0; i < count; i++)
         rows[i] = list[i].row;
     tn_free(list);
@@ -242,7 +242,7 @@ tn_status group_rows(const result *r, tn_profile_group group, tn_profile_sort so
 
     *rows = NULL;
     *count = 0;
-    if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_NAME)
+    if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_SORT_NAME)
         return tn_fail(TN_ERR_VALUE,
                        "profile: group or sort: unknown, got %u and %u; expected TN_PROFILE_BY_* "
                        "and a column",

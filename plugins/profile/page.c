@@ -236,10 +236,10 @@ void page_add(output *t, const result *r)
     put_head(t, r);
     put_flame(t, r);
     put_memory(t, r);
-    put_table(t, r, TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, "h-operator", "By operator",
+    put_table(t, r, TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, "h-operator", "By operator",
               "Self is without, total with what an operator or range calls. Memory is what it "
               "allocates itself; peak is the most that one call added.");
-    put_table(t, r, TN_PROFILE_BY_MODULE, TN_PROFILE_TOTAL, "h-module", "By module",
+    put_table(t, r, TN_PROFILE_BY_MODULE, TN_PROFILE_SORT_TOTAL, "h-module", "By module",
               "Total is the forward call, self is without the modules inside; backward is the time "
               "of the derivatives of what the module computed.");
     text_put(t, "</main><footer>Written by the profiler of Tenon.</footer>\n<script>\n");

@@ -85,16 +85,16 @@ static tn_profile_action action_of(const tn_profile_options *o, int64_t step)
     int64_t cycle = o->wait + o->warmup + o->active, place;
 
     if (o->active == 0)
-        return TN_PROFILE_RECORD;
+        return TN_PROFILE_ACTION_RECORD;
     if (step < o->skip_first)
-        return TN_PROFILE_NONE;
+        return TN_PROFILE_ACTION_NONE;
     step -= o->skip_first;
     place = step % cycle;
     if ((o->repeat > 0 && step / cycle >= o->repeat) || place < o->wait)
-        return TN_PROFILE_NONE;
+        return TN_PROFILE_ACTION_NONE;
     if (place < o->wait + o->warmup)
-        return TN_PROFILE_WARMUP;
-    return place < cycle - 1 ? TN_PROFILE_RECORD : TN_PROFILE_RECORD_AND_SAVE;
+        return TN_PROFILE_ACTION_WARMUP;
+    return place < cycle - 1 ? TN_PROFILE_ACTION_RECORD : TN_PROFILE_ACTION_RECORD_AND_SAVE;
 }
 
 tn_status schedule_action(const tn_profile_options *options, int64_t step, tn_profile_action *out)
@@ -114,14 +114,14 @@ tn_status schedule_action(const tn_profile_options *options, int64_t step, tn_pr
 
 static bool records(tn_profile_action action)
 {
-    return action == TN_PROFILE_RECORD || action == TN_PROFILE_RECORD_AND_SAVE;
+    return action == TN_PROFILE_ACTION_RECORD || action == TN_PROFILE_ACTION_RECORD_AND_SAVE;
 }
 
 static tn_status begin_step(void)
 {
     char name[64];
 
-    if (current.options.active == 0 || current.action == TN_PROFILE_NONE)
+    if (current.options.active == 0 || current.action == TN_PROFILE_ACTION_NONE)
         return TN_OK;
     tn_snprint(name, sizeof name, "ProfilerStep#%lld", (long long)current.step);
     record_step_begin(name);
@@ -158,7 +158,7 @@ static tn_status change_action(tn_profile_action next)
     tn_status status = TN_OK;
 
     current.action = next;
-    if (last == TN_PROFILE_RECORD_AND_SAVE) {
+    if (last == TN_PROFILE_ACTION_RECORD_AND_SAVE) {
         record_stop();
         status = result_collect(current.steps);
         if (status == TN_OK)
@@ -166,19 +166,19 @@ static tn_status change_action(tn_profile_action next)
         /* The callback may have stopped the profile. */
         if (!current.running)
             return status;
-    } else if (last == TN_PROFILE_WARMUP && next != TN_PROFILE_WARMUP) {
+    } else if (last == TN_PROFILE_ACTION_WARMUP && next != TN_PROFILE_ACTION_WARMUP) {
         record_stop();
         record_forget();
     }
-    bool goes_on = last == next || (last == TN_PROFILE_RECORD && records(next));
-    if (next == TN_PROFILE_NONE && last != TN_PROFILE_NONE) {
+    bool goes_on = last == next || (last == TN_PROFILE_ACTION_RECORD && records(next));
+    if (next == TN_PROFILE_ACTION_NONE && last != TN_PROFILE_ACTION_NONE) {
         tn_status off = tn_observer_set_on(observer_profile.name, false);
         return status != TN_OK ? status : off;
     }
-    if (next == TN_PROFILE_NONE || (goes_on && last != TN_PROFILE_RECORD_AND_SAVE))
+    if (next == TN_PROFILE_ACTION_NONE || (goes_on && last != TN_PROFILE_ACTION_RECORD_AND_SAVE))
         return status;
     window_begin();
-    if (last == TN_PROFILE_NONE && !current.switched) {
+    if (last == TN_PROFILE_ACTION_NONE && !current.switched) {
         tn_status on = tn_observer_set_on(observer_profile.name, true);
         return status != TN_OK ? status : on;
     }
@@ -201,7 +201,7 @@ tn_status schedule_start(const tn_profile_options *options, bool switched)
     current.running = true;
     current.switched = switched;
     current.step = 0;
-    current.action = TN_PROFILE_NONE;
+    current.action = TN_PROFILE_ACTION_NONE;
     result_clear();
     status = change_action(action_of(&current.options, 0));
     if (status == TN_OK)
@@ -220,7 +220,7 @@ tn_status schedule_step(void)
     if (!current.running)
         return tn_fail(TN_ERR_RUNTIME,
                        "profile: no profile is running; expected tn_profile_start first");
-    if (current.options.active > 0 && current.action != TN_PROFILE_NONE)
+    if (current.options.active > 0 && current.action != TN_PROFILE_ACTION_NONE)
         record_step_end();
     current.steps++;
     current.step++;
@@ -251,7 +251,7 @@ tn_status schedule_stop(void)
         return tn_fail(TN_ERR_RUNTIME,
                        "profile: no profile is running; expected tn_profile_start first");
     if (!window) {
-        if (current.action == TN_PROFILE_WARMUP)
+        if (current.action == TN_PROFILE_ACTION_WARMUP)
             record_forget();
         return TN_OK;
     }

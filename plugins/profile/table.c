@@ -288,7 +288,7 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
                     (unsigned long long)size);
         return -1;
     }
-    if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_NAME) {
+    if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_SORT_NAME) {
         tn_fail(TN_ERR_VALUE,
                 "profile: table: group or sort: unknown, got %u and %u; expected "
                 "TN_PROFILE_BY_* and a column",

@@ -16,9 +16,9 @@ static void tables_add(output *t, const result *r)
     ceiling_flops();
     table_summary(t, r);
     text_put(t, "\nBy operator, self without and total with what is inside:\n\n");
-    table_add(t, r, TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, TABLE_ROWS);
+    table_add(t, r, TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, TABLE_ROWS);
     text_put(t, "\nBy module, self without the modules inside:\n\n");
-    table_add(t, r, TN_PROFILE_BY_MODULE, TN_PROFILE_TOTAL, TABLE_ROWS);
+    table_add(t, r, TN_PROFILE_BY_MODULE, TN_PROFILE_SORT_TOTAL, TABLE_ROWS);
 }
 
 static const struct {

@@ -119,7 +119,7 @@ tn_status network_before(void *user, tn_module *module, const tn_pack *input, tn
 
         for (int64_t i = 0; i < tn_pack_count(clean) && status == TN_OK; i++)
             status = tn_pack_add(replacement, NULL, tn_pack_at(clean, i));
-        *outcome = TN_HOOK_REPLACED;
+        *outcome = TN_OUTCOME_REPLACED;
     }
     leaf->turn++;
     return status;
@@ -185,6 +185,6 @@ tn_status network_after(void *user, tn_module *module, const tn_pack *input, con
         if (status == TN_OK)
             status = tn_pack_add(replacement, tn_pack_name(output, i), value);
     }
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return status;
 }

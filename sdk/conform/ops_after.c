@@ -79,7 +79,7 @@ static tn_call for_inner(const tn_call *call)
 {
     tn_call inner = *call;
 
-    inner.kernel = call->kernel->data;
+    inner.kernel = call->kernel->user;
     return inner;
 }
 
@@ -106,7 +106,7 @@ static tn_status outer_prepare(const tn_call *call, tn_prepared_data *out)
 
 static void outer_release(const tn_kernel_def *kernel, void *data)
 {
-    const tn_kernel_def *inner = kernel->data;
+    const tn_kernel_def *inner = kernel->user;
 
     inner->release(inner, data);
 }
@@ -218,7 +218,7 @@ static bool watch(const tn_kernel_def *inner)
     if (n_outer == WATCHED || !has_pages() || inner->priority == INT32_MAX)
         return false;
     *one = *inner;
-    one->data = inner;
+    one->user = inner;
     one->priority++;
     one->flags |= TN_KERNEL_OVERRIDE;
     one->supports = inner->supports != NULL ? outer_supports : NULL;

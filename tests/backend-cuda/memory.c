@@ -59,7 +59,7 @@ static tn_memory shared_memory(uint64_t bytes)
 static tn_status open_memory(const tn_share_args *args, uint64_t bytes, tn_memory *memory)
 {
     *memory = (tn_memory){ TN_HEAD(tn_memory), .bytes = bytes, .kind = TN_MEMORY_SHARED,
-                           .flags = TN_MEMORY_OPENED };
+                           .flags = TN_MEMORY_FLAG_OPENED };
     return d.backend->memory_open(d.device, args, memory);
 }
 

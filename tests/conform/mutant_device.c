@@ -100,7 +100,7 @@ static tn_status alloc(void *device, tn_memory *memory)
 static void free_memory(void *device, const tn_memory *memory)
 {
     (void)device;
-    if (is("alloc-same") || is("free-nothing") || memory->flags & TN_MEMORY_OPENED)
+    if (is("alloc-same") || is("free-nothing") || memory->flags & TN_MEMORY_FLAG_OPENED)
         return;
     if (is("alloc-misaligned"))
         munmap((char *)memory->handle - 8, memory->bytes + 2 * ALIGNMENT);

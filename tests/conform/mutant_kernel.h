@@ -223,7 +223,7 @@ static inline void look_back(const tn_call *call)
 /* Blocks of results are computed, then written: `y` may be the first input. */
 static tn_status each(const tn_call *call)
 {
-    function *f = ((const struct each *)call->kernel->data)->f;
+    function *f = ((const struct each *)call->kernel->user)->f;
     const tn_view *y = call->out[0];
     static long double shared[BLOCK];
     long double own[BLOCK], *block = is("static-buffer") ? shared : own;
@@ -574,7 +574,7 @@ static bool supports(const tn_call *call, char *reason, size_t size)
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = op_, .device = MUTANT_TYPE, .name = "tn_" op_,               \
                                 .revision = 1, .flags = TN_KERNEL_DETERMINISTIC,                   \
-                                .dtypes = MUTANT_DTYPES, .data = data_, .supports = supports,      \
+                                .dtypes = MUTANT_DTYPES, .user = data_, .supports = supports,      \
                                 .run = run_                                                        \
     }
 #define EACH(op_, function_) KERNEL(op_, each, (&(const struct each){ function_ }))
@@ -584,7 +584,7 @@ static const tn_kernel_def kernels[] = {
     EACH("fill", fill_value),
     { TN_HEAD(tn_kernel_def), .op = "add", .device = MUTANT_TYPE, .name = "tn_add", .revision = 1,
       .flags = TN_KERNEL_DETERMINISTIC, .dtypes = MUTANT_DTYPES,
-      .data = &(const struct each){ add }, .supports = supports, .run = add_in_passes,
+      .user = &(const struct each){ add }, .supports = supports, .run = add_in_passes,
       .inplace = 3 },
     EACH("mul", mul),
     EACH("add_scalar", add_scalar),

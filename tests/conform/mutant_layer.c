@@ -48,7 +48,7 @@ static tn_status build(tn_module *self)
         status = tn_module_add_parameter(self, "bias", bias);
     if (status == TN_OK)
         status = tn_module_add_buffer(self, "mean", tn_tensor_full(shape, 0.5, TN_DTYPE_AUTO, NULL),
-                                      is("buffer-not-saved") ? TN_SLOT_NOT_PERSISTENT : 0);
+                                      is("buffer-not-saved") ? TN_SLOT_FLAG_NOT_PERSISTENT : 0);
     s->memory = tn_malloc(4096);
     s->self = self;
     s->hidden = is("number-hidden") ? (last += 0.125) : 0;

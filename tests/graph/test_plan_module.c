@@ -175,7 +175,7 @@ static tn_status double_hook(void *user, tn_module *module, const tn_pack *in, c
     tn_tensor *y = tn_pack_at(out, 0).as.tensor;
 
     (void)user, (void)module, (void)in;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(y, y)));
 }
 

@@ -93,7 +93,7 @@ START_TEST(a_gradient_is_written_over_one_that_ends)
 
         ck_made(net);
         if (last) {
-            ck_ok(tn_module_convert(net, NULL, TN_DTYPE_AUTO, TN_FORMAT_CHANNELS_LAST, 0));
+            ck_ok(tn_module_convert(net, NULL, TN_DTYPE_AUTO, TN_MEMORY_FORMAT_CHANNELS_LAST, 0));
             x = tn_permute(tn_copy(tn_permute(x, TN_INTS(0, 2, 3, 1))), TN_INTS(0, 3, 1, 2));
         }
         p = pair_of(net);

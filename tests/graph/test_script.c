@@ -108,7 +108,7 @@ static tn_status twice(void *user, tn_module *module, const tn_pack *input, cons
     (void)module;
     (void)input;
     ++*(int *)user;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(y));
 }
 

@@ -167,7 +167,7 @@ START_TEST(parameters_keep_their_order_kind_and_gradients)
     ck_ok(tn_module_add_parameter(net, "frozen", w));
     ck_ok(tn_module_add_parameter(net, "a", tn_parameter(numbers(4), true)));
     ck_ok(tn_module_add_buffer(net, "mean", numbers(2), 0));
-    ck_ok(tn_module_add_buffer(net, "cache", numbers(3), TN_SLOT_NOT_PERSISTENT));
+    ck_ok(tn_module_add_buffer(net, "cache", numbers(3), TN_SLOT_FLAG_NOT_PERSISTENT));
     ck_ok(tn_module_add_child(net, "fc", fc));
     ck_ok(tn_module_set_forward(net, mixed_forward, NULL, NULL));
     loaded = scripted(net, numbers(0));

@@ -243,7 +243,7 @@ static tn_status multiply_output(void *user, tn_module *module, const tn_pack *i
 
     (void)module;
     (void)input;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_value_tensor(y));
 }
 

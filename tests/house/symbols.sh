@@ -14,7 +14,7 @@ complain() {
     status=1
 }
 defined() { $nm -D --defined-only "$1" |
-    awk '$2 ~ /^[A-Zuvw]$/ && $3 !~ /^(_init|_fini|_edata|_end|__bss_start)$/ {
+    awk '$2 ~ /^[A-Zuvw]$/ && $3 !~ /^(_init|_fini|_edata|_end|__bss_start|TENON_[0-9]+)(@.*)?$/ {
         sub(/@.*/, "", $3); print $3 }' | sort; }
 
 checked=0
@@ -45,6 +45,13 @@ missing=$(comm -13 "$work/out" "$work/list")
 test -z "$missing" || complain "a header declares what libtenon does not have:" $missing
 test -z "$(grep -v '^tn_[a-z]' "$work/out")" ||
     complain "libtenon exports names that are not ours:" $(grep -v '^tn_[a-z]' "$work/out")
+
+# Where the linker has versions, each symbol has that of the ABI's major version.
+if grep -q '^TN_EXPORTS = .*version-script' Makefile; then
+    bare=$($nm -D --defined-only $lib | awk '$3 ~ /^tn_/ && $3 !~ /@@TENON_[0-9]+$/ { print $3 }' |
+        head -n 5)
+    test -z "$bare" || complain "libtenon exports without a version:" $bare
+fi
 
 # With -Bsymbolic-functions, libtenon calls its own functions directly.
 if grep -q '^TN_SYMBOLIC = *-' Makefile; then

@@ -41,7 +41,7 @@ static TN_ATTR(unused) tn_status
         return tn_fail(TN_ERR_INDEX, "hook %c fails", g->letter);
     if (g->times == 0 && g->set == 0 && g->extra == 0)
         return TN_OK;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     tn_status status = TN_OK;
     for (int64_t i = 0; i < tn_pack_count(seen) + g->extra && status == TN_OK; i++) {
         tn_value value = { .kind = TN_VALUE_NONE };

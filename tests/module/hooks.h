@@ -70,7 +70,7 @@ static tn_status change(const struct act *a, const tn_pack *seen, tn_pack *repla
     if (a->times == 0 && a->add == 0)
         return TN_OK;
     x = tn_pack_tensor(seen, 0);
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(
         replacement, NULL,
         tn_value_tensor(tn_add_scalar(tn_mul_scalar(x, a->times != 0 ? a->times : 1), a->add)));

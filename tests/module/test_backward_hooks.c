@@ -75,7 +75,7 @@ static tn_status insist(void *user, tn_module *module, const tn_pack *grad_input
     (void)user;
     (void)module;
     (void)grad_input;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     return tn_pack_add(replacement, NULL, tn_pack_at(grad_output, 0));
 }
 

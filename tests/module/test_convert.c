@@ -101,15 +101,16 @@ START_TEST(an_integral_dtype_is_refused_and_nothing_changes_cnv_004_cnv_008)
     expect_dtypes(m, TN_F32, TN_I64, TN_BOOL, TN_C64);
     ck_assert_ptr_eq(tn_tensor_data(tn_module_get(m, "weight")), memory);
     TN_PROVES("CNV-004");
-    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F64, TN_FORMAT_KEEP, 64), TN_ERR_VALUE);
+    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F64, TN_MEMORY_FORMAT_KEEP, 64), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "flags: unknown, got 0x40");
     ck_assert_int_eq(tn_module_convert(m, NULL, TN_F64, (tn_memory_format)9, 0), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "memory_format: unknown, got 9");
-    ck_assert_int_eq(tn_module_convert(m, NULL, (tn_dtype)77, TN_FORMAT_KEEP, 0), TN_ERR_TYPE);
+    ck_assert_int_eq(tn_module_convert(m, NULL, (tn_dtype)77, TN_MEMORY_FORMAT_KEEP, 0),
+                     TN_ERR_TYPE);
     expect_failure(TN_ERR_TYPE, "dtype: unknown, got 77");
-    ck_assert_int_eq(
-        tn_module_convert(m, NULL, TN_F64, TN_FORMAT_KEEP, TN_CONVERT_ALL | TN_CONVERT_FLOATING),
-        TN_ERR_VALUE);
+    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F64, TN_MEMORY_FORMAT_KEEP,
+                                       TN_CONVERT_ALL | TN_CONVERT_FLOATING),
+                     TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "exclude each other");
     expect_dtypes(m, TN_F32, TN_I64, TN_BOOL, TN_C64);
     TN_PROVES("CNV-008");
@@ -144,26 +145,28 @@ START_TEST(a_memory_format_restrides_tensors_of_four_and_five_dimensions_cnv_007
     tn_tensor *w = tn_module_get(m, "weight"), *b = tn_module_get(m, "bias");
     void *bias = tn_tensor_data(b);
     tn_tensor_copy_out(w, before, sizeof before);
-    ck_assert_int_eq(tn_module_convert(m, NULL, TN_DTYPE_AUTO, TN_FORMAT_CHANNELS_LAST, 0), TN_OK);
+    ck_assert_int_eq(tn_module_convert(m, NULL, TN_DTYPE_AUTO, TN_MEMORY_FORMAT_CHANNELS_LAST, 0),
+                     TN_OK);
     const int64_t last[4] = { 12, 1, 6, 3 }, rows[4] = { 12, 4, 2, 1 };
     ck_assert_mem_eq(tn_tensor_strides(w).at, last, sizeof last);
     ck_assert_ptr_eq(tn_tensor_data(b), bias);
     tn_tensor_copy_out(w, after, sizeof after);
     ck_assert_mem_eq(after, before, sizeof before);
     void *memory = tn_tensor_data(w);
-    tn_module_convert(m, NULL, TN_F32, TN_FORMAT_CHANNELS_LAST, 0);
+    tn_module_convert(m, NULL, TN_F32, TN_MEMORY_FORMAT_CHANNELS_LAST, 0);
     ck_assert_ptr_eq(tn_tensor_data(w), memory); /* w had the channels last already */
     ck_assert_int_eq(tn_module_to(m, NULL, TN_F64), TN_OK);
     ck_assert_mem_eq(tn_tensor_strides(w).at, last, sizeof last);
-    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F32, TN_FORMAT_CONTIGUOUS, 0), TN_OK);
+    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F32, TN_MEMORY_FORMAT_CONTIGUOUS, 0), TN_OK);
     ck_assert_mem_eq(tn_tensor_strides(w).at, rows, sizeof rows);
     tn_tensor_copy_out(w, after, sizeof after);
     ck_assert_mem_eq(after, before, sizeof before);
-    ck_assert_int_eq(tn_module_convert(deep, NULL, TN_DTYPE_AUTO, TN_FORMAT_CHANNELS_LAST, 0),
-                     TN_ERR_RUNTIME);
+    ck_assert_int_eq(
+        tn_module_convert(deep, NULL, TN_DTYPE_AUTO, TN_MEMORY_FORMAT_CHANNELS_LAST, 0),
+        TN_ERR_RUNTIME);
     expect_failure(TN_ERR_RUNTIME, "channels last: wrong number of dimensions, got 5; expected 4");
-    ck_assert_int_eq(tn_module_convert(deep, NULL, TN_DTYPE_AUTO, TN_FORMAT_CHANNELS_LAST_3D, 0),
-                     TN_OK);
+    ck_assert_int_eq(
+        tn_module_convert(deep, NULL, TN_DTYPE_AUTO, TN_MEMORY_FORMAT_CHANNELS_LAST_3D, 0), TN_OK);
     const int64_t last_3d[5] = { 16, 1, 8, 4, 2 };
     ck_assert_mem_eq(tn_tensor_strides(tn_module_get(deep, "weight")).at, last_3d, sizeof last_3d);
     TN_PROVES("CNV-007");
@@ -212,12 +215,12 @@ START_TEST(a_device_goes_by_its_name_and_an_absent_one_is_named_cnv_009_cnv_012)
     tn_tensor *y = tn_module_call(m, filled(TN_SHAPE(1, 2), 1, TN_F32));
     float before[2], after[2];
     tn_tensor_copy_out(y, before, sizeof before);
-    ck_assert_int_eq(tn_module_convert(m, tn_device_find("cpu:0"), TN_F64, TN_FORMAT_KEEP,
+    ck_assert_int_eq(tn_module_convert(m, tn_device_find("cpu:0"), TN_F64, TN_MEMORY_FORMAT_KEEP,
                                        TN_CONVERT_NON_BLOCKING),
                      TN_OK);
     ck_assert_int_eq(tn_device_sync(tn_device_find("cpu:0")), TN_OK);
-    ck_assert_int_eq(tn_module_convert(m, NULL, TN_F32, TN_FORMAT_KEEP, TN_CONVERT_NON_BLOCKING),
-                     TN_OK);
+    ck_assert_int_eq(
+        tn_module_convert(m, NULL, TN_F32, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_NON_BLOCKING), TN_OK);
     tn_tensor_copy_out(tn_module_call(m, filled(TN_SHAPE(1, 2), 1, TN_F32)), after, sizeof after);
     ck_assert_mem_eq(before, after, sizeof before);
     TN_PROVES("CNV-009");
@@ -504,7 +507,7 @@ START_TEST(a_slot_with_a_fixed_dtype_moves_and_keeps_it)
     tn_module *m = parsed("Sequential(Linear(2, 2), Linear(2, 2))"),
               *first = tn_module_child(m, "0");
     tn_tensor *scale = filled(TN_SHAPE(2), 3, TN_F32), *bias = tn_module_get(first, "bias");
-    ck_assert_int_eq(tn_module_add_buffer(first, "scale", scale, TN_SLOT_FIXED_DTYPE), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(first, "scale", scale, TN_SLOT_FLAG_FIXED_DTYPE), TN_OK);
     ck_assert_int_eq(tn_module_add_buffer(m, "same", scale, 0), TN_OK); /* tied: stays, too */
     ck_assert_int_eq(tn_module_set_fixed_dtype(first, "bias", true), TN_OK);
     ck_assert(tn_module_has_fixed_dtype(first, "bias") &&
@@ -535,7 +538,8 @@ START_TEST(a_slot_with_a_fixed_dtype_moves_and_keeps_it)
     ck_assert_int_eq(tn_module_set_fixed_dtype(first, "no", true), TN_ERR_ATTR);
     expect_failure(TN_ERR_ATTR, "has no parameter or buffer 'no'");
     ck_assert_int_eq(tn_module_add_buffer(first, "b", scale, 4), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "expected TN_SLOT_NOT_PERSISTENT (1) or TN_SLOT_FIXED_DTYPE (2)");
+    expect_failure(TN_ERR_VALUE,
+                   "expected TN_SLOT_FLAG_NOT_PERSISTENT (1) or TN_SLOT_FLAG_FIXED_DTYPE (2)");
     tn_module_drop(copy);
     tn_module_drop(m);
 }

@@ -28,7 +28,7 @@ START_TEST(a_copy_has_storages_of_its_own_and_the_same_ties_reg_030)
     tn_module_add_parameter(m, "tied", w);
     tn_module_add_parameter(m, "view", tn_parameter(tn_reshape(w, TN_SHAPE(4)), false));
     tn_module_add_parameter(m, "none", TN_NONE);
-    tn_module_add_buffer(m, "scratch", filled(1, 7), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "scratch", filled(1, 7), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_child(m, "s1", shared);
     tn_module_add_child(m, "s2", shared);
     tn_module_reserve_child(m, "empty");

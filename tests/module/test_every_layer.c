@@ -46,7 +46,7 @@ static void expect_same(tn_tensor *a, tn_tensor *b, const char *what)
 static tn_status expect_in_state(void *user, const tn_visit *what)
 {
     tn_state *state = user;
-    if ((what->flags & TN_SLOT_NOT_PERSISTENT) == 0)
+    if ((what->flags & TN_SLOT_FLAG_NOT_PERSISTENT) == 0)
         ck_assert_msg(tn_state_find(state, what->path) >= 0, "%s: %s is not in the state", spec,
                       what->path);
     return TN_OK;

@@ -55,7 +55,7 @@ static tn_status swap_arity(void *user, tn_module *module, const tn_pack *input,
 {
     (void)user;
     (void)module;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     tn_status status = tn_pack_add(replacement, NULL, tn_pack_at(input, 0));
     return status == TN_OK ? tn_pack_add(replacement, "b", tn_value_tensor(filled(100))) : status;
 }
@@ -123,7 +123,7 @@ START_TEST(forward_hooks_replace_the_output_one_after_the_other)
     tn_module_hook_forward(m, forget_to_say, 0, NULL, NULL);
     ck_assert_ptr_null(tn_module_call(m, filled(1)));
     expect_failure(TN_ERR_RUNTIME, "forward hook must return None or another output, but got 1 "
-                                   "value with TN_HOOK_UNCHANGED");
+                                   "value with TN_OUTCOME_UNCHANGED");
     tn_module_drop(m);
 }
 END_TEST
@@ -136,7 +136,7 @@ static tn_status add_named_bias(void *user, tn_module *module, const tn_pack *in
     int64_t bias = tn_pack_find(input, "bias");
     if (bias < 0)
         return tn_fail(TN_ERR_KEY, "no bias");
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     tn_tensor *more = tn_mul_scalar(tn_pack_tensor(input, bias), *(double *)user);
     return tn_pack_add(replacement, NULL, tn_value_tensor(tn_add(tn_pack_tensor(output, 0), more)));
 }
@@ -146,7 +146,7 @@ static tn_status double_bias(void *user, tn_module *module, const tn_pack *input
 {
     (void)user;
     (void)module;
-    *outcome = TN_HOOK_REPLACED;
+    *outcome = TN_OUTCOME_REPLACED;
     tn_status status = tn_pack_add(replacement, NULL, tn_pack_at(input, 0));
     tn_tensor *twice = tn_mul_scalar(tn_pack_tensor(input, tn_pack_find(input, "bias")), 2);
     return status == TN_OK ? tn_pack_add(replacement, "bias", tn_value_tensor(twice)) : status;

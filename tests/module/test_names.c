@@ -84,7 +84,7 @@ START_TEST(reserved_parameters_and_buffers_are_empty_names_reg_003_reg_020)
     ck_assert_int_eq(tn_module_set(m, "p", parameter(1)), TN_OK);
     ck_assert_int_eq(tn_module_parameter_count(m), 1);
     TN_PROVES("REG-003");
-    ck_assert_int_eq(tn_module_add_buffer(m, "b", TN_NONE, TN_SLOT_NOT_PERSISTENT), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(m, "b", TN_NONE, TN_SLOT_FLAG_NOT_PERSISTENT), TN_OK);
     expect_own(m, "p:p ");
     ck_assert_int_eq(tn_module_to(m, NULL, TN_F64), TN_OK);
     ck_assert_ptr_eq(tn_module_get(m, "b"), TN_NONE);
@@ -189,7 +189,7 @@ START_TEST(assigning_a_parameter_takes_the_name_reg_011)
     TN_SCOPE;
     tn_module *m = bare(), *child = bare();
     tn_tensor *p = parameter(2);
-    tn_module_add_buffer(m, "x", filled(1, 0), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "x", filled(1, 0), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_child(m, "y", child);
     ck_assert_int_eq(tn_module_set(m, "x", p), TN_OK);
     ck_assert_uint_eq(tn_module_slot_kind(m, "x"), TN_SLOT_PARAMETER);
@@ -234,7 +234,7 @@ START_TEST(assigning_a_module_takes_the_name_and_a_child_slot_holds_modules_reg_
     TN_SCOPE;
     tn_module *m = bare(), *child = tn_module_new("ReLU()");
     tn_module_add_parameter(m, "p", parameter(1));
-    tn_module_add_buffer(m, "b", filled(1, 0), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "b", filled(1, 0), TN_SLOT_FLAG_NOT_PERSISTENT);
     ck_assert_int_eq(tn_module_assign(m, "p", module_value(child)), TN_OK);
     ck_assert_ptr_eq(tn_module_child(m, "p"), child);
     ck_assert_int_eq(tn_module_assign(m, "b", module_value(child)), TN_OK);
@@ -263,7 +263,7 @@ START_TEST(a_tensor_assigned_to_a_buffer_is_the_buffer_reg_013_reg_015_reg_016)
     TN_SCOPE;
     tn_module *m = bare();
     tn_tensor *mean = filled(2, 5.0);
-    tn_module_add_buffer(m, "mean", filled(2, 0), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "mean", filled(2, 0), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_buffer(m, "last", filled(2, 0), 0);
     ck_assert_int_eq(tn_module_set(m, "mean", mean), TN_OK);
     ck_assert_ptr_eq(tn_module_find_buffer(m, "mean"), mean);
@@ -326,7 +326,7 @@ START_TEST(a_removed_name_is_gone_from_its_map_with_its_mark_reg_018_reg_022)
     TN_SCOPE;
     tn_module *m = bare(), *child = bare();
     tn_module_add_parameter(m, "p", parameter(1));
-    tn_module_add_buffer(m, "b", filled(1, 0), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "b", filled(1, 0), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_child(m, "c", child);
     tn_module_to(m, NULL, TN_F64);
     ck_assert_int_eq(tn_tensor_dtype(tn_module_get(m, "b")), TN_F64);

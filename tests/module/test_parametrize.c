@@ -92,7 +92,8 @@ START_TEST(buffers_and_chains)
     TN_SCOPE;
     tn_module *m = parsed("Linear(2, 2)");
 
-    ck_assert_int_eq(tn_module_add_buffer(m, "mask", VEC(1, 2), TN_SLOT_NOT_PERSISTENT), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(m, "mask", VEC(1, 2), TN_SLOT_FLAG_NOT_PERSISTENT),
+                     TN_OK);
     tn_tensor *object = tn_module_get(m, "mask");
     ck_assert_int_eq(with(m, "mask", own("Double", doubled, NULL), 0), TN_OK);
     ck_assert_int_eq(with(m, "mask", own("PlusOne", plus_one, NULL), 0), TN_OK);

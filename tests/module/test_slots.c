@@ -217,7 +217,7 @@ START_TEST(a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019)
 {
     TN_SCOPE;
     tn_module *m = bare();
-    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_state *none = tn_module_state(m);
     ck_assert_int_eq(tn_state_count(none), 0);
     ck_assert_int_eq(tn_module_load_state(m, none, true), TN_OK);
@@ -230,7 +230,7 @@ START_TEST(a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019)
     ck_assert_int_eq(tn_state_count(one), 1);
     ck_assert(!tn_tensor_requires_grad(tn_module_get(m, "b")));
     tn_state_drop(none);
-    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_FLAG_NOT_PERSISTENT);
     none = tn_module_state(m);
     ck_assert_int_eq(tn_state_count(none), 0);
     expect_tensors(m, TN_SLOT_BUFFER, false, "b ");

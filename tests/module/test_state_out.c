@@ -15,7 +15,7 @@ START_TEST(a_state_has_own_parameters_and_buffers_then_the_children)
     tn_module_add_parameter(m, "param2", tn_parameter(filled(1, 1), true));
     tn_module_add_parameter(m, "none", TN_NONE);
     tn_module_add_buffer(m, "nothing", TN_NONE, 0);
-    tn_module_add_buffer(m, "scratch", filled(1, 1), TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "scratch", filled(1, 1), TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_state *state = taken(m);
     expect_names(state,
                  "param1 param2 buffer1 list.0.weight list.0.bias linear.weight linear.bias ");

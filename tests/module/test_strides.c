@@ -114,8 +114,8 @@ static bool has_channels_last(const tn_tensor *y)
 static tn_tensor *result(const char *kind, const char *mode, const char *what, tn_tensor *x,
                          bool last)
 {
-    const tn_memory_format format = tn_tensor_ndim(x) == 4 ? TN_FORMAT_CHANNELS_LAST
-                                                           : TN_FORMAT_CHANNELS_LAST_3D;
+    const tn_memory_format format = tn_tensor_ndim(x) == 4 ? TN_MEMORY_FORMAT_CHANNELS_LAST
+                                                           : TN_MEMORY_FORMAT_CHANNELS_LAST_3D;
     tn_module *module;
     tn_tensor *y;
 

@@ -195,10 +195,10 @@ START_TEST(buffers_are_walked_as_parameters_are_trv_016)
     tn_module *m = parsed("Sequential()"), *child = parsed("Sequential()");
     tn_tensor *shared = tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL);
     tn_module_add_buffer(m, "b1", shared, 0);
-    tn_module_add_buffer(m, "b2", shared, TN_SLOT_NOT_PERSISTENT);
+    tn_module_add_buffer(m, "b2", shared, TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_buffer(m, "none", TN_NONE, 0);
     tn_module_add_buffer(child, "c", tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL),
-                         TN_SLOT_NOT_PERSISTENT);
+                         TN_SLOT_FLAG_NOT_PERSISTENT);
     tn_module_add_child(m, "x", child);
     tn_module_add_child(m, "y", child);
     walk(m, TN_SLOT_BUFFER, 0, NULL, NULL, "b1 x.c ");

@@ -38,7 +38,7 @@ static tn_status probe_build(tn_module *self)
                                       0);
     if (status == TN_OK)
         status = tn_module_add_buffer(self, "scratch", tn_tensor_full(TN_SHAPE(2), 0, TN_F32, NULL),
-                                      TN_SLOT_NOT_PERSISTENT);
+                                      TN_SLOT_FLAG_NOT_PERSISTENT);
     if (status == TN_OK && s->fail)
         status = tn_fail(TN_ERR_VALUE, "Probe was told to fail");
     return status;

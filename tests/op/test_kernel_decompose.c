@@ -15,7 +15,7 @@
 static tn_status mark(const tn_call *call)
 {
     for (int64_t i = 0; i < toy_count(call->out[0]); i++)
-        toy_floats(call->out[0])[i] = (float)(intptr_t)call->kernel->data;
+        toy_floats(call->out[0])[i] = (float)(intptr_t)call->kernel->user;
     return TN_OK;
 }
 
@@ -23,7 +23,7 @@ static tn_status mark(const tn_call *call)
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
                                 .dtypes = TN_BIT(TN_F32), .run = mark,                             \
-                                .data = (const void *)(intptr_t)(number)                           \
+                                .user = (const void *)(intptr_t)(number)                           \
     }
 
 static tn_tensor *call_op(const char *name, tn_tensor *x)

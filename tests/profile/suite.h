@@ -59,7 +59,7 @@ TN_ATTR(unused) static const tn_profile_row *row_by(tn_profile_group group, cons
 {
     const tn_profile_row *row;
 
-    read_rows(group, TN_PROFILE_SELF);
+    read_rows(group, TN_PROFILE_SORT_SELF);
     row = row_of(name, NULL);
     ck_assert_msg(row != NULL, "no row %s", name);
     return row;

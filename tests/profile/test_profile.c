@@ -246,32 +246,36 @@ START_TEST(rows_are_sorted_and_limited_prf_004)
     tn_range_end();
     ok(tn_profile_stop());
 
-    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_CALLS);
+    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_CALLS);
     ck_assert_str_eq(found_rows[0].name, "relu");
     for (int64_t i = 1; i < row_count; i++)
         ck_assert_int_le(found_rows[i].calls, found_rows[i - 1].calls);
-    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_TOTAL);
+    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_TOTAL);
     ck_assert_str_eq(found_rows[0].name, "long");
-    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_MEMORY);
+    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_MEMORY);
     ck_assert_str_eq(found_rows[0].name, "exp");
-    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_NAME);
+    read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_NAME);
     for (int64_t i = 1; i < row_count; i++)
         ck_assert_int_lt(strcmp(found_rows[i - 1].name, found_rows[i].name), 0);
-    int64_t count = tn_profile_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, two, 2);
+    int64_t count = tn_profile_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, two, 2);
     ck_assert_int_eq(count, row_count);
     ck_assert_str_eq(two[0].name, "long");
-    int64_t length = tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, text,
+    int64_t length = tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, 1, text,
                                       sizeof text);
     ck_assert_int_eq(length, (int64_t)strlen(text));
     ck_assert_ptr_nonnull(strstr(text, "long"));
     ck_assert_ptr_null(strstr(text, "relu"));
     ck_assert_ptr_nonnull(strstr(text, " more)"));
-    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, text, 8), length);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, 1, text, 8),
+                     length);
     ck_assert_int_eq(strlen(text), 7);
-    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 0), length);
-    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 8), -1);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, 1, NULL, 0),
+                     length);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, 1, NULL, 8),
+                     -1);
     refused(tn_error_code(), TN_ERR_VALUE, "table: out: it is NULL, got a size of 8 bytes");
-    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, -1, text, 8), -1);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SORT_SELF, -1, text, 8),
+                     -1);
     refused(tn_error_code(), TN_ERR_VALUE, "table: rows: out of range, got -1; expected 0 or more");
     TN_PROVES("PRF-004");
 }
@@ -287,7 +291,7 @@ START_TEST(two_shapes_are_two_rows_prf_006)
     tn_add(many, many);
     tn_add(many, many);
     ok(tn_profile_stop());
-    read_rows(TN_PROFILE_BY_SHAPE, TN_PROFILE_CALLS);
+    read_rows(TN_PROFILE_BY_SHAPE, TN_PROFILE_SORT_CALLS);
     ck_assert_int_eq(row_of("add", "[3, 4], [3, 4]")->calls, 2);
     ck_assert_int_eq(row_of("add", "[2], [2]")->calls, 1);
     ck_assert_int_eq(row_by(TN_PROFILE_BY_OPERATOR, "add")->calls, 3);
@@ -295,7 +299,7 @@ START_TEST(two_shapes_are_two_rows_prf_006)
     tn_add(two, two);
     tn_add(many, many);
     ok(tn_profile_stop());
-    read_rows(TN_PROFILE_BY_SHAPE, TN_PROFILE_CALLS);
+    read_rows(TN_PROFILE_BY_SHAPE, TN_PROFILE_SORT_CALLS);
     ck_assert_int_eq(row_of("add", "")->calls, 2);
     TN_PROVES("PRF-006");
 }

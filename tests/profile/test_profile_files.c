@@ -110,8 +110,9 @@ START_TEST(an_empty_profile_can_be_written)
     char table[256];
     ok(tn_profile_start(NULL));
     ok(tn_profile_stop());
-    ck_assert_int_eq(tn_profile_rows(TN_PROFILE_BY_MODULE, TN_PROFILE_SELF, NULL, 0), 0);
-    ck_assert_int_gt(tn_profile_table(TN_PROFILE_BY_MODULE, TN_PROFILE_SELF, 0, table, 256), 0);
+    ck_assert_int_eq(tn_profile_rows(TN_PROFILE_BY_MODULE, TN_PROFILE_SORT_SELF, NULL, 0), 0);
+    ck_assert_int_gt(tn_profile_table(TN_PROFILE_BY_MODULE, TN_PROFILE_SORT_SELF, 0, table, 256),
+                     0);
     ck_assert_double_gt(totals().ceiling, 0); /* the first table measures it */
     ok(tn_profile_write(path_of("trace.json")));
     char *text = read_file(path_of("trace.json"));
@@ -210,7 +211,7 @@ static tn_status whole_profile(void)
     if (status != TN_OK)
         return status;
     for (uint32_t group = 0; group < 3; group++)
-        if (tn_profile_table(group, TN_PROFILE_SELF, 0, table, sizeof table) < 0)
+        if (tn_profile_table(group, TN_PROFILE_SORT_SELF, 0, table, sizeof table) < 0)
             return tn_error_code();
     status = tn_profile_write(path_of("m.json"));
     return status == TN_OK ? tn_profile_write(path_of("m.html")) : status;

@@ -54,7 +54,7 @@ START_TEST(a_schedule_chooses_the_steps_prf_008)
     options.repeat = 0; /* for ever; a stop inside of a window ends it */
     ready = 0;
     ok(tn_profile_action_at(&options, 1 + 4 * 1000 + 3, &action));
-    ck_assert_uint_eq(action, TN_PROFILE_RECORD_AND_SAVE);
+    ck_assert_uint_eq(action, TN_PROFILE_ACTION_RECORD_AND_SAVE);
     ok(tn_profile_start(&options));
     for (int i = 0; i < 3; i++)
         ok(tn_profile_step());
@@ -85,7 +85,7 @@ START_TEST(a_schedule_checks_its_numbers_prf_008)
     refused(tn_profile_start(&options), TN_ERR_VALUE, "expected 0 to 2305843009213693951");
     options.wait = INT64_MAX / 4;
     ok(tn_profile_action_at(&options, 0, &action));
-    ck_assert_uint_eq(action, TN_PROFILE_NONE);
+    ck_assert_uint_eq(action, TN_PROFILE_ACTION_NONE);
     options.wait = 0;
     /* the other numbers have no meaning without active steps */
     int64_t *const without[] = { &options.skip_first, &options.wait, &options.warmup,

@@ -85,7 +85,7 @@ START_TEST(profiles_start_and_stop_while_threads_work_prf_011)
         }
         ok(tn_profile_stop());
         ck_assert_int_ge(
-            tn_profile_table(TN_PROFILE_BY_SHAPE, TN_PROFILE_SELF, 5, table, sizeof table), 0);
+            tn_profile_table(TN_PROFILE_BY_SHAPE, TN_PROFILE_SORT_SELF, 5, table, sizeof table), 0);
     }
     atomic_store(&go_on, false);
     for (int i = 0; i < THREADS; i++)

@@ -424,7 +424,7 @@ static const tn_backend_def backends[] = {
     { TN_HEAD(tn_backend_def),
       .type = "vault",
       .help = "opaque memory",
-      .flags = TN_BACKEND_ASYNC | TN_BACKEND_PEER | TN_BACKEND_STREAM_ORDERED,
+      .flags = TN_BACKEND_ASYNC | TN_BACKEND_PEER,
       .dlpack_type = 4,
       .enumerate = two,
       .open = open_it,

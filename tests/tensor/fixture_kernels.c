@@ -39,7 +39,7 @@ static tn_dtype dtype_of(const tn_view *view)
 
 static tn_status run_copy(const tn_call *call)
 {
-    bool host = call->kernel->data != NULL;
+    bool host = call->kernel->user != NULL;
     const tn_view *to = call->out[0], *from = call->in[0];
 
     atomic_fetch_add(&room.kernels, 1);
@@ -64,7 +64,7 @@ static tn_status run_fill(const tn_call *call)
 
     atomic_fetch_add(&room.kernels, 1);
     for (int64_t i = 0; i < count_of(call->out[0]); i++)
-        tn__convert_write(element(call->out[0], i, call->kernel->data != NULL),
+        tn__convert_write(element(call->out[0], i, call->kernel->user != NULL),
                           dtype_of(call->out[0]), options->value);
     return TN_OK;
 }
@@ -90,11 +90,11 @@ static const tn_op_def ops[] = {
 
 static const tn_kernel_def kernels[] = {
     { TN_HEAD(tn_kernel_def), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1,
-      .dtypes = TN_MASK_ALL, .data = "host", .run = run_copy },
+      .dtypes = TN_MASK_ALL, .user = "host", .run = run_copy },
     { TN_HEAD(tn_kernel_def), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1,
       .dtypes = TN_MASK_ALL, .run = run_copy },
     { TN_HEAD(tn_kernel_def), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1,
-      .dtypes = TN_MASK_ALL, .data = "host", .run = run_fill },
+      .dtypes = TN_MASK_ALL, .user = "host", .run = run_fill },
 };
 
 void room_add_kernels(void)

@@ -81,7 +81,7 @@ def _forward_hook(user, module, inputs, outputs, replacement, outcome):
     result = held(user)(borrow_module(module), tuple(args), Pack(outputs).result())
     if result is not None:
         Pack(replacement).add(result if isinstance(result, tuple) else (result,), {})
-        outcome[0] = _api.TN_HOOK_REPLACED
+        outcome[0] = _api.TN_OUTCOME_REPLACED
 
 
 @callback(lib.tn_module_set_call.argtypes[1])
@@ -210,7 +210,7 @@ class Module:
     def register_buffer(self, name, tensor, persistent=True):
         check(lib.tn_module_add_buffer(self._ptr, name.encode(),
                                        NONE if tensor is None else tensor._ptr,
-                                       0 if persistent else _api.TN_SLOT_NOT_PERSISTENT))
+                                       0 if persistent else _api.TN_SLOT_FLAG_NOT_PERSISTENT))
 
     def __delattr__(self, name):
         if lib.tn_module_slot_kind(self._ptr, name.encode()):

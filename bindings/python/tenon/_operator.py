@@ -155,7 +155,7 @@ def _register_kernel(class_, name, method):
                               f"python_{name}_{method.__name__}".encode(), 1)
     for dtype in dtypes:
         def_.dtypes |= 1 << dtype_number(dtype)
-    def_.data = hold((class_, method))
+    def_.user = hold((class_, method))
     def_.run = _run
     register(def_)
 
@@ -220,7 +220,7 @@ def _decompose(decompose):
 @callback(member(_api.tn_kernel_def, "run"))
 def _run(call):
     call = call.contents
-    class_, method = held(call.kernel.contents.data)
+    class_, method = held(call.kernel.contents.user)
     inputs = [View(call.in_[i]) if call.in_[i] else None for i in range(call.n_in)]
     outputs = [View(call.out[i]) for i in range(call.n_out)]
     method(_self(class_, call.options), *inputs, *outputs)

@@ -171,7 +171,7 @@ static const double no_numbers[3];
 
 tn_status tn__elementwise(const tn_call *call)
 {
-    const struct tn__ew_row *row = call->kernel->data;
+    const struct tn__ew_row *row = call->kernel->user;
     double numbers[3] = { 0 };
     if (!row->fill)
         return run(call, row->op, row->inputs, no_numbers);

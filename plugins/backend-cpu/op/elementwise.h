@@ -46,7 +46,7 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .run = run_, .inplace = (1 << (inputs_)) - 1,   \
-                                .data = &(const struct tn__ew_row)                                 \
+                                .user = &(const struct tn__ew_row)                                 \
         {                                                                                          \
             which_, inputs_, fill_                                                                 \
         }                                                                                          \
@@ -63,7 +63,7 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = tn__elementwise,  \
-                                .inplace = 1, .data = &(const struct tn__ew_row)                   \
+                                .inplace = 1, .user = &(const struct tn__ew_row)                   \
         {                                                                                          \
             which, 1, fill_##op_                                                                   \
         }                                                                                          \

@@ -37,7 +37,7 @@ static const struct tn__ew_row *find_row(const char *op, tn_dtype dtype)
     for (size_t i = 0; i < count; i++)
         if (rows[i].run == tn__elementwise && (rows[i].dtypes & TN_BIT(dtype)) != 0 &&
             strcmp(rows[i].op, op) == 0)
-            return rows[i].data;
+            return rows[i].user;
     return NULL;
 }
 

@@ -131,7 +131,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
 
     (void)self;
     for (int64_t i = 0; status == TN_OK && i < program->n_slots; i++)
-        if ((program->slots[i].flags & TN_SLOT_NOT_PERSISTENT) == 0)
+        if ((program->slots[i].flags & TN_SLOT_FLAG_NOT_PERSISTENT) == 0)
             status = tn_state_set(state, program->slots[i].path, program->slots[i].tensor);
     for (int64_t i = 0; status == TN_OK && i < tn_state_count(program->files); i++)
         status = tn_state_set_meta(state, tn_state_name(program->files, i),

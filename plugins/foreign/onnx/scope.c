@@ -160,10 +160,11 @@ static tn_status add_slot(struct scope *s, const char *name, tn_tensor *tensor, 
 {
     struct onnx_file *file = s->file;
     struct scope at = { .file = file, .frame = main_frame(s->frame) };
-    int64_t value, slot = tensor != NULL
-                              ? onnx_tree_slot(file, name[0] != '\0' ? name : "constant", tensor,
-                                               parameter, parameter ? 0 : TN_SLOT_NOT_PERSISTENT)
-                              : -1;
+    int64_t value,
+        slot = tensor != NULL
+                   ? onnx_tree_slot(file, name[0] != '\0' ? name : "constant", tensor, parameter,
+                                    parameter ? 0 : TN_SLOT_FLAG_NOT_PERSISTENT)
+                   : -1;
     tn_status status;
 
     if (slot < 0)

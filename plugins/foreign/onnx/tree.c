@@ -165,7 +165,7 @@ int64_t onnx_tree_slot(struct onnx_file *file, const char *name, tn_tensor *tens
     }
     if (strncmp(name, "onnx::", 6) != 0 && is_made_up(name)) {
         parameter = false;
-        flags |= TN_SLOT_NOT_PERSISTENT;
+        flags |= TN_SLOT_FLAG_NOT_PERSISTENT;
     }
     slot = &program->slots[program->n_slots];
     *slot = (struct slot){

@@ -108,7 +108,10 @@ enum {
     TN_KIND_tn_dataset_def = 78,
     TN_KIND_tn_transform_def = 79,
     TN_KIND_tn_prune_def = 80,
-    TN_KIND_END = 96
+    TN_KIND_END = 96,
+    /* Tenon uses no number from here on: they are for structs that plugins exchange among
+     * themselves. */
+    TN_KIND_PRIVATE = 32768
 };
 
 /* The frozen prefix of every struct that crosses the boundary between host and plugin. Code that

@@ -22,11 +22,9 @@ enum {
     /* `copy` also copies between two different devices of the backend, and event_wait accepts
      * events of another device. */
     TN_BACKEND_PEER = 16,
-    /* Memory from `alloc` is ready only for work on the stream in tn_memory.stream. */
-    TN_BACKEND_STREAM_ORDERED = 32,
     /* The kernels for windows (convolutions) work on images whose channels have stride 1. Inference
      * gives the results of convolutions this order of strides, whatever the order of the input. */
-    TN_BACKEND_CHANNELS_LAST = 64
+    TN_BACKEND_CHANNELS_LAST = 32
 };
 
 /* DLPack defines numbers for some device types. A backend whose type has none sets dlpack_type to
@@ -60,22 +58,19 @@ typedef struct tn_device_info {
  * only during the call. tn_stream_args and tn_event_args are in <tenon/tensor.h>. */
 
 enum {
-    TN_MEMORY_OPENED = 1 /* in tn_memory.flags: made by memory_open, not by alloc */
+    TN_MEMORY_FLAG_OPENED = 1 /* in tn_memory.flags: made by memory_open, not by alloc */
 };
 
-/* A block of memory. `alloc` reads bytes, kind and stream, and writes handle and host; it returns
- * TN_ERR_NOT_IMPLEMENTED if the device does not have memory of this kind. `free` receives the same
- * values, except that stream is NULL. The kinds are in <tenon/tensor.h>. A copy treats PINNED
- * memory as memory of the host, and all other kinds as memory of the device. */
+/* A block of memory. `alloc` reads bytes and kind, and writes handle and host; it returns
+ * TN_ERR_NOT_IMPLEMENTED if the device does not have memory of this kind. The memory is ready for
+ * every stream when `alloc` returns, and no work uses it any more when `free` is called, which
+ * receives the same values. The kinds are in <tenon/tensor.h>. A copy treats PINNED memory as
+ * memory of the host, and all other kinds as memory of the device. */
 typedef struct tn_memory {
     tn_head head;
     uint64_t bytes; /* at least 1 */
     tn_memory_kind kind;
-    uint32_t flags; /* TN_MEMORY_OPENED */
-    /* The stream that will use the memory first. Another thread may use the stream at the same
-     * time. If the backend has the flag TN_BACKEND_STREAM_ORDERED, the core gives the memory to
-     * another stream only when the work that this stream has queued so far is done. */
-    void *stream;
+    uint32_t flags; /* TN_MEMORY_FLAG_OPENED */
     /* The core does not interpret the handle; it addresses memory by handle and byte offset. */
     void *handle;
     void *host; /* the address for the host, of kinds PINNED and MANAGED; NULL for other kinds */
@@ -229,7 +224,7 @@ typedef struct tn_backend_def {
      * other processes. memory_open opens such memory of another process: it reads memory->bytes and
      * writes memory->handle, and returns TN_ERR_VALUE if there is no such memory or if it has fewer
      * bytes. Its arguments come from another process: it must check them. `free` gets the memory
-     * with the flag TN_MEMORY_OPENED. */
+     * with the flag TN_MEMORY_FLAG_OPENED. */
     tn_status (*memory_share)(void *device, const tn_memory *memory, tn_share_args *args);
     tn_status (*memory_open)(void *device, const tn_share_args *args, tn_memory *memory);
     /* Returns the native handle of an event (such as a CUevent), for other libraries. A backend

@@ -126,6 +126,13 @@ TN_API tn_status tn_fail_native(tn_status code, int32_t native, const char *form
 /* Like tn_fail_native, but takes the complete message instead of a format. For languages without
  * variable arguments. */
 TN_API tn_status tn_fail_text(tn_status code, int32_t native, const char *text);
+/* Records the failure of another thread as a failure of this thread: code that has threads of its
+ * own takes the failure there (tn_error_take), and gives it to the thread that called it. Returns
+ * the code; TN_OK if the record has no failure. */
+TN_ATTR(unused) static inline tn_status tn_error_give(const tn_error *error)
+{
+    return error->code == TN_OK ? TN_OK : tn_fail_text(error->code, error->native, error->message);
+}
 
 /* Inserts text before the message of the last failure of this thread, for example "layer \"fc1\"
  * (Linear): ". If the last failure is also the first one, the message of tn_error_text changes too.
@@ -226,12 +233,12 @@ TN_API tn_status tn_parallel_for(int64_t count, int64_t grain,
 /* Returns the number of threads that tn_parallel_for uses, including the calling thread. The
  * default is TENON_NUM_THREADS or, if that is not set, the number of cores available to this
  * process. */
-TN_API int tn_num_threads(void);
+TN_API int32_t tn_num_threads(void);
 
 #ifdef TN_PROGRAM
 /* Sets the number of threads that tn_parallel_for uses, at least 1. Waits for running calls of
  * tn_parallel_for; fails inside `part`. */
-TN_PROGRAM tn_status tn_set_num_threads(int count);
+TN_PROGRAM tn_status tn_set_num_threads(int32_t count);
 #endif
 
 /* ---- progress of long calls ------------------------------------------------------------------ */

@@ -154,8 +154,9 @@ typedef struct tn_compiler_def {
     const char *device; /* device type */
     const char *help;
     void *user;       /* for the plugin; the core does not read it */
+    uint64_t flags;   /* TN_COMPILER_* */
     int32_t priority; /* a compiler with a higher priority is asked first */
-    uint32_t flags;   /* TN_COMPILER_* */
+    uint32_t reserved;
     /* Receives all nodes that no other compiler has claimed, and claims any number of sets of
      * them. */
     tn_status (*claim)(const struct tn_compiler_def *self, const tn_region *graph,

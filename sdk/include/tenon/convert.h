@@ -20,8 +20,8 @@ TN_BEGIN_DECLS
 
 /* Moves all parameters and buffers to a device and converts them to a dtype. A NULL device and
  * TN_DTYPE_AUTO leave device or dtype unchanged. Only floating and complex tensors are converted,
- * and only to a floating or complex dtype. A tensor in a slot with TN_SLOT_FIXED_DTYPE, and its
- * gradient, keep their dtype in every conversion. [null-ok: device] */
+ * and only to a floating or complex dtype. A tensor in a slot with TN_SLOT_FLAG_FIXED_DTYPE, and
+ * its gradient, keep their dtype in every conversion. [null-ok: device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
 /* Moves all parameters and buffers to a device, by name: "cpu" or "cuda:1". */
 TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
@@ -29,10 +29,10 @@ TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
 /* The order of dimensions in memory. */
 typedef uint32_t tn_memory_format;
 enum {
-    TN_FORMAT_KEEP = 0,            /* unchanged */
-    TN_FORMAT_CONTIGUOUS = 1,      /* row-major */
-    TN_FORMAT_CHANNELS_LAST = 2,   /* [N, C, H, W] with C innermost */
-    TN_FORMAT_CHANNELS_LAST_3D = 3 /* [N, C, D, H, W] with C innermost */
+    TN_MEMORY_FORMAT_KEEP = 0,            /* unchanged */
+    TN_MEMORY_FORMAT_CONTIGUOUS = 1,      /* row-major */
+    TN_MEMORY_FORMAT_CHANNELS_LAST = 2,   /* [N, C, H, W] with C innermost */
+    TN_MEMORY_FORMAT_CHANNELS_LAST_3D = 3 /* [N, C, D, H, W] with C innermost */
 };
 
 enum {
@@ -44,23 +44,23 @@ enum {
 };
 
 /* Moves the module to a device and converts it to a dtype and a memory format. A NULL device,
- * TN_DTYPE_AUTO and TN_FORMAT_KEEP leave the property unchanged. A format other than KEEP applies
- * only to tensors with four or five dimensions; CHANNELS_LAST fails for a tensor with five,
+ * TN_DTYPE_AUTO and TN_MEMORY_FORMAT_KEEP leave the property unchanged. A format other than KEEP
+ * applies only to tensors with four or five dimensions; CHANNELS_LAST fails for a tensor with five,
  * CHANNELS_LAST_3D for one with four. `flags`: TN_CONVERT_*. [null-ok: device] */
 TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
                                    tn_memory_format format, uint32_t flags);
 /* PyTorch's half(), bfloat16(), float() and double(): convert floating tensors only. */
 #define tn_module_half(module)                                                                     \
-    tn_module_convert(module, NULL, TN_F16, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+    tn_module_convert(module, NULL, TN_F16, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_FLOATING)
 #define tn_module_bfloat16(module)                                                                 \
-    tn_module_convert(module, NULL, TN_BF16, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+    tn_module_convert(module, NULL, TN_BF16, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_FLOATING)
 #define tn_module_float(module)                                                                    \
-    tn_module_convert(module, NULL, TN_F32, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+    tn_module_convert(module, NULL, TN_F32, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_FLOATING)
 #define tn_module_double(module)                                                                   \
-    tn_module_convert(module, NULL, TN_F64, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+    tn_module_convert(module, NULL, TN_F64, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_FLOATING)
 /* PyTorch's type(dtype): converts every parameter and buffer. */
 #define tn_module_cast(module, dtype)                                                              \
-    tn_module_convert(module, NULL, dtype, TN_FORMAT_KEEP, TN_CONVERT_ALL)
+    tn_module_convert(module, NULL, dtype, TN_MEMORY_FORMAT_KEEP, TN_CONVERT_ALL)
 
 /* Gives all parameters and buffers new memory on `device`, with the same shapes and dtypes; the
  * values are undefined. With `recurse` false, only the tensors of the module itself, not those of

@@ -48,8 +48,7 @@ typedef struct tn_format_def {
     bool (*recognize)(const struct tn_format_def *self, const tn_source *source);
     tn_status (*load)(const struct tn_format_def *self, const tn_source *source, tn_state *state);
     tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink, const tn_state *state);
-    uint32_t flags; /* TN_FORMAT_* */
-    uint32_t reserved;
+    uint64_t flags; /* TN_FORMAT_* */
     /* All members that follow may be NULL. They are for formats that store whole modules:
      * load_module creates a module from the file, and the caller owns the module; save_module
      * writes a module. tn_module_from_file and tn_module_save call them. If `load` or `save` are

@@ -6,10 +6,10 @@
  *
  * A hook on a call or on backward receives values in packs. To leave them unchanged, the hook does
  * not touch *outcome. To replace them, it fills the empty pack `replacement` and sets *outcome to
- * TN_HOOK_REPLACED. If it returns a status other than TN_OK, the call or the backward fails. A hook
- * must not change the values that it receives in place. Each hook runs in its own scope. `release`
- * (may be NULL) frees `user` after the hook was removed and no call or graph needs it any more; it
- * is not called if the registration fails.
+ * TN_OUTCOME_REPLACED. If it returns a status other than TN_OK, the call or the backward fails. A
+ * hook must not change the values that it receives in place. Each hook runs in its own scope.
+ * `release` (may be NULL) frees `user` after the hook was removed and no call or graph needs it any
+ * more; it is not called if the registration fails.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_HOOKS_H
@@ -48,8 +48,8 @@ TN_ATTR(unused) static inline void tn_hook_remove_at(tn_hook_handle *handle)
 
 typedef uint32_t tn_hook_outcome;
 enum {
-    TN_HOOK_UNCHANGED = 0, /* the initial value of *outcome */
-    TN_HOOK_REPLACED = 1   /* the values in `replacement` are used instead */
+    TN_OUTCOME_UNCHANGED = 0, /* the initial value of *outcome */
+    TN_OUTCOME_REPLACED = 1   /* the values in `replacement` are used instead */
 };
 
 enum {

@@ -45,6 +45,9 @@ typedef struct tn_call {
     uint64_t constant; /* bit i: input i is the same in all calls; bit 63: all from 63 on */
     void *prepared;    /* the data that `prepare` returned */
     uint64_t flags;    /* TN_CALL_* */
+    /* The device of the call, for functions of the host that take one; `device` is the backend's
+     * handle of the same device. */
+    const tn_device *on;
 } tn_call;
 
 enum {
@@ -84,12 +87,11 @@ typedef struct tn_kernel_def {
     const char *device; /* the device type that the kernel runs on */
     const char *name;   /* "tn_softmax" */
     uint32_t revision;  /* revision of the operator */
-    uint32_t flags;     /* TN_KERNEL_* */
-    uint64_t dtypes;    /* TN_BIT mask of supported dtypes */
     /* A kernel with a higher priority is asked first; a backend's own kernels have 0. */
     int32_t priority;
-    uint32_t reserved;
-    const void *data; /* for the kernel; the core does not read it */
+    uint64_t flags;   /* TN_KERNEL_* */
+    uint64_t dtypes;  /* TN_BIT mask of supported dtypes */
+    const void *user; /* for the plugin; the core does not read it */
     /* Returns whether the kernel can run a call of one of its dtypes. If not, writes a reason to
      * reason[size] with tn_snprint. It receives the real call, whose workspace is still NULL. NULL:
      * the kernel can run all these calls. */

@@ -96,8 +96,7 @@ typedef struct tn_layer_def {
      * afterwards in any case. May be NULL. */
     tn_status (*save_state)(tn_module *self, tn_state *state, const char *prefix, uint32_t flags);
     tn_status (*load_state)(tn_module *self, tn_loading *loading);
-    uint32_t flags; /* TN_LAYER_* */
-    uint32_t reserved32;
+    uint64_t flags; /* TN_LAYER_* */
     /* Initializes the module's own parameters and buffers in place. Called after `build`, and by
      * tn_module_reset_parameters. May be NULL. */
     tn_status (*reset)(tn_module *self);

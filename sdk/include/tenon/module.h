@@ -78,10 +78,10 @@ enum {
 };
 
 enum {
-    TN_SLOT_NOT_PERSISTENT = 1, /* a buffer that is not part of the state */
+    TN_SLOT_FLAG_NOT_PERSISTENT = 1, /* a buffer that is not part of the state */
     /* The tensor moves between devices but keeps its dtype in conversions, such as a scale that
      * must stay float32. */
-    TN_SLOT_FIXED_DTYPE = 2
+    TN_SLOT_FLAG_FIXED_DTYPE = 2
 };
 
 /* Registers a parameter. The tensor must come from tn_parameter; any other tensor fails with
@@ -259,12 +259,12 @@ TN_API tn_status tn_module_reset_parameters(tn_module *module);
 /* Returns the member `user` of the descriptor of the module's layer. [borrowed] */
 TN_API void *tn_module_user(const tn_module *module);
 
-/* Sets or clears the flag TN_SLOT_FIXED_DTYPE of a parameter or buffer slot: with the flag, the
- * tensor keeps its dtype in conversions. The slot keeps the flag when another tensor is stored in
- * it. Fails with TN_ERR_ATTR if there is no such slot. A tensor in several slots keeps its dtype if
- * one of these slots, within the converted tree, has the flag. */
+/* Sets or clears the flag TN_SLOT_FLAG_FIXED_DTYPE of a parameter or buffer slot: with the flag,
+ * the tensor keeps its dtype in conversions. The slot keeps the flag when another tensor is stored
+ * in it. Fails with TN_ERR_ATTR if there is no such slot. A tensor in several slots keeps its dtype
+ * if one of these slots, within the converted tree, has the flag. */
 TN_API tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fixed);
-/* Returns whether a slot has the flag TN_SLOT_FIXED_DTYPE; false if there is no such slot. */
+/* Returns whether a slot has the flag TN_SLOT_FLAG_FIXED_DTYPE; false if there is no such slot. */
 TN_API bool tn_module_has_fixed_dtype(const tn_module *module, const char *name);
 
 /* Calls the module with several tensors, as positional arguments: TN_NONE is None. `outputs` gets
@@ -354,12 +354,12 @@ TN_API tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_
  * again (tn_recompute_call). `flags`: TN_CHECKPOINT_*. [scoped] [array: inputs n_inputs,
  * outputs n_outputs] [null-through] */
 TN_API tn_status tn_module_recompute(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
-                                      tn_tensor **outputs, int64_t n_outputs, uint32_t flags);
+                                     tn_tensor **outputs, int64_t n_outputs, uint32_t flags);
 /* Calls the children of a module one after the other, as Sequential does, in `segments` parts of
  * equal size. Only the inputs of the parts, and the last part as a whole, are kept for backward.
  * [scoped] [null-through] */
 TN_API tn_tensor *tn_module_recompute_sequential(tn_module *module, int64_t segments,
-                                                  tn_tensor *input, uint32_t flags);
+                                                 tn_tensor *input, uint32_t flags);
 
 TN_END_DECLS
 #endif

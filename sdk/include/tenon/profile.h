@@ -47,10 +47,10 @@ typedef struct tn_profile_options {
 /* What a schedule does in a step. */
 typedef uint32_t tn_profile_action;
 enum {
-    TN_PROFILE_NONE = 0,
-    TN_PROFILE_WARMUP = 1,
-    TN_PROFILE_RECORD = 2,
-    TN_PROFILE_RECORD_AND_SAVE = 3 /* the last active step of a cycle */
+    TN_PROFILE_ACTION_NONE = 0,
+    TN_PROFILE_ACTION_WARMUP = 1,
+    TN_PROFILE_ACTION_RECORD = 2,
+    TN_PROFILE_ACTION_RECORD_AND_SAVE = 3 /* the last active step of a cycle */
 };
 
 typedef uint32_t tn_profile_group;
@@ -65,15 +65,15 @@ enum {
  * AVERAGE is total / calls, MEMORY is self_allocated. */
 typedef uint32_t tn_profile_sort;
 enum {
-    TN_PROFILE_SELF = 0,
-    TN_PROFILE_TOTAL = 1,
-    TN_PROFILE_CALLS = 2,
-    TN_PROFILE_AVERAGE = 3,
-    TN_PROFILE_MEMORY = 4,
-    TN_PROFILE_PEAK = 5,
-    TN_PROFILE_FLOPS = 6,
-    TN_PROFILE_DEVICE = 7,
-    TN_PROFILE_NAME = 8
+    TN_PROFILE_SORT_SELF = 0,
+    TN_PROFILE_SORT_TOTAL = 1,
+    TN_PROFILE_SORT_CALLS = 2,
+    TN_PROFILE_SORT_AVERAGE = 3,
+    TN_PROFILE_SORT_MEMORY = 4,
+    TN_PROFILE_SORT_PEAK = 5,
+    TN_PROFILE_SORT_FLOPS = 6,
+    TN_PROFILE_SORT_DEVICE = 7,
+    TN_PROFILE_SORT_NAME = 8
 };
 
 /* The sums over all records with one key. Times are in nanoseconds. `total` and the bytes include

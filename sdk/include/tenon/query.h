@@ -69,8 +69,8 @@ typedef struct tn_plugin {
      * row: sizeof(tn_kernel_def). */
     const tn_kernel_def *kernels;
     int64_t n_kernels;
-    uint32_t kernel_size;
-    uint32_t flags;                  /* TN_PLUGIN_* */
+    uint64_t kernel_size;
+    uint64_t flags;                  /* TN_PLUGIN_* */
     const tn_requirement *requires_; /* required plugins; the list ends with a NULL id */
     /* Option table of the plugin for the struct options_data. A user sets an option with the
      * environment variable TENON_<LAST PART OF ID>_<OPTION>. */

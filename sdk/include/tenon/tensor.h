@@ -41,10 +41,13 @@ enum {
     TN_U64 = 14,
     TN_F8_E4M3 = 15,
     TN_F8_E5M2 = 16,
-    /* 17 to 31 are reserved for i4, u4, i2, u2, f4_e2m1, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz and
-     * future types. An element of a view has at least 8 bits: packed types are stored in tensors of
-     * uint8. */
+    /* 17 to 47 are reserved: 17 to 24 for i4, u4, i2, u2, f4_e2m1, f8_e8m0, f8_e4m3fnuz and
+     * f8_e5m2fnuz, the others for future types. Tenon uses no number from 48 to 63: they are for
+     * programs and plugins that mark data of their own. An element of a view has at least 8 bits:
+     * values of fewer bits are packed in tensors of uint8, which only operators take that say so
+     * (docs/abi.md, Packed values). */
     TN_DTYPE_COUNT,
+    TN_DTYPE_PRIVATE = 48,
     TN_DTYPE_AUTO = 255 /* as an argument: the default dtype, or the dtype of the input */
 };
 
@@ -149,7 +152,7 @@ TN_API const tn_device *tn_device_find(const char *name);
  * messages can use them. [static] [null-ok: device] */
 TN_API const char *tn_device_name(const tn_device *device);
 TN_API const char *tn_device_type(const tn_device *device);
-TN_API int tn_device_index(const tn_device *device);
+TN_API int32_t tn_device_index(const tn_device *device);
 
 /* tn_device_is_host returns whether the host can read and write the memory of tensors on the device
  * directly, with tn_tensor_data. tn_device_has_memory returns whether the device has memory at all
