@@ -89,10 +89,10 @@ static int out_of_range(const char *option, int64_t got, int64_t most)
     return usage(text, "");
 }
 
+enum { MISSING = -1, UNWANTED = -2, WRONG = -3 }; /* what is wrong with the value of an option */
+
 /* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
- * Returns the number of arguments used, 0 if the option is unknown, or what is wrong with its
- * value. */
-enum { MISSING = -1, UNWANTED = -2, WRONG = -3 };
+ * Returns the number of arguments used, 0 if the option is unknown, or one of the numbers above. */
 static int take(int count, char **given)
 {
     for (int i = 0; i < WORDS; i++) {

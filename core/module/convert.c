@@ -394,7 +394,8 @@ static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint3
                        "each other; expected one");
     if ((unsigned)format > TN_MEMORY_FORMAT_CHANNELS_LAST_3D)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_module_convert: memory_format: unknown, got %d; expected TN_FORMAT_*",
+                       "tn_module_convert: memory_format: unknown, got %d; expected "
+                       "a tn_memory_format",
                        (int)format);
     if (dtype == TN_DTYPE_AUTO)
         return TN_OK;

@@ -453,7 +453,8 @@ tn_status tn_module_remove(tn_module *module, const char *name)
 
 /* ---- assignment ------------------------------------------------------------------------------ */
 
-/* Removes the name from the slots of all kinds but `kind`. */
+/* Removes the name from the slots of all kinds but `kind` (rows REG-011 and REG-012 of
+ * tests/spec/rows.txt). */
 static void evict(tn_module *module, uint32_t kind, const char *name)
 {
     tn__slots *const maps[] = { &module->parameters, &module->buffers, &module->children,
@@ -467,7 +468,7 @@ static void evict(tn_module *module, uint32_t kind, const char *name)
 }
 
 /* Sets the error for a value that a slot of this kind does not take, in PyTorch's wording (rows
- * REG-004, REG-012 and REG-015 of tests/spec/rows.txt). */
+ * REG-004 and REG-015 of tests/spec/rows.txt). */
 static tn_status not_for(uint32_t kind, const char *name, const tn_value *value)
 {
     bool tensor = value->kind == TN_VALUE_TENSOR;

@@ -121,7 +121,8 @@ static const tn_view *weight_of(const subject *s)
     return s->call->in[s->weight];
 }
 
-/* Whether two kernels prepare the same data: the functions are the same. */
+/* Returns whether two kernels prepare the same data: they are of one plugin, and have the same
+ * `user` and the same functions that prepare it. */
 static bool shares(const tn__kernel_entry *a, const tn__kernel_entry *b)
 {
     return a == b || (a->plugin == b->plugin && a->kernel.user == b->kernel.user &&

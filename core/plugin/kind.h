@@ -47,8 +47,9 @@ struct tn__kind {
     const tn__kind_need *needs;
     /* Checks the names in a descriptor in place of `signs`. May be NULL. */
     tn_status (*names)(const tn_head *copy);
-    /* Checks whatever else is particular to the kind. Sets *missing to a member that is required
-     * and missing, or fails itself. May be NULL. */
+    /* Checks whatever else is particular to the kind. If a member that is required is NULL, sets
+     * *missing to its name and returns TN_OK: the caller fails. Fails itself if anything else is
+     * wrong. May be NULL. */
     tn_status (*complete)(const tn_head *copy, const char **missing);
     /* Returns the size of the struct that options are stored in; NULL: `data_size` says it. */
     size_t (*options_size)(const tn_head *copy, size_t *begin);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool of tn_parallel_for. A call is divided into pieces and occupies one of a few
- * slots. The threads of the pool and the calling thread claim its pieces one by one from the slot's
- * ticket until none is left. A ticket contains the number of the call, its number of pieces and the
- * next piece. A thread claims a piece by compare-and-swap of the ticket; success proves that the
- * call is not over, so that the thread may read the rest of the slot. A thread that finds no piece
- * spins for some tens of microseconds and then sleeps. */
+ * The thread pool of tn_parallel_for. A call is divided into pieces (<tenon/base.h> calls them
+ * ranges) and occupies one of a few slots. The threads of the pool and the calling thread claim its
+ * pieces one by one from the slot's ticket until none is left. A ticket contains the number of the
+ * call, its number of pieces and the next piece. A thread claims a piece by compare-and-swap of the
+ * ticket; success proves that the call is not over, so that the thread may read the rest of the
+ * slot. A thread that finds no piece spins for some tens of microseconds and then sleeps. */
 #include "core/tensor/internal.h"
 
 #include <sched.h>
@@ -131,7 +131,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
         if (tn__error_count() == mark || tn_error_last_code() != status)
-            tn_fail(status, "tn_parallel_for: a part failed with %s and recorded no message",
+            tn_fail(status, "tn_parallel_for: part: failed with %s and recorded no message",
                     tn_status_name(status));
         *error = *tn_error_last();
         tn_error_restore(mark);

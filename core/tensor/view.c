@@ -240,8 +240,9 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
     if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
         return TN_OK;
     return tn_fail(TN_ERR_REFUSED,
-                   "tensor: its memory is read-only: mapped from a file with TN_FILE_READ_ONLY, or "
-                   "imported so through DLPack; write to a copy of it (tn_clone)");
+                   "tensor: its memory is read-only, because it was mapped from a file with "
+                   "TN_FILE_READ_ONLY or imported from a read-only DLPack tensor; write to a copy "
+                   "of it (tn_clone)");
 }
 
 /* ---- exchange ---- */

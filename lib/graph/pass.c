@@ -89,7 +89,8 @@ static bool is_named(const struct pipeline *pipeline, int64_t from, int64_t to, 
     return false;
 }
 
-/* Fails if a pass comes before another pass that it must follow. */
+/* Fails if a pass comes before another pass that it must follow, unless that one also comes
+ * earlier. */
 static tn_status check_order(const struct pipeline *pipeline)
 {
     for (int64_t i = 0; i < pipeline->count; i++) {

@@ -73,9 +73,9 @@ static int64_t size_of(const tn_graph *graph)
     return size;
 }
 
-/* Fails unless the function has as many inputs as the call gives tensors, and the symbols of the
- * graph or none. check_type() compares the types. Notes the least sizes that the function is for.
- * */
+/* Fails unless the function has as many inputs as the call gives tensors, and either no symbols or
+ * those of the graph. (check_type() compares the types.) Raises r->least to the least sizes that
+ * the function is for. */
 static tn_status check_call(tn__reader *r, const tn__function *function, tn_node *const *in,
                             int64_t n_in)
 {

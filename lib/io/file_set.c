@@ -110,7 +110,7 @@ static bool is_part(const tn__scheme *scheme, const char *name, int64_t *version
 struct named {
     tn_state *files;  /* name and node_key() of each file that an index of the folder names */
     bool unsure;      /* an index cannot be read: the files that it names are not known */
-    int folder;       /* descriptor of the folder */
+    int folder;       /* file descriptor of the folder */
     const char *path; /* path of a file in the folder */
     const char *own;  /* name of the index of the set */
 };

@@ -63,7 +63,7 @@ void tn__temporary_sweep(int folder, const char *ending, bool (*settle)(void *us
 /* ---- where a file goes (target.c) ---- */
 
 typedef struct tn__target {
-    int folder;      /* open descriptor of the folder */
+    int folder;      /* file descriptor of the folder */
     char *name;      /* in the folder, after links were followed */
     struct stat old; /* the file that has the name, if `exists` */
     bool exists;
@@ -100,7 +100,7 @@ typedef struct tn__file_set {
     const char *path; /* path of the index */
     tn__scheme scheme;
     int64_t version;  /* a version of which no file exists */
-    int folder, file; /* descriptors of the folder and of the journal */
+    int folder, file; /* file descriptors of the folder and of the journal */
     char journal[TN__TEMPORARY_NAME];
     struct stat old; /* the existing index, if `exists` */
     bool exists;

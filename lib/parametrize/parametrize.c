@@ -75,7 +75,8 @@ tn_status tn_parametrize_with(tn_module *module, const char *name, const char *f
 
 /* ---- transfer -------------------------------------------------------------------------------- */
 
-/* Adds to `copy` the parametrizations of `list` after the first one, and its originals. */
+/* Completes `copy`, which has the first parametrization of `list`: adds the other ones and the
+ * originals of `list`. Both lists then share these modules and tensors. */
 static tn_status share(const tn_module *list, tn_module *copy)
 {
     const tn__slots *from[] = { &list->parameters, &list->buffers };

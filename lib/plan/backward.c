@@ -119,7 +119,7 @@ static tn_status add_cotangents(struct walk *w, tn_tensor *const *gradients)
     return TN_OK;
 }
 
-/* What a run of forward saves as tensors, and keeps as blocks. */
+/* Adds the inputs and outputs of forward that a run saves as tensors. */
 static tn_status add_saved(struct walk *w)
 {
     const tn__plan_train *t = w->train;
@@ -140,8 +140,8 @@ static tn_status add_saved(struct walk *w)
     return TN_OK;
 }
 
-/* Adds the roots of forward whose blocks a run keeps for backward. */
-static tn_status add_kept(struct walk *w)
+/* Adds the roots of forward whose blocks a run saves. */
+static tn_status add_blocks(struct walk *w)
 {
     const tn__plan_train *t = w->train;
 
@@ -333,7 +333,7 @@ static tn_status record(struct walk *w, tn_tensor *const *gradients)
     if (status == TN_OK)
         status = add_saved(w);
     if (status == TN_OK)
-        status = add_kept(w);
+        status = add_blocks(w);
     if (status == TN_OK)
         status = add_tensors(w);
     if (status == TN_OK)

@@ -7,8 +7,8 @@
  * needed at the same time.
  *
  * In training each root has a block of the caching allocator. Backward frees the blocks that
- * forward has kept, one by one, while it allocates gradients, which stay. One slab for both
- * would need more memory than eager calls. */
+ * forward has saved, one by one, while it allocates gradients, which stay. One slab for both would
+ * need more memory than eager calls. */
 #include "lib/plan/plan.h"
 
 #include <stdlib.h>

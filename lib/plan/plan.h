@@ -28,7 +28,7 @@ typedef enum tn__plan_place {
 typedef struct tn__plan_root {
     tn__plan_place place;
     int32_t same;         /* the root whose memory this one takes over; itself if none */
-    int32_t index;        /* INPUT: which input; FRESH: which new storage; KEPT: index in
+    int32_t index;        /* INPUT: which input; FRESH: which new storage; SAVED: index in
                              tn__plan_given.saved */
     int32_t first, last;  /* the steps between which it is needed; first > last: never */
     bool guarded;         /* a run relies on the values that HELD memory had */

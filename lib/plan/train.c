@@ -186,8 +186,8 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Stores what the run has kept in `saved`: new references if the graph is retained, otherwise those
- * of the run. */
+/* Stores in `saved` what the run has saved: new references if the graph is retained, otherwise
+ * those of the run. */
 static tn_status take_saved(struct run *run, tn__storage **saved)
 {
     int64_t count = run->train->n_saved_roots;

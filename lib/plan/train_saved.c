@@ -90,7 +90,7 @@ static tn_status list_outside(tn__plan_train *t, const tn__map *memory, const tn
     return TN_OK;
 }
 
-/* Outputs are kept as tensors, and other blocks as roots, which stay until the end of the run. */
+/* Outputs are saved as tensors, other blocks as roots, which stay until the end of the run. */
 static void list_blocks(tn__plan_train *t, const tn__map *saved)
 {
     tn__plan_binding *b = t->forward;

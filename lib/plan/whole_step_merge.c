@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Joins the recordings of forward and backward to one binding, and adds the updates of parameters.
- * Values that forward keeps for backward are values of the slab like all others, and a gradient
+ * Values that forward saves for backward are values of the slab like all others, and a gradient
  * ends with the update that uses it. */
 #include "lib/plan/whole_step.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A step of an optimizer: the closure that evaluates the loss, the parameters of each group, and
- * the call of the rule. */
+ * the call of the rule. Gradients are clipped by <tenon/parameters.h> and scaled by
+ * <tenon/scaler.h>, whose functions call operators and are compiled into the program. */
 #include "core/tensor/capture.h"
 #include "lib/train/private.h"
 

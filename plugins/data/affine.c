@@ -215,8 +215,9 @@ static tn_status check_common(const char *who, tn_floats degrees, tn_floats cent
         return tn_error_last_code();
     return fabs(fill) <= (double)FLT_MAX
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "%s: fill: out of range, got %g; expected a float32", who,
-                         fill);
+               : tn_fail(TN_ERR_VALUE,
+                         "%s: fill: out of range, got %g; expected a number that float32 can hold",
+                         who, fill);
 }
 
 static void set_center(struct change *change, tn_floats center, const struct data_image *x)

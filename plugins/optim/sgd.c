@@ -4,7 +4,8 @@
  *   g = gradient + weight_decay * p
  *   b = g at the first step, then momentum * b + (1 - dampening) * g
  *   g = g + momentum * b with nesterov, else b
- *   p = p - lr * g */
+ *   p = p - lr * g
+ * The operator sgd_step (plugins/ops/optimizer.c) computes this. */
 #include "optim.h"
 
 struct sgd {

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Returns the only user of a value, NULL if it has others, or is an output. */
+/* Returns the node that uses a value. Returns NULL if it is not the only one, is no call of an
+ * operator (an output of the graph is none), or differs from `node` in whether it records. */
 static tn_node *only_user(const tn_node *node)
 {
     tn_node *user = tn_node_user_count(node) == 1 ? tn_node_user(node, 0) : NULL;

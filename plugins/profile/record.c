@@ -136,7 +136,8 @@ void record_drop(void)
     atomic_fetch_add_explicit(&record_current.dropped, 1, memory_order_relaxed);
 }
 
-/* Returns the stored copy of these bytes, NULL if there is no room. */
+/* Returns the stored copy of these bytes; stores one if there is none yet. Returns NULL if there is
+ * no room. */
 const record_text *record_text_of(record_thread *t, const void *bytes, size_t size)
 {
     const unsigned char *b = bytes;

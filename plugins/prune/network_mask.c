@@ -123,7 +123,8 @@ static tn_tensor *matrix(masking *m, const int64_t *roots, int64_t count)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static tn_status take_rows(masking *m, const int64_t *roots, int64_t count, tn_tensor *mask)
+static tn_status take_rows(masking *m, const int64_t *roots, int64_t count, tn_tensor *mask,
+                           const char *method)
 {
     double *values = network_read(mask);
     int64_t width = count > 0 ? tn_tensor_numel(mask) / count : 0;
@@ -135,8 +136,10 @@ static tn_status take_rows(masking *m, const int64_t *roots, int64_t count, tn_t
         for (int64_t k = 0; k < width; k++)
             zeros += values[i * width + k] == 0;
         if (zeros != 0 && zeros != width)
-            status = tn_fail(TN_ERR_VALUE, "method: it masks parts of channels; expected a "
-                                           "structured method with dim=0");
+            status = tn_fail(TN_ERR_VALUE,
+                             "method: it masks parts of channels, got %s; expected a structured "
+                             "method with dim=0",
+                             method);
         m->off[roots[i]] = zeros != 0;
     }
     tn_free(values);
@@ -156,7 +159,7 @@ static tn_status choose_in(masking *m, uint64_t family, int64_t *roots, const ch
             roots[count++] = e;
     scores = matrix(m, roots, count);
     mask = scores != NULL ? tn_prune_mask(scores, TN_NONE, TN_NONE, method) : NULL;
-    status = mask != NULL ? take_rows(m, roots, count, mask) : tn_error_last_code();
+    status = mask != NULL ? take_rows(m, roots, count, mask, method) : tn_error_last_code();
     tn_scope_end(scope);
     return status;
 }

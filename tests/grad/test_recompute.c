@@ -13,7 +13,7 @@ enum { WIDTH = 32, DEPTH = 24 };
 static const char deep[] = "Sequential(Linear(8, 8), Tanh(), Dropout(0.5), Linear(8, 8), GELU(), "
                            "BatchNorm1d(8), Linear(8, 8), Sigmoid())";
 
-/* Runs `net` with the seed 5, plainly (0), as one checkpoint (1) or in three segments (2), and
+/* Runs `net` with the seed 5: plainly (0), recomputed as a whole (1) or in three segments (2), and
  * copies the gradients of all parameters and of the input. Returns how many numbers. */
 static int64_t gradients(tn_module *net, int how, bool autocast, float *out)
 {
@@ -54,7 +54,7 @@ static int64_t gradients(tn_module *net, int how, bool autocast, float *out)
     return used;
 }
 
-START_TEST(gradients_are_those_without_a_checkpoint_to_the_bit)
+START_TEST(gradients_are_those_without_recompute_to_the_bit)
 {
     for (int round = 0; round < 3; round++) {
         static float plain[1024], again[1024];
@@ -139,7 +139,7 @@ START_TEST(several_inputs_and_outputs_and_second_derivatives)
 }
 END_TEST
 
-START_TEST(nested_checkpoints_run_from_the_outside_in)
+START_TEST(nested_recomputed_parts_run_from_the_outside_in)
 {
     TN_SCOPE;
     tn_tensor *a = LEAF(0.5, -1), *plain = LEAF(0.5, -1), *y, *z;
@@ -257,7 +257,7 @@ START_TEST(a_deep_network_needs_less_memory)
 }
 END_TEST
 
-START_TEST(every_allocation_of_a_checkpoint_can_fail)
+START_TEST(every_allocation_of_a_recompute_can_fail)
 {
     bool done = false;
     int64_t nodes = tn_grad_node_count();
@@ -291,12 +291,12 @@ int main(void)
     TCase *tcase = tcase_create("recompute");
 
     tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, gradients_are_those_without_a_checkpoint_to_the_bit);
+    tcase_add_test(tcase, gradients_are_those_without_recompute_to_the_bit);
     tcase_add_test(tcase, several_inputs_and_outputs_and_second_derivatives);
-    tcase_add_test(tcase, nested_checkpoints_run_from_the_outside_in);
+    tcase_add_test(tcase, nested_recomputed_parts_run_from_the_outside_in);
     tcase_add_test(tcase, another_second_run_and_changed_inputs_are_refused);
     tcase_add_test(tcase, a_deep_network_needs_less_memory);
-    tcase_add_test(tcase, every_allocation_of_a_checkpoint_can_fail);
+    tcase_add_test(tcase, every_allocation_of_a_recompute_can_fail);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -88,7 +88,7 @@ END_TEST
 
 /* Every backward uses the tensors of a second run of the function. Several threads make such runs
  * at the same time. */
-START_TEST(several_walks_over_a_retained_checkpoint_add_up)
+START_TEST(several_walks_over_a_retained_recompute_add_up)
 {
     TN_SCOPE;
     tn_tensor *a = LEAF(0.5, -1), *out[2], *loss;
@@ -259,7 +259,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, two_threads_share_the_second_run);
-    tcase_add_test(tcase, several_walks_over_a_retained_checkpoint_add_up);
+    tcase_add_test(tcase, several_walks_over_a_retained_recompute_add_up);
     tcase_add_test(tcase, the_second_run_draws_the_same_and_leaves_the_generator_to_others);
     tcase_add_test(tcase, nested_functions_draw_the_same_numbers);
     tcase_add_test(tcase, a_second_run_that_draws_more_is_refused);

@@ -259,22 +259,22 @@ static tn_status grad_hook(void)
     return status;
 }
 
-static tn_status checkpointed(void *user, tn_tensor *const *in, tn_tensor **out)
+static tn_status recomputed(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     (void)user, (void)in, (void)out;
     return fails();
 }
-static tn_status checkpoint(void)
+static tn_status recompute(void)
 {
     tn_tensor *out;
 
-    return tn_recompute_call(checkpointed, NULL, NULL, &x, 1, &out, 1, 0);
+    return tn_recompute_call(recomputed, NULL, NULL, &x, 1, &out, 1, 0);
 }
 static tn_status gradcheck(void)
 {
     tn_tensor *in = tn_parameter(tn_tensor_full(TN_SHAPE(2), 3, TN_F64, NULL), true);
 
-    return tn_gradcheck(checkpointed, NULL, &in, 1, 1, 1e-6, 1e-3);
+    return tn_gradcheck(recomputed, NULL, &in, 1, 1, 1e-6, 1e-3);
 }
 
 static tn_tensor *closure(void *user)
@@ -352,7 +352,7 @@ static const struct {
     { "tn_graph_run_with", run_with },
     { "tn_cond", cond },
     { "a hook on a gradient", grad_hook },
-    { "tn_checkpoint", checkpoint },
+    { "tn_recompute_call", recompute },
     { "tn_gradcheck", gradcheck },
     { "tn_optimizer_step_with", closure_of_step },
     { "a hook before a step", hook_of_step },

@@ -108,7 +108,7 @@ START_TEST(each_allocation_of_the_device_that_fails_is_an_error)
             break;
         failures++;
     }
-    ck_assert_int_ge(failures, 1); /* the arena; results may get memory that is cached */
+    ck_assert_int_ge(failures, 1); /* the slab; results may get memory that is cached */
     ck_ok(tn_device_memory(tn_device_find("strict"), &after));
     ck_assert_int_eq(after.live, before.live);
     end();

@@ -138,11 +138,11 @@ START_TEST(devices_without_memory)
 }
 END_TEST
 
-/* ---- checkpoints ----------------------------------------------------------------------------- */
+/* ---- recompute ------------------------------------------------------------------------------- */
 
-/* A compiled network within a checkpoint: its random numbers and gradients are those of eager
+/* A compiled network that is recomputed: its random numbers and gradients are those of eager
  * calls, with and without a plan that exists. */
-START_TEST(calls_in_a_checkpoint)
+START_TEST(calls_in_a_recompute)
 {
     for (int warm = 0; warm < 2; warm++) {
         TN_SCOPE;
@@ -176,7 +176,7 @@ START_TEST(calls_in_a_checkpoint)
 }
 END_TEST
 
-static tn_tensor *checkpoints_child(tn_module *self, tn_tensor *x)
+static tn_tensor *recomputes_child(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = NULL;
 
@@ -196,7 +196,7 @@ static tn_tensor *determinant(tn_module *self, tn_tensor *x)
 START_TEST(derivatives_that_cannot_be_recorded)
 {
     TN_SCOPE;
-    tn_module *net = net_of(checkpoints_child), *child = tn_module_new("BatchNorm1d(3)");
+    tn_module *net = net_of(recomputes_child), *child = tn_module_new("BatchNorm1d(3)");
     struct pair p;
 
     ck_ok(tn_module_add_child(net, "norm", child));
@@ -253,12 +253,12 @@ static void note_release(void *user)
     released++;
 }
 
-static tn_tensor *checkpoints_parts(tn_module *self, tn_tensor *x)
+static tn_tensor *recomputes_parts(tn_module *self, tn_tensor *x)
 {
     return tn_module_recompute_sequential(self, 2, x, 0);
 }
 
-START_TEST(a_module_that_checkpoints_its_children_is_freed)
+START_TEST(a_module_that_recomputes_its_children_is_freed)
 {
     TN_SCOPE;
     tn_module *net = tn_module_plain("Net");
@@ -270,7 +270,7 @@ START_TEST(a_module_that_checkpoints_its_children_is_freed)
         ck_ok(tn_module_add_child(net, names[i], child));
         tn_module_drop(child);
     }
-    ck_ok(tn_module_set_forward(net, checkpoints_parts, NULL, note_release));
+    ck_ok(tn_module_set_forward(net, recomputes_parts, NULL, note_release));
     ck_ok(tn_module_compile(net, TRAIN));
     for (int i = 0; i < 2; i++) {
         TN_SCOPE;
@@ -320,10 +320,10 @@ int main(void)
                                    forwards_without_kernels,
                                    absent_results_stay_what_they_are,
                                    devices_without_memory,
-                                   calls_in_a_checkpoint,
+                                   calls_in_a_recompute,
                                    derivatives_that_cannot_be_recorded,
                                    a_saved_value_that_forward_changes,
-                                   a_module_that_checkpoints_its_children_is_freed,
+                                   a_module_that_recomputes_its_children_is_freed,
                                    autocast_that_begins_in_forward,
                                    NULL };
     return suite_run("plan train eager", tests);

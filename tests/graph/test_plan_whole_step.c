@@ -479,7 +479,7 @@ START_TEST(a_step_needs_less_memory_than_an_eager_one)
             if (k == 0) {
                 eager_step(&s, in[0], in[1], &y);
             } else {
-                if (i == 1) { /* the arena, which stays, counts too */
+                if (i == 1) { /* the slab, which stays, counts too */
                     tn_plan_stats plan;
 
                     ck_ok(tn_step_describe(s.step, &plan));

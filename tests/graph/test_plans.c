@@ -114,7 +114,7 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-START_TEST(the_arena_is_near_its_lower_bound_and_nothing_overlaps)
+START_TEST(the_slab_is_near_its_lower_bound_and_nothing_overlaps)
 {
     static const struct {
         const char *spec;
@@ -443,7 +443,7 @@ int main(void)
                                    results_may_be_inputs_slots_views_and_each_other,
                                    a_graph_without_tensors_runs_on_the_default_device,
                                    an_input_with_other_strides_gives_the_same_numbers,
-                                   the_arena_is_near_its_lower_bound_and_nothing_overlaps,
+                                   the_slab_is_near_its_lower_bound_and_nothing_overlaps,
                                    the_verifier_sees_what_overlaps,
                                    a_result_takes_over_memory_that_nobody_needs,
                                    other_sizes_get_bindings_of_which_a_few_are_kept,

@@ -13,7 +13,7 @@ check 0 '^conv_bn: 1 batch norms folded$' graph "$net" --input 2,3,8,8 --passes 
 grep -q batch_norm out && complain 'a folded norm is printed'
 
 # the steps of a plan, and what it needs
-check 0 '^conv2d: tn_convolution -> float32\[2, 8, 6, 6\] in arena at [0-9]+' \
+check 0 '^conv2d: tn_convolution -> float32\[2, 8, 6, 6\] in slab at [0-9]+' \
     graph "$net" --input 2,3,8,8 --format plan
 also '^relu: tn_relu -> .* in place$' '^linear: tn_linear -> float32\[2, 4\] in result$'
 check 0 '^plan: [0-9]+ steps; [0-9]+ bytes for values \(at least [0-9]+, ' \

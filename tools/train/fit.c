@@ -265,8 +265,8 @@ static tn_status add_row(void *user, const tn_value *row, int64_t sample)
 
         status = cell != NULL ? add_cell(fit, &fit->at[i], cell)
                               : tn_fail(TN_ERR_KEY,
-                                        "sample %lld: no column %q; expected all that "
-                                        "the first sample has",
+                                        "sample %lld: no column %q; expected all columns "
+                                        "of the first sample",
                                         (long long)sample, fit->at[i].name);
     }
     return status;

@@ -38,7 +38,8 @@ TN__INTO_LOOPS double tn__bell64(double z, double share, uint64_t *scale)
     return tn__exp64_sum(-high * high * share, (high - z) * (high + z) * share, scale);
 }
 
-/* Returns y 2^n, if 2^n is in the normal range. */
+/* Returns y 2^n, where the low bits of `scale` are n + 2046 (see tn__exp64_split). 2^n must be in
+ * the normal range. */
 TN__INTO_LOOPS double tn__raised64(double y, uint64_t scale)
 {
     return y * tn__of_bits_f64((scale - 1023) << 52);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradients of max_pool and avg_pool, of planes and with the channels last, for type T.
+ * The gradients of max_pool and avg_pool for type T: of planes, and of images with the channels
+ * last.
  */
 
 /* ---- planes: one image, one channel ---------------------------------------------------------- */

@@ -162,15 +162,14 @@ static tn_status run_argmin(const tn_call *call)
     return extreme(call, TN__FOLD_ARGMIN, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
 }
 
-/* ---- smallest and largest elements together ---------------------------------------------------
- */
+/* ---- aminmax: smallest and largest elements together ----------------------------------------- */
 
 enum { SEGMENT = 65536, BLOCK = 4096 }; /* elements of a piece of work; that are read twice */
 
-/* x is contiguous, and so are the elements of a result. */
+/* A call of aminmax. x is contiguous, and the elements that make one result are neighbours. */
 struct ends {
     const char *x;
-    int64_t n, segments; /* elements and pieces of a result */
+    int64_t n, segments; /* for one result: how many elements, and pieces of work */
     int64_t item;
     enum tn__ct ct;
     int narrow;                   /* tn__integers_index of the dtype */

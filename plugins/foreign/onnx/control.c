@@ -83,7 +83,8 @@ static tn_status truth(const tn_value *value, bool *out)
         *out = value->as.i != 0;
         return value->kind == TN_VALUE_INT || value->kind == TN_VALUE_BOOL
                    ? TN_OK
-                   : tn_fail(TN_ERR_TYPE, "condition: wrong kind, got %s; expected a tensor",
+                   : tn_fail(TN_ERR_TYPE,
+                             "condition: wrong kind, got %s; expected a tensor, a bool or an int",
                              tn_value_kind_name(value->kind));
     }
     if (tn_tensor_numel(value->as.tensor) != 1)

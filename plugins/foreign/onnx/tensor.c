@@ -263,8 +263,8 @@ static tn_status read_typed(const struct onnx_tensor *tensor, void *to)
             status = write_field(&w, &field);
     }
     if (status == TN_OK && w.count != w.most)
-        status = tn_fail(TN_ERR_FORMAT, "data: %lld values; expected %lld", (long long)w.count,
-                         (long long)w.most);
+        status = tn_fail(TN_ERR_FORMAT, "data: wrong number of values, got %lld; expected %lld",
+                         (long long)w.count, (long long)w.most);
     return status;
 }
 

@@ -223,7 +223,7 @@ TN_API tn_dtype tn_autocast_dtype(const char *device_type);
 TN_API bool tn_autocast_cache(void);
 TN_API void tn_set_autocast_cache(bool enabled);
 
-/* ---- checkpoints ----------------------------------------------------------------------------- */
+/* ---- recompute ------------------------------------------------------------------------------- */
 
 enum {
     /* The second run of the function draws new random numbers. Without this flag each call of an
@@ -243,8 +243,8 @@ typedef tn_status (*tn_recompute_function)(void *user, tn_tensor *const *in, tn_
  * may be TN_NONE. `release` frees `user` when the graph is freed, and also if the call fails or no
  * graph is recorded. [scoped] [array: in n_in, out n_out] [null-ok: user, release] */
 TN_API tn_status tn_recompute_call(tn_recompute_function function, void *user,
-                                    void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
-                                    tn_tensor **out, int64_t n_out, uint32_t flags);
+                                   void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
+                                   tn_tensor **out, int64_t n_out, uint32_t flags);
 
 TN_END_DECLS
 #endif

@@ -351,7 +351,7 @@ TN_API tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input);
 TN_API tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor *input);
 
 /* Like tn_module_call_many, but keeps no intermediate tensors for backward, which calls the module
- * again (tn_recompute_call). `flags`: TN_CHECKPOINT_*. [scoped] [array: inputs n_inputs,
+ * again (tn_recompute_call). `flags`: TN_RECOMPUTE_*. [scoped] [array: inputs n_inputs,
  * outputs n_outputs] [null-through] */
 TN_API tn_status tn_module_recompute(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
                                      tn_tensor **outputs, int64_t n_outputs, uint32_t flags);
