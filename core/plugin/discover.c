@@ -73,6 +73,7 @@ static tn_status folder_line(const char *folder, tn_outcome outcome, tn_stage st
     if (!plugin)
         return TN_ERR_MEMORY;
     plugin->private->folder = true;
+    tn_log(TN_LOG_WARNING, "plugin folder %s: %s", folder, words);
     tn__plugin_outcome(plugin, outcome, stage,
                        outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_IO, "%s", words);
     return TN_OK;

@@ -37,16 +37,18 @@ static bool next_pattern(const char **list, struct pattern *pattern)
     return false;
 }
 
-/* The list looks like "backend-*,ops,!backend-cuda". Patterns match names as the shell matches file
- * names; `!` denies. The last pattern that matches decides. A name that no pattern matches is
- * allowed only if the list consists of denials. */
-bool tn__filter_allows(const char *list, const char *name)
+/* The list looks like "backend-*,ops,!backend-cuda". Patterns match names and ids as the shell
+ * matches file names; `!` denies. The last pattern that matches decides. A plugin that no pattern
+ * matches is allowed only if the list consists of denials. The id is NULL until the plugin has been
+ * asked; before that, a pattern with a dot that does not deny may match. */
+bool tn__filter_allows(const char *list, const char *name, const char *id)
 {
     struct pattern pattern;
     bool allowed = true, denials_only = true, fitted = false;
     while (next_pattern(&list, &pattern)) {
         denials_only = denials_only && pattern.deny;
-        if (!fnmatch(pattern.text, name, 0)) {
+        if (!fnmatch(pattern.text, name, 0) ||
+            (id ? !fnmatch(pattern.text, id, 0) : !pattern.deny && strchr(pattern.text, '.'))) {
             allowed = !pattern.deny;
             fitted = true;
         }
@@ -54,10 +56,10 @@ bool tn__filter_allows(const char *list, const char *name)
     return fitted ? allowed : denials_only;
 }
 
-bool tn__plugin_allowed(const char *name)
+bool tn__plugin_allowed(const char *name, const char *id)
 {
     const char *list = tn_env_get("TENON_PLUGINS");
-    return !list || tn__filter_allows(list, name);
+    return !list || tn__filter_allows(list, name, id);
 }
 
 void tn__plugin_stem(const char *path, char *name, size_t size)
@@ -71,21 +73,23 @@ void tn__plugin_stem(const char *path, char *name, size_t size)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-enum { NAMES = 128 };
+enum { NAMES = 256 };
 
-/* Copies the names of all plugins, at most NAMES. Returns their number. */
+/* Copies the names and ids of all plugins, at most NAMES. Returns their number. */
 static int64_t all_names(char names[NAMES][64])
 {
     int64_t count = 0;
-    for (tn__plugin *p = tn__plugins_first; p && count < NAMES; p = p->next)
+    for (tn__plugin *p = tn__plugins_first; p && count < NAMES - 1; p = p->next) {
         if (p->private->name[0])
             tn_snprint(names[count++], sizeof names[0], "%s", p->private->name);
+        if (p->id && p->id[0])
+            tn_snprint(names[count++], sizeof names[0], "%s", p->id);
+    }
     return count;
 }
 
 /* Warns about names that no plugin has, because they are probably misspelt. A glob that matches
- * nothing is not reported, and a denial only if a plugin has a similar name: they may be meant for
- * plugins that are not installed. */
+ * nothing is not reported. */
 void tn__filter_warn(void)
 {
     const char *list = tn_env_get("TENON_PLUGINS"), *near[NAMES];
@@ -103,7 +107,7 @@ void tn__filter_warn(void)
         for (int64_t i = 0; i < count && !fits; i++)
             fits = !fnmatch(pattern.text, names[i], 0);
         const char *meant = fits ? NULL : tn__name_nearest(pattern.text, near, count);
-        if (!fits && (!pattern.deny || meant))
+        if (!fits)
             tn_log(TN_LOG_WARNING, "TENON_PLUGINS: no plugin is called %q%s%s%s", pattern.text,
                    meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "");
     }

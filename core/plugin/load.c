@@ -345,6 +345,18 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
     return false;
 }
 
+/* Asks TENON_PLUGINS; `id` is NULL before the plugin has been asked. */
+static bool allowed(tn__plugin *plugin, const char *id)
+{
+    tn__plugin_private *own = plugin->private;
+    own->denied = !tn__plugin_allowed(own->name, id);
+    if (own->denied)
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
+                           "TENON_PLUGINS=%s excludes %q", tn_env_get("TENON_PLUGINS"),
+                           id ? id : own->name);
+    return !own->denied;
+}
+
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
 {
     tn_plugin_info info = { TN_HEAD(tn_plugin_info) };
@@ -353,7 +365,7 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     if (!query_answered(plugin, query, &info) || !abi_fits(plugin, &info.head, "query") ||
         !descriptor_taken(plugin, info.plugin) || !reserved_null(plugin, &info, plugin->plugin) ||
         !build_fits(plugin, info.build) || !needs_fit(plugin, info.needs) ||
-        !interfaces_fit(plugin))
+        !interfaces_fit(plugin) || !allowed(plugin, plugin->id))
         return;
     tn__plugin *other = tn__plugin_by_id(plugin->id);
     if (other) {
@@ -366,16 +378,6 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     plugin->private->negotiated = true;
     if (!tn__plugin_options(plugin))
         plugin->private->negotiated = false;
-}
-
-static bool allowed(tn__plugin *plugin)
-{
-    tn__plugin_private *own = plugin->private;
-    own->denied = !tn__plugin_allowed(own->name);
-    if (own->denied)
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
-                           "TENON_PLUGINS=%s excludes %q", tn_env_get("TENON_PLUGINS"), own->name);
-    return !own->denied;
 }
 
 static void start_over(tn__plugin *plugin, tn_stage stage)
@@ -413,7 +415,7 @@ tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
         return TN_ERR_MEMORY;
     tn_snprint(plugin->private->name, sizeof plugin->private->name, "%s", name);
     start_over(plugin, TN_STAGE_FOUND);
-    if (allowed(plugin))
+    if (allowed(plugin, NULL))
         tn__plugin_ask(plugin, query);
     plugin->private->query = query;
     return again_after(plugin, failures) ? TN_ERR_MEMORY : TN_OK;
@@ -506,7 +508,7 @@ tn__plugin *tn__load_file(const char *path)
     plugin->private->device = (uint64_t)at.st_dev;
     plugin->private->inode = (uint64_t)at.st_ino;
     tn__plugin_stem(path, plugin->private->name, sizeof plugin->private->name);
-    if (!allowed(plugin) || !file_acceptable(plugin, &at))
+    if (!allowed(plugin, NULL) || !file_acceptable(plugin, &at))
         return plugin;
     plugin->report.stage = TN_STAGE_DLOPEN;
     return map_and_ask(plugin);

@@ -93,8 +93,8 @@ tn__plugin *tn__load_file(const char *path);
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);
 /* Returns whether TENON_PLUGINS, or `list`, allows a plugin; `name` is the name of its file without
  * "lib" and ".so". */
-bool tn__plugin_allowed(const char *name);
-bool tn__filter_allows(const char *list, const char *name);
+bool tn__plugin_allowed(const char *name, const char *id);
+bool tn__filter_allows(const char *list, const char *name, const char *id);
 /* Writes that name for the path of a file to `name`. */
 void tn__plugin_stem(const char *path, char *name, size_t size);
 /* Warns about names in TENON_PLUGINS that no plugin has. */

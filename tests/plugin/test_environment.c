@@ -80,6 +80,7 @@ START_TEST(a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14)
     setenv("TENON_PLUGIN_PATH", paths, 1);
     ck_assert_int_eq(chdir(folder), 0);
     expect("absent", FAILED, TN_STAGE_FOUND, "No such file");
+    ck_assert_ptr_nonnull(strstr(logged, "/absent: the folder cannot be found: No such file"));
     expect("relative/folder", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
     expect(".", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
     expect("counting.so", OK, TN_STAGE_VERSION, "");
@@ -107,6 +108,27 @@ START_TEST(denials_alone_let_the_rest_in)
 }
 END_TEST
 
+START_TEST(a_plugin_is_denied_by_its_id)
+{
+    place("good", "counting", "older", NULL);
+    setenv("TENON_PLUGINS", "!org.tenon.test.older", 1);
+    expect("older.so", REFUSED, TN_STAGE_FOUND, "excludes \"org.tenon.test.older\"");
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+    expect_good_beside();
+    ck_assert_str_eq(logged, "");
+}
+END_TEST
+
+START_TEST(a_plugin_is_allowed_by_its_id)
+{
+    place("good", "counting", "older", NULL);
+    setenv("TENON_PLUGINS", "good,org.tenon.test.[o-p]lder", 1);
+    expect("older.so", OK, TN_STAGE_VERSION, "");
+    expect("counting.so", REFUSED, TN_STAGE_FOUND, "excludes \"");
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(a_list_of_plugins_has_the_globs_of_the_shell)
 {
     place("good", "counting", "older", NULL);
@@ -126,6 +148,7 @@ START_TEST(a_name_in_the_list_that_no_plugin_has_is_warned_about)
     ck_assert_str_eq(logged,
                      "TENON_PLUGINS: no plugin is called \"cuonting\"; did you mean \"counting\"?\n"
                      "TENON_PLUGINS: no plugin is called \"god\"; did you mean \"good\"?\n"
+                     "TENON_PLUGINS: no plugin is called \"backend-elsewhere\"\n"
                      "TENON_PLUGINS: no plugin is called \"somewhere\"\n");
     expect_good_beside();
 }
@@ -556,6 +579,8 @@ static Suite *environment(void)
     tcase_add_test(all, a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14);
     tcase_add_test(all, plugins_are_allowed_and_denied_by_globs);
     tcase_add_test(all, denials_alone_let_the_rest_in);
+    tcase_add_test(all, a_plugin_is_denied_by_its_id);
+    tcase_add_test(all, a_plugin_is_allowed_by_its_id);
     tcase_add_test(all, a_list_of_plugins_has_the_globs_of_the_shell);
     tcase_add_test(all, a_name_in_the_list_that_no_plugin_has_is_warned_about);
     tcase_add_test(all, a_filter_that_lets_nothing_in_is_named_in_every_error);
