@@ -8,7 +8,7 @@
 /* Fails if the result's dtype cannot represent alpha, instead of rounding alpha silently. */
 static tn_status scaled_infer(tn_infer *infer, tn_scalar alpha)
 {
-    tn_status status = tn__common_binary(infer);
+    tn_status status = tn__broadcast_two(infer);
     tn_dtype dtype = infer->out[0].dtype;
 
     if (status != TN_OK || (alpha.kind == TN_SCALAR_INT && alpha.as.i == 1 && !alpha.reserved))
@@ -85,7 +85,7 @@ static tn_status div_infer(tn_infer *infer)
     if (mode == NULL) {
         if (((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)) != 0)
             infer->dtype = tn_default_dtype();
-        return tn__common_binary(infer);
+        return tn__broadcast_two(infer);
     }
     if (strcmp(mode, "trunc") != 0 && strcmp(mode, "floor") != 0)
         return tn_fail(TN_ERR_VALUE,
@@ -94,7 +94,7 @@ static tn_status div_infer(tn_infer *infer)
         return tn_fail(TN_ERR_TYPE,
                        "rounding_mode %s: wrong dtype, got %s; expected integers or floats", mode,
                        tn_dtype_name(dtype));
-    return tn__common_binary(infer);
+    return tn__broadcast_two(infer);
 }
 
 /* ga = gy / b, gb = -gy * (a / b) / b. Computed from the inputs, as in PyTorch, because the result
@@ -207,7 +207,7 @@ static tn_status rest_infer(tn_infer *infer)
         (infer->dtype == TN_DTYPE_AUTO && tn_view_dtype(infer->in[0]) == TN_BOOL))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "a or b: wrong dtype, got bool for both; expected an integer or float");
-    return tn__common_binary(infer);
+    return tn__broadcast_two(infer);
 }
 
 static tn_status remainder_derive(tn_derive *d)
@@ -230,7 +230,7 @@ static tn_status pow_infer(tn_infer *infer)
             TN_ERR_NOT_IMPLEMENTED,
             "a or b: wrong dtype, got bool for both; expected another dtype: tn_cast one "
             "of them");
-    return tn__common_binary(infer);
+    return tn__broadcast_two(infer);
 }
 
 /* Gradients of y = a^b: ga = gy b a^(b - 1), 0 for b = 0; gb = gy y ln a, 0 for a = 0 and b >= 0 */
@@ -331,9 +331,9 @@ static tn_status atan2_derive(tn_derive *d)
 
 TN__OP(add, .infer = add_infer, .derive = add_derive, TN__PARTS(add));
 TN__OP(sub, .infer = sub_infer, .derive = sub_derive, TN__PARTS(sub));
-TN__OP(mul, .infer = tn__common_binary, .derive = mul_derive, TN__PARTS(mul));
+TN__OP(mul, .infer = tn__broadcast_two, .derive = mul_derive, TN__PARTS(mul));
 TN__OP(div, .infer = div_infer, .derive = div_derive, TN__PARTS(div));
-TN__OP(maximum, .infer = tn__common_binary, .derive = maximum_derive);
+TN__OP(maximum, .infer = tn__broadcast_two, .derive = maximum_derive);
 /* bool is decomposed, too, because kernels support only numbers. */
 TN__OP(add_scalar, .infer = add_scalar_infer, .derive = add_scalar_derive,
        .decompose = tn__complex_parts_add_scalar,
@@ -343,10 +343,10 @@ TN__OP(mul_scalar, .infer = mul_scalar_infer, .derive = mul_scalar_derive,
        .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
 TN__OP(neg, .infer = tn__common_unary, .derive = neg_derive, TN__PARTS(neg));
 
-TN__OP(minimum, .infer = tn__common_binary, .derive = minimum_derive);
+TN__OP(minimum, .infer = tn__broadcast_two, .derive = minimum_derive);
 TN__OP(remainder, .infer = rest_infer, .derive = remainder_derive);
 TN__OP(fmod, .infer = rest_infer, .derive = fmod_derive);
 TN__OP(pow, .infer = pow_infer, .derive = pow_derive, TN__PARTS(pow));
-TN__OP(atan2, .infer = tn__common_binary, .derive = atan2_derive);
+TN__OP(atan2, .infer = tn__broadcast_two, .derive = atan2_derive);
 TN__OP(pow_scalar, .infer = pow_scalar_infer, .derive = pow_scalar_derive,
        .decompose = pow_scalar_decompose);

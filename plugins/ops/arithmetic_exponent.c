@@ -148,5 +148,5 @@ static tn_status nextafter_derive(tn_derive *d)
 }
 
 TN__OP(frexp, .infer = frexp_infer, .derive = frexp_derive, .decompose = frexp_decompose);
-TN__OP(nextafter, .infer = tn__common_binary_float, .derive = nextafter_derive,
+TN__OP(nextafter, .infer = tn__broadcast_two_float, .derive = nextafter_derive,
        .decompose = nextafter_decompose);

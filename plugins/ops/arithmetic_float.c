@@ -126,7 +126,7 @@ static tn_status heaviside_infer(tn_infer *infer)
 {
     tn_status status = tn__common_same_dtype(infer->in[0], "x", infer->in[1], "values");
 
-    return status != TN_OK ? status : tn__common_binary(infer);
+    return status != TN_OK ? status : tn__broadcast_two(infer);
 }
 
 static tn_tensor *step(tn_tensor *x, tn_tensor *values)
@@ -171,12 +171,12 @@ static tn_status ldexp_derive(tn_derive *d)
 
 /* ---- definitions ---- */
 
-TN__OP(hypot, .infer = tn__common_binary_float, .derive = hypot_derive,
+TN__OP(hypot, .infer = tn__broadcast_two_float, .derive = hypot_derive,
        .decompose = hypot_decompose);
-TN__OP(copysign, .infer = tn__common_binary, .derive = copysign_derive,
+TN__OP(copysign, .infer = tn__broadcast_two, .derive = copysign_derive,
        .decompose = copysign_decompose);
 TN__OP(signbit, .infer = signbit_infer, .decompose = signbit_decompose);
-TN__OP(fmax, .infer = tn__common_binary, .derive = fmax_derive, .decompose = fmax_decompose);
-TN__OP(fmin, .infer = tn__common_binary, .derive = fmin_derive, .decompose = fmin_decompose);
+TN__OP(fmax, .infer = tn__broadcast_two, .derive = fmax_derive, .decompose = fmax_decompose);
+TN__OP(fmin, .infer = tn__broadcast_two, .derive = fmin_derive, .decompose = fmin_decompose);
 TN__OP(heaviside, .infer = heaviside_infer, .decompose = heaviside_decompose);
-TN__OP(ldexp, .infer = tn__common_binary, .derive = ldexp_derive, .decompose = ldexp_decompose);
+TN__OP(ldexp, .infer = tn__broadcast_two, .derive = ldexp_derive, .decompose = ldexp_decompose);

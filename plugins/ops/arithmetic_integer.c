@@ -66,7 +66,7 @@ static tn_status integers_infer(tn_infer *infer)
 {
     tn_status status = tn__common_promoted(infer, TN_MASK_INT, "an integer dtype");
 
-    return status == TN_OK ? tn__common_binary(infer) : status;
+    return status == TN_OK ? tn__broadcast_two(infer) : status;
 }
 
 DECOMPOSE(gcd, divisor(in[0], in[1]))

@@ -82,7 +82,7 @@ static tn_status clamp_tensor_infer(tn_infer *infer)
     if (tn__common_promoted(infer, TN_MASK_INT | TN_MASK_FLOAT, "an integer or float dtype") !=
         TN_OK)
         return tn_error_last_code();
-    return tn__common_broadcast(infer);
+    return tn__broadcast_all(infer);
 }
 
 static tn_status clamp_tensor_decompose(const tn_decompose *call)
@@ -142,7 +142,7 @@ static tn_status addition_infer(tn_infer *infer)
 {
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
-    return tn__common_broadcast(infer);
+    return tn__broadcast_all(infer);
 }
 
 static tn_status lerp_decompose(const tn_decompose *call)
@@ -207,7 +207,7 @@ static tn_status addcmul_infer(tn_infer *infer)
             value.as.f, tn_dtype_name(infer->dtype));
     if (tn__scalar_factor(infer->dtype, value, "value") != TN_OK)
         return tn_error_last_code();
-    return tn__common_broadcast(infer);
+    return tn__broadcast_all(infer);
 }
 
 static tn_status addcmul_decompose(const tn_decompose *call)

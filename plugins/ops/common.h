@@ -25,6 +25,11 @@ static inline tn_ints tn__common_shape(const tn_view *view)
 }
 
 /* ---- inference ------------------------------------------------------------------ */
+/* Returns 1 if the view is row-major or has no elements, 2 if it is packed in another order, 0 if
+ * it is not packed. */
+int tn__common_layout(const tn_view *view);
+/* Gives an output the strides of a view. */
+void tn__common_take_strides(tn_meta *meta, const tn_view *view);
 /* Gives output `index` the shape of input `i` and the given dtype. If input `i` is packed in
  * another order than row-major, the output gets its strides, too. */
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
@@ -40,20 +45,21 @@ tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_v
 tn_status tn__common_same_shape(const tn_view *view, const char *name, tn_ints shape,
                                 const char *whose);
 /* Complete inference functions for common kinds of operators. */
-tn_status tn__common_unary(tn_infer *infer);  /* elementwise, one input */
-tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that broadcast */
+tn_status tn__common_unary(tn_infer *infer); /* elementwise, one input */
 /* Two inputs of the same shape and dtype: a gradient and the tensor that it belongs to. */
 tn_status tn__common_pair(tn_infer *infer);
 /* Fails unless the inputs promote to one of the dtypes of `mask`, which the error calls `expected`:
  * for operators that accept other dtypes only beside these. */
 tn_status tn__common_promoted(const tn_infer *infer, uint64_t mask, const char *expected);
-/* tn__common_binary() for inputs that promote to a float dtype. */
-tn_status tn__common_binary_float(tn_infer *infer);
+/* broadcast.c: elementwise, two inputs that broadcast; those that promote to a float dtype. */
+tn_status tn__broadcast_two(tn_infer *infer);
+tn_status tn__broadcast_two_float(tn_infer *infer);
 /* Gives output 0 the shape to which all inputs that are given broadcast together. */
-tn_status tn__common_broadcast(tn_infer *infer);
-/* Like tn__common_broadcast(). If all packed inputs with the shape of the result have the same
+tn_status tn__broadcast_all(tn_infer *infer);
+/* Like tn__broadcast_all(). If all packed inputs with the shape of the result have the same
  * order of strides, and it is not row-major, the result gets this order. */
-tn_status tn__common_broadcast_in_order(tn_infer *infer);
+tn_status tn__broadcast_in_order(tn_infer *infer);
+
 /* Makes output 0 a view of in[0] with `ndim` dimensions. The caller then sets shape and strides. */
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);
 

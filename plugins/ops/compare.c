@@ -16,7 +16,7 @@
 
 static tn_status compare_infer(tn_infer *infer)
 {
-    tn_status status = tn__common_binary(infer);
+    tn_status status = tn__broadcast_two(infer);
 
     infer->out[0].dtype = TN_BOOL;
     return status;
@@ -26,7 +26,7 @@ static tn_status compare_infer(tn_infer *infer)
 static tn_status logical_infer(tn_infer *infer)
 {
     infer->dtype = TN_BOOL;
-    return infer->n_in > 1 ? tn__common_binary(infer) : tn__common_unary(infer);
+    return infer->n_in > 1 ? tn__broadcast_two(infer) : tn__common_unary(infer);
 }
 
 static tn_status question_infer(tn_infer *infer)
@@ -70,7 +70,7 @@ static tn_status where_infer(tn_infer *infer)
 {
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[1]);
-    return tn__common_broadcast_in_order(infer);
+    return tn__broadcast_in_order(infer);
 }
 
 static tn_status where_derive(tn_derive *d)
@@ -97,7 +97,7 @@ static tn_status masked_fill_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME,
                        "value: not an integer, got %g for %s tensors; expected an integer",
                        value.as.f, tn_dtype_name(dtype));
-    status = tn__common_broadcast_in_order(infer);
+    status = tn__broadcast_in_order(infer);
     infer->out[0].dtype = dtype;
     return status;
 }
@@ -122,7 +122,7 @@ static tn_status masked_fill_tensor_infer(tn_infer *infer)
     if (infer->in[2]->ndim != 0)
         return tn_fail(TN_ERR_RUNTIME, "value: wrong number of dimensions, got %d; expected 0",
                        (int)infer->in[2]->ndim);
-    status = tn__common_broadcast(infer);
+    status = tn__broadcast_all(infer);
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     return status;
 }
@@ -225,9 +225,9 @@ TN__OP(le, .infer = compare_infer);
 TN__OP(ne, .infer = compare_infer, .decompose = ne_decompose);
 TN__OP(gt, .infer = compare_infer, .decompose = gt_decompose);
 TN__OP(ge, .infer = compare_infer, .decompose = ge_decompose);
-TN__OP(bitwise_and, .infer = tn__common_binary);
-TN__OP(bitwise_or, .infer = tn__common_binary);
-TN__OP(bitwise_xor, .infer = tn__common_binary);
+TN__OP(bitwise_and, .infer = tn__broadcast_two);
+TN__OP(bitwise_or, .infer = tn__broadcast_two);
+TN__OP(bitwise_xor, .infer = tn__broadcast_two);
 TN__OP(bitwise_not, .infer = tn__common_unary);
 TN__OP(logical_and, .infer = logical_infer, .decompose = logical_and_decompose);
 TN__OP(logical_or, .infer = logical_infer, .decompose = logical_or_decompose);

@@ -17,7 +17,7 @@ static tn_status complex_infer(tn_infer *infer)
             TN_ERR_TYPE,
             "re or im: wrong dtype, got %s and %s; expected both float32, or both float64",
             tn_dtype_name(dtype), tn_dtype_name(im));
-    status = tn__common_binary(infer);
+    status = tn__broadcast_two(infer);
     infer->out[0].dtype = dtype == TN_F64 ? TN_C128 : TN_C64;
     return status;
 }

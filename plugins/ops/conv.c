@@ -452,7 +452,7 @@ static tn_status follow_strides(const tn_infer *infer, const tn_view *more)
     y->flags &= ~(uint32_t)TN_META_STRIDED;
     step.in = in;
     step.n_in = more != NULL ? 2 : 1;
-    return more != NULL ? tn__common_binary(&step) : tn__common_unary(&step);
+    return more != NULL ? tn__broadcast_two(&step) : tn__common_unary(&step);
 }
 
 static tn_status convolution_activation_infer(tn_infer *infer)

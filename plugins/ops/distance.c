@@ -34,7 +34,7 @@ static tn_tensor *as_both(tn_tensor *x, tn_tensor *other)
 static tn_status cosine_similarity_infer(tn_infer *infer)
 {
     const tn_cosine_similarity_options *o = infer->options;
-    tn_status status = tn__common_broadcast(infer);
+    tn_status status = tn__broadcast_all(infer);
     int32_t dim;
 
     if (status == TN_OK && !(o->eps >= 0.0))

@@ -248,7 +248,7 @@ static tn_status masked_select_decompose(const tn_decompose *call)
     tn_infer both = { TN_HEAD(tn_infer), .in = views, .n_in = call->n_in, .n_out = 1,
                       .out = &meta };
     tn_tensor *places;
-    tn_status status = tn__common_broadcast(&both);
+    tn_status status = tn__broadcast_all(&both);
     if (status != TN_OK)
         return status;
     shape = (tn_ints){ meta.shape, meta.ndim };

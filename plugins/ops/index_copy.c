@@ -119,7 +119,7 @@ static tn_status masked_scatter_infer(tn_infer *infer)
         return tn_error_last_code();
     both.n_in = 2;
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), (tn_ints){ NULL, 0 });
-    if (tn__common_broadcast(&both) != TN_OK)
+    if (tn__broadcast_all(&both) != TN_OK)
         return tn_error_last_code();
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].flags = 0;
@@ -136,7 +136,7 @@ static tn_status masked_scatter_decompose(const tn_decompose *call)
     tn_tensor *x, *mask, *numbers, *values[2];
     tn_ints shape;
 
-    if (tn__common_broadcast(&both) != TN_OK)
+    if (tn__broadcast_all(&both) != TN_OK)
         return tn_error_last_code();
     shape = (tn_ints){ meta.shape, meta.ndim };
     x = index_flat(tn_expand(call->in[0], shape));

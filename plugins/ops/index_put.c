@@ -90,7 +90,7 @@ static tn_status begins(const tn_view *x, const tn_view *const *indices, int64_t
 static tn_status select_by(const tn_view *x, const tn_view *const *views, struct selection *s)
 {
     tn_infer all = { TN_HEAD(tn_infer), .in = views, .n_in = s->n, .n_out = 1, .out = &s->chosen };
-    tn_status status = tn__common_broadcast(&all);
+    tn_status status = tn__broadcast_all(&all);
     int32_t next = 0, count = 0;
     int64_t rest[TN_MAX_DIMS];
 

@@ -33,7 +33,7 @@ static tn_status cross_shape(tn_infer *infer, int64_t dim)
             "least 1",
             tn__common_text(text_a, tn__common_shape(a)),
             tn__common_text(text_b, tn__common_shape(b)));
-    status = tn__common_binary(infer);
+    status = tn__broadcast_two(infer);
     infer->out[0].flags &= ~(uint32_t)TN_META_STRIDED;
     if (status == TN_OK)
         status = cross_dim((tn_ints){ infer->out[0].shape, infer->out[0].ndim }, dim, &at);

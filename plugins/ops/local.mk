@@ -12,6 +12,7 @@ plugins_ops_la_SOURCES = \
 	%D%/attention_multi_head.c \
 	%D%/channels.c \
 	%D%/channels.h \
+	%D%/broadcast.c \
 	%D%/common.c \
 	%D%/common.h \
 	%D%/compare.c \

@@ -50,7 +50,7 @@ static inline tn_status check_each(tn_infer *infer, const char *reduction)
     if (status == TN_OK)
         status = tn__common_promoted(infer, TN_MASK_FLOAT, "a float dtype");
     if (status == TN_OK)
-        status = tn__common_broadcast(infer);
+        status = tn__broadcast_all(infer);
     if (status == TN_OK && !is(reduction, "none"))
         infer->out[0].ndim = 0;
     return status;

@@ -179,10 +179,10 @@ DECOMPOSE_GRAD(sinc_grad, tn_mul(gy, slope_of_sinc(x)))
 
 /* ---- definitions ---- */
 
-TN__OP(xlogy, .infer = tn__common_binary, .derive = xlogy_derive, .decompose = xlogy_decompose);
-TN__OP(logaddexp, .infer = tn__common_binary_float, .derive = logaddexp_derive,
+TN__OP(xlogy, .infer = tn__broadcast_two, .derive = xlogy_derive, .decompose = xlogy_decompose);
+TN__OP(logaddexp, .infer = tn__broadcast_two_float, .derive = logaddexp_derive,
        .decompose = logaddexp_decompose);
-TN__OP(logaddexp2, .infer = tn__common_binary_float, .derive = logaddexp2_derive,
+TN__OP(logaddexp2, .infer = tn__broadcast_two_float, .derive = logaddexp2_derive,
        .decompose = logaddexp2_decompose);
 TN__OP(logit, .infer = tn__common_unary, .derive = logit_derive, .decompose = logit_decompose);
 TN__OP(sinc, .infer = tn__common_unary, .derive = sinc_derive, .decompose = sinc_decompose);

@@ -220,6 +220,6 @@ static tn_status igammac_derive(tn_derive *d)
 DECOMPOSE(igamma, incomplete(in[0], in[1], false))
 DECOMPOSE(igammac, incomplete(in[0], in[1], true))
 
-TN__OP(igamma, .infer = tn__common_binary, .derive = igamma_derive, .decompose = igamma_decompose);
-TN__OP(igammac, .infer = tn__common_binary, .derive = igammac_derive,
+TN__OP(igamma, .infer = tn__broadcast_two, .derive = igamma_derive, .decompose = igamma_decompose);
+TN__OP(igammac, .infer = tn__broadcast_two, .derive = igammac_derive,
        .decompose = igammac_decompose);
