@@ -40,7 +40,7 @@ plugins_layers_la_SOURCES = \
 	%D%/from_operators.h \
 	%D%/shape.c \
 	%D%/softmax.c \
-	%D%/repr.c \
+	%D%/repr_helpers.c \
 	%D%/transformer.c \
 	%D%/transformer_stack.c \
 	%D%/window.h
