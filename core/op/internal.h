@@ -61,8 +61,6 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
  * revision that it needs, or its device type. `words` names the kernel and what is missing. `tell`
  * is called under the lock of the registry. */
 void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words));
-/* Returns whether no operator of this name has a higher revision. */
-bool tn__op_is_newest(const tn_op *op);
 /* Frees snapshots and lists that were kept for readers in other threads. */
 void tn__op_registry_shutdown(void);
 

@@ -16,6 +16,7 @@ libcore_la_SOURCES += \
 	%D%/inplace.c \
 	%D%/weight_cache.c \
 	%D%/kernel.c \
+	%D%/kernel_priority.c \
 	%D%/observer.c \
 	%D%/range.c \
 	%D%/prepared.c \

@@ -25,8 +25,17 @@ struct tn__kernel_list {
     tn__kernel_entry *at[];
 };
 
+/* Returns an operator that is registered, the newest revision for 0; NULL if there is none. Unlike
+ * tn_op_find() it neither fails nor activates the plugin. */
+tn_op *tn__op_known(const char *name, uint32_t revision);
+/* Returns the name of an operator that is similar, NULL if there is none. */
+const char *tn__op_nearest(const char *name);
+
 /* Builds the list. Returns NULL and sets the error if there is no memory for it. */
 struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_type *type);
+
+/* Frees all lists, to which no operator refers any more. */
+void tn__kernel_lists_free(void);
 
 static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__device_type *type)
 {

@@ -247,7 +247,7 @@ static void put_op(struct writer *w, const tn_node *node)
 
     put_left(w, node, node->n_out == 1);
     tn__text_add(w->text, first || into ? "%s_" : "%s", node->op->def.name);
-    if (!tn__op_is_newest(node->op))
+    if (tn_op_find(node->op->def.name, 0) != node->op)
         tn__text_add(w->text, "@%u", node->op->def.revision);
     if (any && !w->code)
         tn__text_add(w->text, "[%.*s]", (int)options.length, options.at);
