@@ -23,25 +23,11 @@ tn_status tn__hooks_set_compiled(tn_module *module, bool compiled)
 
 /* ---- registering ----------------------------------------------------------------------------- */
 
-/* The flags that each kind of hook accepts: on one module (`own`) and for all modules
- * (`global`). */
+#define HOOK_WORDS(kind, name, own, global) { name, own, global },
 static const struct kind_words {
     const char *name;
-    uint32_t own, global;
-} kind_words[] = {
-    [TN__HOOK_FORWARD_PRE] = { "forward_pre", TN_HOOK_PREPEND | TN_HOOK_NAMED, 0 },
-    [TN__HOOK_FORWARD] = { "forward", TN_HOOK_PREPEND | TN_HOOK_NAMED | TN_HOOK_ALWAYS,
-                           TN_HOOK_NAMED | TN_HOOK_ALWAYS },
-    [TN__HOOK_BACKWARD_PRE] = { "backward_pre", TN_HOOK_PREPEND, 0 },
-    [TN__HOOK_BACKWARD] = { "backward", TN_HOOK_PREPEND, 0 },
-    [TN__HOOK_STATE_PRE] = { "state_pre", 0, 0 },
-    [TN__HOOK_STATE] = { "state", 0, 0 },
-    [TN__HOOK_LOAD_PRE] = { "load_pre", 0, 0 },
-    [TN__HOOK_LOAD] = { "load", 0, 0 },
-    [TN__HOOK_PARAMETER] = { "parameter", 0, 0 },
-    [TN__HOOK_BUFFER] = { "buffer", 0, 0 },
-    [TN__HOOK_CHILD] = { "child", 0, 0 },
-};
+    uint32_t own, global; /* flags */
+} kind_words[] = { TN__HOOK_LIST(HOOK_WORDS) };
 
 /* Registers a global hook if `module` is NULL. */
 static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,

@@ -6,21 +6,27 @@
 
 #include "core/module/internal.h"
 
-typedef enum tn__hook_kind {
-    TN__HOOK_FORWARD_PRE,
-    TN__HOOK_FORWARD,
-    TN__HOOK_BACKWARD_PRE,
-    TN__HOOK_BACKWARD,
-    TN__HOOK_COMPILED,  /* no hook: the module is compiled (tn_module_compile) */
-    TN__HOOK_STATE_PRE, /* from here to LOAD: only for single modules, around their state */
-    TN__HOOK_STATE,
-    TN__HOOK_LOAD_PRE,
-    TN__HOOK_LOAD,
-    TN__HOOK_PARAMETER, /* from here on: only global hooks (registered for all modules) */
-    TN__HOOK_BUFFER,
-    TN__HOOK_CHILD,
-    TN__HOOK_KINDS
-} tn__hook_kind;
+/* All kinds of hooks: the name, as in tn_module_hook_NAME, and the flags that it accepts on one
+ * module and for all modules. In this order: hooks around calls; COMPILED, which is no hook but
+ * says that the module is compiled (tn_module_compile); hooks around the state of one module; hooks
+ * that are only for all modules. */
+#define TN__HOOK_LIST(X)                                                                           \
+    X(FORWARD_PRE, "forward_pre", TN_HOOK_PREPEND | TN_HOOK_NAMED, 0)                              \
+    X(FORWARD, "forward", TN_HOOK_PREPEND | TN_HOOK_NAMED | TN_HOOK_ALWAYS,                        \
+      TN_HOOK_NAMED | TN_HOOK_ALWAYS)                                                              \
+    X(BACKWARD_PRE, "backward_pre", TN_HOOK_PREPEND, 0)                                            \
+    X(BACKWARD, "backward", TN_HOOK_PREPEND, 0)                                                    \
+    X(COMPILED, "compiled", 0, 0)                                                                  \
+    X(STATE_PRE, "state_pre", 0, 0)                                                                \
+    X(STATE, "state", 0, 0)                                                                        \
+    X(LOAD_PRE, "load_pre", 0, 0)                                                                  \
+    X(LOAD, "load", 0, 0)                                                                          \
+    X(PARAMETER, "parameter", 0, 0)                                                                \
+    X(BUFFER, "buffer", 0, 0)                                                                      \
+    X(CHILD, "child", 0, 0)
+
+#define TN__HOOK_KIND(kind, name, own, global) TN__HOOK_##kind,
+typedef enum tn__hook_kind { TN__HOOK_LIST(TN__HOOK_KIND) TN__HOOK_KINDS } tn__hook_kind;
 
 #define TN__HOOKS_OF_CALLS (TN__HOOK_BIT(TN__HOOK_STATE_PRE) - 1)
 /* Hooks that may change what a call computes. */
