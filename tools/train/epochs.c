@@ -289,7 +289,7 @@ tn_status epochs_run(run *r)
     }
     begin_epoch(r);
     while (status == TN_OK && !is_done(r)) {
-        if (stop_asked() != 0 && r->pending == 0) {
+        if (signals_asked() != 0 && r->pending == 0) {
             status = save_checkpoint(r);
             return status == TN_OK ? TN_ERR_CANCELLED : status;
         }

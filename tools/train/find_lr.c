@@ -99,7 +99,7 @@ static tn_status run_sweep(run *r, sweep *s)
     while (status == TN_OK && more && s->count < s->planned) {
         double loss = 0;
 
-        if (stop_asked() != 0)
+        if (signals_asked() != 0)
             return TN_ERR_CANCELLED;
         status = tn_optimizer_set(r->optimizer, -1, "lr", rate_of(s, s->count));
         if (status == TN_OK)
@@ -328,7 +328,7 @@ int find_lr(run *r)
         answer_text(r, &s);
     tn_free(s.at);
     if (status == TN_ERR_CANCELLED)
-        return 128 + stop_asked();
+        return 128 + signals_asked();
     if (status == TN_OK)
         return EXIT_OK;
     tn_error_prefix("--find-lr: ");

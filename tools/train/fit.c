@@ -65,7 +65,7 @@ static tn_status each_sample(const run *r, tn_dataset *data, take_entry *take, v
             status = TN_OK;
         }
         tn_pack_drop(pack);
-        if (status == TN_OK && stop_asked() != 0)
+        if (status == TN_OK && signals_asked() != 0)
             status = tn_fail(TN_ERR_CANCELLED, "stopped by the user");
     }
     return status;

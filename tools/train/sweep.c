@@ -161,7 +161,7 @@ static tn_status run_trials(sweep *s)
 {
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < s->n_trials && status == TN_OK && stop_asked() == 0; i++) {
+    for (int64_t i = 0; i < s->n_trials && status == TN_OK && signals_asked() == 0; i++) {
         if (has_ended(s, &s->trials[i]))
             continue;
         say_running(s, i);
@@ -191,14 +191,14 @@ static int run_sweep(sweep *s)
 
     if (status == TN_OK)
         status = run_trials(s);
-    if (status == TN_OK && (stop_asked() == 0 || tool_json))
+    if (status == TN_OK && (signals_asked() == 0 || tool_json))
         status = sweep_answer(s);
     if (status != TN_OK)
         return tool_refuse(tn_error_last_code(), tn_error_last()->message);
-    if (stop_asked() != 0) {
+    if (signals_asked() != 0) {
         fprintf(stderr, "tenon: stopped with %lld of %lld trials; --resume continues\n",
                 (long long)count_ended(s, false), (long long)s->n_trials);
-        return 128 + stop_asked();
+        return 128 + signals_asked();
     }
     return count_ended(s, true) > 0 ? EXIT_OK : EXIT_NOT_OK;
 }
@@ -234,7 +234,7 @@ static int run_command(int count, char **given, bool only_help)
     } else {
         tool_json = s.set.json;
         s.folder = setting_text(&s.set, SET_OUT);
-        stop_watch();
+        signals_watch();
         code = run_sweep(&s);
     }
     sweep_range_drop(&s);

@@ -252,8 +252,8 @@ static void become(const char *const *arguments, int answer, int log, int lock, 
     /* A signal that comes before these lines ran the handler of the sweep, and would be lost. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    if (stop_asked() != 0)
-        _exit(128 + stop_asked());
+    if (signals_asked() != 0)
+        _exit(128 + signals_asked());
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || none < 0 || dup2(none, STDIN_FILENO) < 0 ||
@@ -274,8 +274,8 @@ static void follow(int answer, pid_t child, report_text *out)
         char bytes[4096];
         ssize_t got;
 
-        if (stop_asked() != 0 && !told) {
-            kill(child, stop_asked());
+        if (signals_asked() != 0 && !told) {
+            kill(child, signals_asked());
             told = true;
         }
         if (poll(&end, 1, 100) <= 0)
@@ -387,7 +387,7 @@ static void read_end(sweep_trial *one, int status, const char *answer, const cha
     if (code == EXIT_OK) {
         read_answer(answer, one);
     } else if (code == 128 + SIGINT || code == 128 + SIGTERM ||
-               (WIFSIGNALED(status) && stop_asked() != 0)) {
+               (WIFSIGNALED(status) && signals_asked() != 0)) {
         one->state = SWEEP_STOPPED; /* a signal may come before the trial handles it */
     } else {
         one->state = SWEEP_FAILED;

@@ -218,7 +218,7 @@ static int train(run *r)
         progress_say(r->progress,
                      "stopped after step %lld; the checkpoint is saved, --resume continues",
                      (long long)r->step);
-        return 128 + stop_asked();
+        return 128 + signals_asked();
     }
     if (status != TN_OK)
         return EXIT_NOT_OK;
@@ -243,7 +243,7 @@ static int run_with(int count, char **arguments, setting_command of)
     }
     tool_json = set.json;
     r.folder = setting_text(&set, SET_OUT);
-    stop_watch();
+    signals_watch();
     left_out_watch();
     if (begin(&r) != TN_OK)
         tool_refuse(tn_error_last_code(), tn_error_last()->message);

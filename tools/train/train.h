@@ -186,12 +186,12 @@ tn_status resume_restore(run *r);
 /* Stores where the training is in r->checkpoint. */
 tn_status resume_keep(run *r);
 
-/* ---- stop.c: signals ---- */
+/* ---- signals.c ---- */
 
 /* Handles SIGINT and SIGTERM: the first one asks to stop, the second one ends the process. */
-void stop_watch(void);
+void signals_watch(void);
 /* Returns the signal that asks to stop, 0 if there was none. */
-int stop_asked(void);
+int signals_asked(void);
 
 /* ---- left_out.c ---- */
 

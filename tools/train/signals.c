@@ -16,7 +16,7 @@ static void handle(int number)
     signal(SIGTERM, SIG_DFL);
 }
 
-void stop_watch(void)
+void signals_watch(void)
 {
     struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };
 
@@ -27,7 +27,7 @@ void stop_watch(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-int stop_asked(void)
+int signals_asked(void)
 {
     return asked;
 }
