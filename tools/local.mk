@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: MIT
 
+# The commands, in the order of the help: for each there is a `const command NAME_command`.
+TN_COMMANDS = plugins why devices ops env info inspect convert summary graph eval predict bench check \
+	new train finetune sweep report prune script profile complete
+
+# Not from $(TN_COMMANDS): the Makefile may be older than the list.
+tools/command_list.h: $(srcdir)/tools/local.mk
+	$(AM_V_GEN)$(MKDIR_P) tools && $(PERL) -0777 -ne 's/\\\n//g; \
+	    print map { "COMMAND($$_)\n" } split " ", /^TN_COMMANDS =(.*)/m ? $$1 : ""' \
+	    $(srcdir)/tools/local.mk >$@.tmp && mv -f $@.tmp $@
+BUILT_SOURCES += tools/command_list.h
+CLEANFILES += tools/command_list.h
+
 # install-exec-hook installs this program under a name with the ABI version.
 noinst_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
@@ -45,7 +57,7 @@ tools_tenon_SOURCES = \
 	%D%/text.c \
 	%D%/tool.h \
 	%D%/why.c
-tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"' \
+tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(builddir) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"' \
 	-DTN_CONFORM_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(conformdir)`'"' \
 	-DTN_TEMPLATE_DIR='"$(templatedir)"' -DTN_TEMPLATE_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(templatedir)`'"'
 tools_tenon_CFLAGS = $(AM_CFLAGS)

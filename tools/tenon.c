@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command `tenon`: reads the arguments, runs the subcommand that they name, and prints the
- * help. Each subcommand has its own file and an entry in the array `commands`. */
+ * help. Each subcommand has its own file and a name in TN_COMMANDS of local.mk. */
 #include "tool.h"
 
 #include <fcntl.h>
@@ -34,12 +34,14 @@ static const command version_command = { "version",
                                          0,
                                          NULL };
 
+/* The list TN_COMMANDS of local.mk. */
+#define COMMAND(name) extern const command name##_command;
+#include "tools/command_list.h"
+#undef COMMAND
+#define COMMAND(name) &name##_command,
 static const command *const commands[] = {
-    &plugins_command, &why_command,      &devices_command,  &ops_command,     &env_command,
-    &info_command,    &inspect_command,  &convert_command,  &summary_command, &graph_command,
-    &eval_command,    &predict_command,  &bench_command,    &check_command,   &new_command,
-    &train_command,   &finetune_command, &sweep_command,    &report_command,  &prune_command,
-    &script_command,  &profile_command,  &complete_command, &help_command,    &version_command
+#include "tools/command_list.h"
+    &help_command, &version_command
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -41,11 +41,6 @@ typedef struct command {
     const tool_option *table; /* further options, ended by one without a name; NULL: none */
 } command;
 
-extern const command plugins_command, why_command, devices_command, ops_command, env_command,
-    info_command, inspect_command, convert_command, check_command, summary_command, new_command,
-    eval_command, graph_command, predict_command, bench_command, train_command, finetune_command,
-    profile_command, script_command, prune_command, complete_command, sweep_command, report_command;
-
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
 int tool_fail(const char *what);
