@@ -22,6 +22,7 @@
 #include <tenon/data.h>
 #include <tenon/checkpoint.h>
 #include <tenon/graph.h>
+#include <tenon/clip_grad.h>
 #include <tenon/comm.h>
 #include <tenon/contrib.h>
 #include <tenon/runtime.h>
