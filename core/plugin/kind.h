@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kinds of contributions. The folder that uses a kind has its row, in a file kinds.c;
- * lib/library/kinds.c lists the rows. Nothing else has to know a kind. */
+ * Kinds of contributions. The folder that uses a kind has its row tn__kind_NAME, in a file kinds.c,
+ * for the number TN_KIND_tn_NAME_def in <tenon/abi.h>. lib/library/kind_list.c, which is generated
+ * from these numbers, lists the rows. Nothing else has to know a kind. */
 #ifndef TN_CORE_PLUGIN_KIND_H
 #define TN_CORE_PLUGIN_KIND_H
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/kinds.c \
+	%D%/kind_list.c \
 	%D%/runners.c \
 	%D%/upward_calls.c \
 	%D%/host_tables.c \

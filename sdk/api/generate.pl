@@ -5,6 +5,7 @@
 #
 #   B/sdk/include/tenon/host.h     for plugins: the function tables, and inline calls through them
 #   B/lib/library/host_tables.c   for the core: the tables, plain and checking (TENON_CHECK=1)
+#   B/lib/library/kind_list.c     for the core: the list of kinds of contributions, from abi.h
 #   B/lib/libtenon.sym            the symbols that libtenon exports
 #   B/docs/reference/api.md        every function with its comment and tags
 #   B/sdk/api.json                 functions, enums, structs, callbacks and constants, for bindings
@@ -556,6 +557,24 @@ END
     return $text;
 }
 
+# The kinds of contributions are the numbers TN_KIND_tn_NAME_def; a folder has the row tn__kind_NAME.
+sub kinds_c {
+    my $path = "$srcdir/sdk/include/tenon/abi.h";
+    open my $in, '<', $path or die "$path: $!\n";
+    my @kinds = map { /^\s+TN_KIND_tn_(\w+)_def = \d+/ ? $1 : () } <$in>;
+    my $text = <<'END';
+/* SPDX-License-Identifier: MIT
+ *
+ * Generated from <tenon/abi.h> by sdk/api/generate.pl; do not edit. All kinds of contributions. */
+#include "core/plugin/kind.h"
+
+END
+    $text .= "extern TN_HIDDEN const tn__kind tn__kind_$_;\n" for @kinds;
+    $text .= "\nconst tn__kind *const tn__kinds[] = {\n";
+    $text .= "    &tn__kind_$_,\n" for @kinds;
+    return $text . "    NULL,\n};\n";
+}
+
 # ---- for readers ---------------------------------------------------------------------------------
 
 sub shown {
@@ -637,6 +656,7 @@ sub nullable {
 write_file('sdk/include/tenon/host.h', host_h());
 write_file('lib/library/host_tables.c', host_tables_c());
 write_file('lib/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
+write_file('lib/library/kind_list.c', kinds_c());
 write_file('docs/reference/api.md', api_md());
 write_file('sdk/api.json', Json::text(\@interfaces, declarations(),
                                       { since => \&since, nullable => \&nullable, through => \&through }));

@@ -9,6 +9,9 @@ trap 'rm -rf "$work"' EXIT
 bad=0
 mkdir -p "$work/sdk/include/tenon"
 header=$work/sdk/include/tenon/x.h
+# A kind of contributions needs its number to be in the list of kinds.
+sed 's/TN_KIND_END =/TN_KIND_tn_greeting_def = 95,\n    &/' "$abs_srcdir/sdk/include/tenon/abi.h" \
+    >"$work/sdk/include/tenon/abi.h"
 
 run() { $PERL "$abs_srcdir/sdk/api/generate.pl" --srcdir "$work" --outdir "$work/out" \
     >"$work/said" 2>&1; }
@@ -76,6 +79,10 @@ for words in '!tn__boundary_main("tn_x"' '!tn__boundary_given(y != NULL, "tn_x",
     '!tn__boundary_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
     grep -Fq -e "$words" "$work/out/lib/library/host_tables.c" || {
         echo "host_tables.c lacks: $words"; bad=1; }
+done
+for words in 'const tn__kind tn__kind_greeting;' '    &tn__kind_greeting,'; do
+    grep -Fq -e "$words" "$work/out/lib/library/kind_list.c" || {
+        echo "kind_list.c lacks: $words"; bad=1; }
 done
 if grep -q 'user != NULL' "$work/out/lib/library/host_tables.c"; then
     echo "a [null-ok] argument is checked"; bad=1; fi

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A kind of contributions that the library does not know: this program has a list of kinds of its
- * own in place of lib/library/kinds.c, and nothing else has to change. */
+ * own in place of lib/library/kind_list.c, and nothing else has to change. */
 #include "core/plugin/kind.h"
 #include "tests/base/suite.h"
 
