@@ -166,6 +166,8 @@ tn_status tn__options_check(const tn_option *table, size_t first, size_t data_si
                             const char *what);
 /* Returns the size of an option in its struct. */
 size_t tn__option_size(const tn_option *row);
+/* Returns whether two option structs have different values of an option. */
+bool tn__option_differs(const tn_option *row, const void *options, const void *others);
 /* Adds an owner to the block of an option struct and returns it. Owners only read it. `keep` may be
  * NULL. */
 tn__option_block *tn__options_share(tn__option_block *block);

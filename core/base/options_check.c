@@ -63,12 +63,12 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
             TN_ERR_VALUE,
             "%s: option %q: unknown kind, got %u; expected 0 to %d, which Tenon %s knows", what,
             row->name, row->kind, TN_OPTION_KIND_SCALAR, tn_version());
-    if (row->flags & ~known || row->reserved[0] || row->reserved[1] || row->reserved[2])
+    if (row->flags & ~known || row->reserved[0] || row->reserved[1])
         return tn_fail(TN_ERR_VALUE,
                        "%s: option %q: unknown flags or nonzero reserved words, got 0x%x and %u, "
-                       "%u, %u; expected flags of 0x%x, which Tenon %s knows, and 0",
-                       what, row->name, row->flags, row->reserved[0], row->reserved[1],
-                       row->reserved[2], known, tn_version());
+                       "%u; expected flags of 0x%x, which Tenon %s knows, and 0",
+                       what, row->name, row->flags, row->reserved[0], row->reserved[1], known,
+                       tn_version());
     if (row->flags & TN_OPTION_MANY &&
         (row->kind != TN_OPTION_KIND_VALUE || row[1].kind != TN_OPTION_KIND_END))
         return tn_fail(TN_ERR_VALUE,
@@ -98,6 +98,35 @@ static tn_status place_fits(const tn_option *row, size_t first, size_t data_size
         return tn_fail(TN_ERR_VALUE,
                        "%s: option %q: wrong offset, got %u; expected a multiple of %zu", what,
                        row->name, row->offset, place.alignment);
+    return TN_OK;
+}
+
+/* Checks an option that a later version of an operator has added: a caller of an older version must
+ * not set it, by its padding or by leaving out an option without a default. */
+static tn_status addition_fits(const tn_option *table, const tn_option *row, const char *what)
+{
+    size_t end = 0;
+
+    for (const tn_option *other = table; other < row; other++) {
+        if (other->since > row->since)
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: option %q: since %u comes after since %u of %q; expected a later "
+                           "version",
+                           what, row->name, row->since, other->since, other->name);
+        if (other->since < row->since && other->offset + place_of(other).size > end)
+            end = other->offset + place_of(other).size;
+    }
+    if (row->since == 0)
+        return TN_OK;
+    if ((row->flags & TN_OPTION_REQUIRED) != 0)
+        return tn_fail(TN_ERR_VALUE, "%s: option %q: it was added and has no default", what,
+                       row->name);
+    end = (end + 7) & ~(size_t)7;
+    if (row->offset < end)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: it may be in the padding of the struct without it, got "
+                       "offset %u; expected %zu or more (TN_OPTION_ADDED)",
+                       what, row->name, row->offset, end);
     return TN_OK;
 }
 
@@ -147,6 +176,8 @@ tn_status tn__options_check(const tn_option *table, size_t first, size_t data_si
             status = place_fits(row, first, data_size, what);
         if (status == TN_OK)
             status = apart(table, row, what);
+        if (status == TN_OK)
+            status = addition_fits(table, row, what);
         if (status == TN_OK)
             status = default_fits(row, what);
     }

@@ -26,6 +26,27 @@ size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_
     return size;
 }
 
+bool tn__option_differs(const tn_option *row, const void *options, const void *others)
+{
+    const void *a = (const char *)options + row->offset, *b = (const char *)others + row->offset;
+    const tn_ints *x = a, *y = b; /* tn_floats has the same layout */
+
+    if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS)
+        return x->count != y->count || (x->count > 0 && memcmp(x->at, y->at, (size_t)x->count * 8));
+    if (row->kind == TN_OPTION_KIND_STRING) {
+        const char *s = *(const char *const *)a, *t = *(const char *const *)b;
+
+        return s != t && (s == NULL || t == NULL || strcmp(s, t) != 0);
+    }
+    if (row->kind == TN_OPTION_KIND_SCALAR) {
+        const tn_scalar *s = a, *t = b;
+
+        return s->kind != t->kind || (s->kind != TN_SCALAR_NONE && s->as.u != t->as.u) ||
+               (s->kind == TN_SCALAR_COMPLEX && memcmp(&s->as, &t->as, sizeof s->as) != 0);
+    }
+    return memcmp(a, b, tn__option_size(row)) != 0;
+}
+
 const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
                              void *space)
 {

@@ -56,7 +56,7 @@ static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
     return fail_text(TN_ERR_TYPE, op, &text);
 }
 
-tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
+static tn_status wrong_count(const tn_op *op, int64_t n_in)
 {
     tn__text text = { 0 };
 
@@ -66,6 +66,27 @@ tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
         tn__text_add(&text, "%s%s", i > 0 ? ", " : "", op->def.inputs[i].name);
     tn__text_add(&text, "), with TN_NONE for an absent optional one");
     return fail_text(TN_ERR_VALUE, op, &text);
+}
+
+tn_status tn__call_fit(const tn_op *op, tn_tensor *const **in, int64_t *n_in, tn_tensor **space)
+{
+    int32_t most = op->def.n_inputs;
+    int64_t n = *n_in;
+
+    if (tn__likely(tn__call_fits(op, n)))
+        return TN_OK;
+    while (n > most && tn__is_none((*in)[n - 1]))
+        n--;
+    for (int64_t i = n > 0 ? n : 0; i < most; i++)
+        if ((op->def.inputs[i].flags & TN_OPERAND_OPTIONAL) == 0)
+            return wrong_count(op, *n_in);
+    if (n > most || n < 0)
+        return wrong_count(op, *n_in);
+    for (int64_t i = 0; i < most; i++)
+        space[i] = i < n ? (*in)[i] : TN_NONE;
+    *in = space;
+    *n_in = most;
+    return TN_OK;
 }
 
 tn_status tn__call_null(const tn_op *op, const char *operand)
@@ -99,7 +120,7 @@ static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn
     return TN_OK;
 }
 
-/* Checks the number of inputs, and that each is there and has an allowed dtype and device. *mixed:
+/* Checks that each input is there and has an allowed dtype and device. *mixed:
  * there is something to promote, or an index or condition to cast. */
 static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
 {
@@ -109,8 +130,6 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
     bool grad = false, differ = false;
     int dtype = -1;
 
-    if (tn__unlikely(!tn__call_fits(op, work->n_in)))
-        return tn__call_wrong_count(op, work->n_in);
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_operand *operand = tn__operand(op, i);
         uint64_t flags = operand->flags, mask = operand->dtypes;
@@ -212,8 +231,10 @@ static TN__INLINE tn_status complete_options(tn__work *work, const void *options
     if (options == NULL || op->def.options == NULL) {
         if (tn__unlikely(op->needs_options) && options == NULL)
             return tn__call_options_missing(&op->def, 0);
+        if (tn__unlikely(options != NULL))
+            status = tn__call_options_none(&op->def, options);
         work->options = op->def.defaults; /* NULL: the operator has no options */
-        return TN_OK;
+        return status;
     }
     memcpy(&size, options, sizeof size);
     work->options = options;
@@ -247,7 +268,8 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     tn_status status;
     tn_infer ask;
 
-    ask.head = (tn_head){ sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+    ask.head = (tn_head){ sizeof ask,   TN_KIND_tn_infer, 0,   TN_ABI_MAJOR,
+                          TN_ABI_MINOR, TN_ABI_MINOR,     NULL };
     ask.op = &op->def;
     ask.in = work->views;
     ask.n_in = work->n_in;
@@ -364,7 +386,9 @@ static TN__INLINE tn_status begin(tn__work *work, const tn_op *op, tn_tensor *co
     work->into = into;
     work->heap = NULL;
     work->option_heap = NULL;
-    if (tn__unlikely(n_in > TN__FEW))
+    if (tn__unlikely(n_in != op->def.n_inputs))
+        status = tn__call_fit(op, &work->in, &work->n_in, work->fitted);
+    if (tn__unlikely(work->n_in > TN__FEW) && status == TN_OK)
         status = begin_many(work);
     if (tn__unlikely(tn__autocast_on()) && (op->flags & TN__OP_AUTOCAST) != 0 && into == NULL &&
         status == TN_OK)
@@ -437,6 +461,27 @@ static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int6
     return status;
 }
 
+/* For a caller that does not know all outputs: drops those that it leaves out. */
+static tn_status call_some(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                           tn_tensor **out, int64_t n_out)
+{
+    int32_t most = op->def.n_outputs;
+    tn_tensor *all[TN_MAX_OPERANDS];
+    tn_status status;
+
+    if (n_out > most || n_out < 0 ||
+        (n_out < most && tn__operand_since(&op->def.outputs[n_out]) == 0))
+        return tn_fail(TN_ERR_VALUE, "%s: outputs: wrong count, got space for %lld; expected %d",
+                       op->def.name, (long long)n_out, (int)most);
+    status = tn__call_plain(op, in, n_in, options, all, most, NULL);
+    for (int32_t i = 0; i < most && status == TN_OK; i++)
+        if (i < n_out)
+            out[i] = all[i];
+        else
+            tn_tensor_drop(all[i]);
+    return status;
+}
+
 tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
@@ -446,8 +491,7 @@ tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     if (into != NULL)
         return tn__inplace_call(op, in, n_in, options, into);
     if (tn__unlikely(n_out != op->def.n_outputs))
-        return tn_fail(TN_ERR_VALUE, "%s: outputs: wrong count, got space for %lld; expected %d",
-                       op->def.name, (long long)n_out, (int)op->def.n_outputs);
+        return call_some(op, in, n_in, options, out, n_out);
     if (tn__unlikely(n_out > 2)) {
         meta = tn_malloc((size_t)n_out * sizeof *meta);
         if (meta == NULL)
@@ -462,8 +506,13 @@ tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
 static inline tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                              const void *options, tn_tensor **out, int64_t n_out)
 {
-    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        return tn__observer_call(op, in, n_in, options, out, n_out, NULL);
+    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0)) {
+        tn_tensor *space[TN_MAX_OPERANDS];
+        tn_status status = tn__call_fit(op, &in, &n_in, space);
+
+        return status == TN_OK ? tn__observer_call(op, in, n_in, options, out, n_out, NULL)
+                               : status;
+    }
     return tn__call_plain(op, in, n_in, options, out, n_out, NULL);
 }
 

@@ -86,6 +86,32 @@ static void empty_lists(const tn_op_def *def, uint8_t *whole)
     }
 }
 
+/* Checks the size of a caller's option struct: that of an operator that has `own` bytes. */
+static tn_status check_size(const tn_op_def *def, uint32_t size, uint32_t own)
+{
+    if (size < sizeof size)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: options.size: too small, got %u; initialize the struct with the "
+                       "operator's TN_..._OPTIONS",
+                       def->name, size);
+    /* An option that the operator lacks begins at a multiple of 8. A caller that knows it and
+     * leaves it at its default does not count it in `size` (<tenon/ops.h>). */
+    if (size <= ((own + 7) & ~7u))
+        return TN_OK;
+    return tn_fail(TN_ERR_VERSION,
+                   "%s: options.size: too large, got %u bytes; expected at most %u: the call "
+                   "sets an option that this version of the operator lacks",
+                   def->name, size, own);
+}
+
+tn_status tn__call_options_none(const tn_op_def *def, const void *options)
+{
+    uint32_t size;
+
+    memcpy(&size, options, sizeof size);
+    return check_size(def, size, sizeof size);
+}
+
 tn_status tn__call_options_whole(const tn_op_def *def, const void *options, void *whole)
 {
     uint32_t size;
@@ -93,19 +119,9 @@ tn_status tn__call_options_whole(const tn_op_def *def, const void *options, void
     tn_status status;
 
     memcpy(&size, options, sizeof size);
-    if (size < sizeof size)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; initialize the struct with the "
-                       "operator's TN_..._OPTIONS",
-                       def->name, size);
-    for (uint32_t i = def->options_size; i < size; i++)
-        if (((const uint8_t *)options)[i] != 0)
-            return tn_fail(
-                TN_ERR_VERSION,
-                "%s: options.size: too large, got %u bytes; expected at most %u, or zeros after "
-                "them",
-                def->name, size, def->options_size);
-    status = check_end(def, size);
+    status = check_size(def, size, def->options_size);
+    if (status == TN_OK)
+        status = check_end(def, size);
     if (status != TN_OK)
         return status;
     memcpy(whole, def->defaults, def->options_size);

@@ -54,6 +54,25 @@ static const char *wrong_indices(const tn_op_def *def)
     return NULL;
 }
 
+/* Returns what is wrong with the operands that later versions added, or NULL: calls of older
+ * versions lack them. */
+static const char *wrong_additions(const tn_op_def *def)
+{
+    for (int32_t i = 0; i < def->n_inputs; i++) {
+        uint32_t since = tn__operand_since(&def->inputs[i]);
+
+        if (i > 0 && since < tn__operand_since(&def->inputs[i - 1]))
+            return "inputs: TN_OPERAND_SINCE; expected later versions after earlier ones";
+        if (since > 0 && ((def->inputs[i].flags & TN_OPERAND_OPTIONAL) == 0 ||
+                          (def->inputs[i].flags & TN_OPERAND_LIST) != 0))
+            return "inputs: TN_OPERAND_SINCE; expected TN_OPERAND_OPTIONAL with it, and no list";
+    }
+    for (int32_t i = 1; i < def->n_outputs; i++)
+        if (tn__operand_since(&def->outputs[i]) < tn__operand_since(&def->outputs[i - 1]))
+            return "outputs: TN_OPERAND_SINCE; expected later versions after earlier ones";
+    return NULL;
+}
+
 /* Returns what is wrong with the flags for autocast, or NULL. */
 static const char *wrong_autocast(uint64_t flags)
 {
@@ -113,6 +132,8 @@ tn_status tn__definition_check(const tn_op_def *def)
         wrong = wrong_autocast(def->flags);
     if (wrong == NULL)
         wrong = wrong_indices(def);
+    if (wrong == NULL)
+        wrong = wrong_additions(def);
     if (wrong != NULL)
         return tn_fail(TN_ERR_VALUE, "operator %q: wrong %s", def->name, wrong);
     return TN_OK;

@@ -275,13 +275,14 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
 tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                           tn_tensor *into)
 {
+    tn_tensor *space[TN_MAX_OPERANDS];
+
     if (op == NULL)
         return tn__error_null_input("tn_op_call_into: operator");
     if (into == NULL)
         return tn__call_null(op, "the tensor to write");
-    if (tn__unlikely(!tn__call_fits(op, n_in)))
-        return tn__call_wrong_count(op, n_in);
-    if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in"))
+    if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in") ||
+        (tn__unlikely(!tn__call_fits(op, n_in)) && tn__call_fit(op, &in, &n_in, space) != TN_OK))
         return TN_ERR_VALUE;
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
         return tn__observer_call(op, in, n_in, options, &into, 1, into);

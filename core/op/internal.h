@@ -36,6 +36,7 @@ struct tn_op {
     int32_t ordinal;
     uint64_t flags;                /* def.flags, and the TN__OP_* below */
     uint32_t needs_options;        /* an option has no default: a call without options fails */
+    uint32_t newest;               /* the largest `since` of an option, input or output */
     bool points;                   /* options are texts or lists, so that NULL can be given */
     const tn_option *dtype_option; /* the option that is a dtype; NULL: none */
 };
@@ -44,6 +45,17 @@ enum {
     TN__OP_LIST = 1 << 29,    /* the last input may be repeated */
     TN__OP_WRITES = 1 << 30   /* an input is written (TN_OPERAND_WRITTEN) */
 };
+
+/* Returns the version that added an input or output. */
+static inline uint32_t tn__operand_since(const tn_operand *operand)
+{
+    return (uint32_t)(operand->flags >> 48);
+}
+/* Returns whether a call uses an option, input or output that was added to its operator after
+ * version `knows`, and writes which one. Bit i of `present`: input i is there. `options` NULL:
+ * whether there is such an option. */
+bool tn__op_uses_newer(const tn_op *op, uint32_t knows, uint32_t present, const void *options,
+                       char *reason, size_t size);
 
 /* Checks what the operators do not check themselves: that the pointers of texts and lists are
  * there, and that no list has a negative count, but for None. *none: a list is None of which the

@@ -82,17 +82,81 @@ static void add_reason(char *reasons, const tn__kernel_entry *entry, const char 
                words[0] != '\0' ? words : "no reason given");
 }
 
-bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
-                      char *reasons)
+/* Returns the number of inputs of an operator that were there in version `knows`. */
+static int32_t inputs_known(const tn_op_def *def, uint32_t knows)
+{
+    int32_t n = def->n_inputs;
+
+    while (n > 0 && tn__operand_since(&def->inputs[n - 1]) > knows)
+        n--;
+    return n;
+}
+
+bool tn__op_uses_newer(const tn_op *op, uint32_t knows, uint32_t present, const void *options,
+                       char *reason, size_t size)
+{
+    const tn_op_def *def = &op->def;
+    const char *kind = NULL, *name = NULL;
+    uint32_t since = 0;
+
+    if (knows >= op->newest)
+        return false;
+    for (const tn_option *row = def->options; row != NULL && row->kind != TN_OPTION_KIND_END; row++)
+        if (kind == NULL && row->since > knows &&
+            (options == NULL || tn__option_differs(row, options, def->defaults))) {
+            kind = "option";
+            name = row->name;
+            since = row->since;
+        }
+    for (int32_t i = inputs_known(def, knows); kind == NULL && i < def->n_inputs; i++)
+        if (present >> i & 1) {
+            kind = "input";
+            name = def->inputs[i].name;
+            since = tn__operand_since(&def->inputs[i]);
+        }
+    for (int32_t i = 0; kind == NULL && i < def->n_outputs; i++)
+        if (tn__operand_since(&def->outputs[i]) > knows) {
+            kind = "output";
+            name = def->outputs[i].name;
+            since = tn__operand_since(&def->outputs[i]);
+        }
+    if (kind != NULL)
+        tn_snprint(reason, size, "it does not know the %s %s, which version %u of %s added", kind,
+                   name, since, def->name);
+    return kind != NULL;
+}
+
+/* Returns whether the kernel knows all that a call uses. Inputs that it does not know are absent
+ * and no longer counted. */
+static bool knows_call(const tn_op *op, const tn__kernel_entry *entry, tn_call *call, char *reason,
+                       size_t size)
+{
+    uint32_t present = 0;
+
+    if (entry->knows >= op->newest)
+        return true;
+    for (int64_t i = 0; i < call->n_in && i < op->def.n_inputs; i++)
+        present |= (uint32_t)(call->in[i] != NULL) << i;
+    if (tn__op_uses_newer(op, entry->knows, present, call->options, reason, size))
+        return false;
+    if (call->n_in == op->def.n_inputs)
+        call->n_in = inputs_known(&op->def, entry->knows);
+    return true;
+}
+
+bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, tn_call *call, char *reasons)
 {
     const tn_kernel_def *kernel = &entry->kernel;
+    int64_t n_in = call->n_in;
     char reason[160];
 
     reason[0] = '\0';
-    if ((kernel->operand_dtypes == NULL ||
+    if (knows_call(op, entry, call, reason, sizeof reason) &&
+        (kernel->operand_dtypes == NULL ||
          takes_dtypes(op, kernel->operand_dtypes, call, reason, sizeof reason)) &&
         (kernel->supports == NULL || kernel->supports(call, reason, sizeof reason)))
         return true;
+    call->n_in = n_in;
     add_reason(reasons, entry, reason);
     return false;
 }

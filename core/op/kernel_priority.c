@@ -150,8 +150,15 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     return status;
 }
 
-/* ---- the order --------------------------------------------------------------------------------
- */
+/* ---- the order ------------------------------------------------------------------------------- */
+
+/* Returns the version up to which a kernel knows its operator: all of one of its own plugin. */
+static uint32_t knows(const tn_op *op, const tn__kernel_entry *entry)
+{
+    return entry->plugin == op->plugin
+               ? UINT32_MAX
+               : tn__op_later(entry->kernel.head.target, entry->kernel.knows);
+}
 
 struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_type *type)
 {
@@ -180,6 +187,10 @@ struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_t
             continue;
         for (; at > 0 && list->at[at - 1]->kernel.priority < entry->kernel.priority; at--)
             list->at[at] = list->at[at - 1];
+        if (entry->knows == 0) { /* for the first list that has it */
+            entry->knows = knows(op, entry);
+            entry->asks |= entry->knows < op->newest;
+        }
         list->at[at] = entry;
         list->count++;
         list->ordered |= (entry->kernel.flags & TN__KERNEL_ORDERS) != 0;
@@ -206,17 +217,24 @@ void tn__kernel_lists_free(void)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Returns whether nothing can ever call a kernel; `words` then says why. */
-static bool is_idle(const tn_kernel_def *kernel, char *words, size_t size)
+/* Returns whether nothing can ever call a kernel, or a call of its operator is never given to it;
+ * `words` then says why. */
+static bool is_idle(const tn__kernel_entry *entry, char *words, size_t size)
 {
+    const tn_kernel_def *kernel = &entry->kernel;
     const char *name = kernel->name, *nearest;
     const tn_op *newest = tn__op_known(kernel->op, 0);
+    const tn_op *op = kernel->revision != 0 ? tn__op_known(kernel->op, kernel->revision) : NULL;
+    char reason[160];
 
-    if (tn__op_known(kernel->op, kernel->revision) != NULL && kernel->revision != 0) {
-        if (tn__device_type_find(kernel->device) != NULL)
+    if (op != NULL) {
+        if (tn__device_type_find(kernel->device) == NULL)
+            tn_snprint(words, size, "%s, because no plugin provides the device type %q", name,
+                       kernel->device);
+        else if (tn__op_uses_newer(op, knows(op, entry), UINT32_MAX, NULL, reason, sizeof reason))
+            tn_snprint(words, size, "%s, for some calls, because %s", name, reason);
+        else
             return false;
-        tn_snprint(words, size, "%s, because no plugin provides the device type %q", name,
-                   kernel->device);
     } else if (newest != NULL) {
         tn_snprint(words, size, "%s, because operator %q has no revision %u (the newest is %u)",
                    name, kernel->op, kernel->revision, newest->def.revision);
@@ -236,7 +254,7 @@ void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words))
     pthread_mutex_lock(&lock);
     for (int64_t i = 0; i < n_kernels; i++)
         if (!kernels[i]->refused && kernels[i]->plugin != NULL &&
-            is_idle(&kernels[i]->kernel, words, sizeof words))
+            is_idle(kernels[i], words, sizeof words))
             tell(kernels[i]->plugin, words);
     pthread_mutex_unlock(&lock);
 }

@@ -41,7 +41,8 @@ static tn_status operands_known(const tn_head *copy, const tn_operand *rows, int
                                          TN_OPERAND_NO_PROMOTE | TN_OPERAND_LIST |
                                          TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART |
                                          TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED |
-                                         TN_OPERAND_FROM_I32 | TN_OPERAND_FROM_U8),
+                                         TN_OPERAND_FROM_I32 | TN_OPERAND_FROM_U8 |
+                                         TN_OPERAND_SINCE(UINT16_MAX)),
                                  dtypes = TN__KIND_DTYPES(tn_operand, dtypes);
     tn_status status = TN_OK;
     char name[160];
@@ -160,6 +161,7 @@ static const tn__kind_member kernel_members[] = {
     TN__KIND_MEMBER(tn_kernel_def, flags,
                     TN_KERNEL_OVERRIDE | TN_KERNEL_DETERMINISTIC | TN_KERNEL_CAPTURE_SAFE |
                         TN_KERNEL_CHANNELS_LAST | TN_KERNEL_CHANNELS_FIRST | TN_KERNEL_DECOMPOSE),
+    TN__KIND_MEMBER(tn_kernel_def, reserved, 0),
     TN__KIND_DTYPES(tn_kernel_def, dtypes),
     { 0 },
 };

@@ -72,7 +72,7 @@ void tn__prepared_call(const tn_prepared *p, tn_call *call)
                        .op = p->op->def.name,
                        .in = p->views,
                        .out = p->views + p->n_in,
-                       .n_in = p->n_in,
+                       .n_in = p->n_known,
                        .n_out = p->n_out,
                        .dtype = p->dtype,
                        .options = p->options,
@@ -189,7 +189,7 @@ static tn_status see(tn_prepared *p, const tn__work *work)
     p->dtype = work->n_out > 0 ? work->meta[0].dtype : TN_DTYPE_AUTO;
     if (p->op->def.dispatch_input >= 0 && !tn__is_none(work->in[p->op->def.dispatch_input]))
         p->dtype = (tn_dtype)work->in[p->op->def.dispatch_input]->dtype;
-    p->n_in = work->n_in;
+    p->n_in = p->n_known = work->n_in;
     status = keep_options(p, work->options);
     for (int64_t i = 0; i < work->n_in && status == TN_OK; i++)
         status = see_input(p, i, work->in[i]);
@@ -224,6 +224,7 @@ static tn_status choose_kernel(tn_prepared *p, const tn__work *work)
         before = tn__error_plugin(entry->id);
         if (!entry->asks || tn__kernel_takes(p->op, entry, &call, reasons))
             p->entry = entry;
+        p->n_known = call.n_in;
         if (p->entry != NULL && (entry->kernel.flags & TN_KERNEL_DECOMPOSE) != 0) {
             tn__error_plugin(before);
             p->entry = NULL;
@@ -331,6 +332,7 @@ tn_prepared *tn_op_prepare(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
                            uint64_t constant)
 {
     tn_meta meta[TN_MAX_OPERANDS];
+    tn_tensor *space[TN_MAX_OPERANDS];
     tn_prepared *prepared = NULL;
     tn__work work;
 
@@ -339,6 +341,7 @@ tn_prepared *tn_op_prepare(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
         return NULL;
     }
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_prepare: in") || check_kind(op) != TN_OK ||
+        tn__call_fit(op, &in, &n_in, space) != TN_OK ||
         tn__call_begin(&work, op, in, n_in, options, meta, NULL) != TN_OK)
         return NULL;
     if (check_work(&work, in) == TN_OK)

@@ -41,6 +41,7 @@ struct tn_prepared {
     tn_meta *meta;         /* of the outputs */
     const tn_view **views; /* of the inputs, then of the outputs, as `prepare` gets them */
     int64_t n_in;
+    int64_t n_known; /* the inputs that the kernel knows */
     int32_t n_out;
     tn_dtype dtype; /* the dtype that chose the kernel */
     uint64_t constant;

@@ -12,9 +12,16 @@ typedef struct tn__kernel_entry {
     tn__plugin *plugin;
     const char *id; /* of the plugin; "program" if the program registered the kernel */
     bool refused;   /* in favour of another kernel (rule 22 of docs/abi.md) */
-    /* Whether the kernel has `operand_dtypes` or `supports`, which must accept a call, too. */
+    /* Whether a call must be accepted by `operand_dtypes` or `supports`, or may use more than the
+     * kernel knows. */
     bool asks;
+    uint32_t knows; /* the newest version of the operator that the kernel knows */
 } tn__kernel_entry;
+
+static inline uint32_t tn__op_later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The kernels of one operator on one device type, highest priority first. Immutable and never
  * freed. */
@@ -92,6 +99,7 @@ typedef struct tn__work {
     void *option_heap;
     const tn_view *few_views[TN__FEW];
     tn_tensor *few_cast[TN__FEW];
+    tn_tensor *fitted[TN_MAX_OPERANDS]; /* the inputs, if the caller left out optional ones */
     uint64_t option_space[16];
 } tn__work;
 
@@ -122,6 +130,8 @@ tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype);
 /* Fails because a required option is missing: the first one at or after byte `size` of the options.
  * Returns TN_OK if there is none. */
 tn_status tn__call_options_missing(const tn_op_def *def, uint32_t size);
+/* Fails if a call sets options of an operator that has none. */
+tn_status tn__call_options_none(const tn_op_def *def, const void *options);
 /* For a caller's struct of another size than the operator's: makes a copy of the operator's size
  * the options of the call (tn__call_options_whole()). */
 tn_status tn__call_options_other(tn__work *work, const void *options);
@@ -174,9 +184,9 @@ bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *
  * is set. */
 uint64_t tn__kernel_order(const tn__work *work, const struct tn__kernel_list *list);
 /* Returns whether a kernel takes the call, by its `operand_dtypes` and its `supports`. If not, adds
- * the reason to `reasons`. Needs to be called only if entry->asks is set. */
-bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
-                      char *reasons);
+ * the reason to `reasons`. Needs to be called only if entry->asks is set. If it takes a call with
+ * more inputs than the kernel knows, call->n_in becomes what it knows. */
+bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, tn_call *call, char *reasons);
 /* Fails with TN_ERR_NOT_IMPLEMENTED; the message lists the existing kernels and `reasons`. */
 tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons);
 /* Runs the call on another device if the fallback policy names one; *done is then true. Returns
@@ -209,13 +219,16 @@ bool tn__write_into(const tn__work *work, int64_t i);
 /* Runs a call that needs gradients, and records it. */
 tn_status tn__call_recorded(tn__work *work, tn_tensor **out);
 
-/* Returns whether an operator takes that many inputs. If not, tn__call_wrong_count() sets the
- * error. */
+/* Returns whether an operator has that many inputs. If not, the call must go through
+ * tn__call_fit(). */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)
 {
     return n_in == op->def.n_inputs || ((op->flags & TN__OP_LIST) && n_in > op->def.n_inputs);
 }
-tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in);
+/* For a caller of another version of the operator: adds the optional inputs at the end that are
+ * missing, in `space` of TN_MAX_OPERANDS, and removes TN_NONE at the end. Fails if the number of
+ * inputs is still wrong. */
+tn_status tn__call_fit(const tn_op *op, tn_tensor *const **in, int64_t *n_in, tn_tensor **space);
 /* Returns the name of an input for which work->wants_grad is set. */
 const char *tn__op_grad_input(const tn__work *work);
 /* Fails because an operand is NULL. Returns the code of the earlier failure of this thread, if

@@ -100,6 +100,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         goto fail;
     op->flags = op->def.flags;
     for (int32_t i = 0; i < op->def.n_inputs; i++) {
+        op->newest = tn__op_later(op->newest, tn__operand_since(&op->def.inputs[i]));
         if (op->def.inputs[i].flags & TN_OPERAND_WRITTEN)
             op->flags |= TN__OP_WRITES;
         if (op->def.inputs[i].flags & TN_OPERAND_UPDATED)
@@ -115,8 +116,11 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
             goto fail;
         }
     }
+    for (int32_t i = 0; i < op->def.n_outputs; i++)
+        op->newest = tn__op_later(op->newest, tn__operand_since(&op->def.outputs[i]));
     for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END;
          row++) {
+        op->newest = tn__op_later(op->newest, row->since);
         op->needs_options |= (row->flags & TN_OPTION_REQUIRED) != 0;
         op->points |= row->kind == TN_OPTION_KIND_STRING || row->kind == TN_OPTION_KIND_INTS ||
                       row->kind == TN_OPTION_KIND_FLOATS;
@@ -269,6 +273,15 @@ const tn_op_def *tn_op_definition(const tn_op *op)
     return tn__given(op != NULL, "tn_op_definition: op") ? &op->def : NULL;
 }
 
+static int64_t route_kernel(const tn_op *op, const tn__kernel_entry *entry, char *out, size_t size)
+{
+    char less[160];
+    bool limited = tn__op_uses_newer(op, entry->knows, UINT32_MAX, NULL, less, sizeof less);
+
+    return tn_snprint(out, size, "kernel %s (%s)%s%s", entry->kernel.name,
+                      tn__plugin_file(entry->plugin), limited ? "; " : "", limited ? less : "");
+}
+
 int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out,
                     size_t size)
 {
@@ -294,8 +307,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     for (int32_t i = 0; i < list->count; i++)
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)) &&
             (list->at[i]->kernel.flags & TN_KERNEL_DECOMPOSE) == 0)
-            return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name,
-                              tn__plugin_file(list->at[i]->plugin));
+            return route_kernel(op, list->at[i], out, size);
     if ((unsigned)dtype < TN_DTYPE_COUNT && tn__is_decomposed(op, dtype))
         return tn_snprint(out, size, "decomposition");
     if (type->backend.flags & TN_BACKEND_NO_MEMORY)

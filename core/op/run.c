@@ -284,7 +284,8 @@ static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
 static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
                                  const tn_view *const *views)
 {
-    call->head = (tn_head){ sizeof *call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+    call->head = (tn_head){ sizeof *call, TN_KIND_tn_call, 0,   TN_ABI_MAJOR,
+                            TN_ABI_MINOR, TN_ABI_MINOR,    NULL };
     call->op = work->op->def.name;
     call->in = work->views;
     call->out = views;

@@ -36,8 +36,8 @@ static tn_status head_known(const tn_head *head, const char *what)
 {
     if (head->flags)
         return refused(what, "head.flags", head->flags, 0);
-    if (head->reserved)
-        return refused(what, "head.reserved", head->reserved, 0);
+    if (head->target > UINT16_MAX)
+        return refused(what, "head.target", head->target, UINT16_MAX);
     if (head->destroy)
         return tn_fail(TN_ERR_VERSION,
                        "%s: head.destroy: a descriptor is never destroyed, got a function; "

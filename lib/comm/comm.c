@@ -46,17 +46,16 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
                        "expected at most %zu of %u.%u",
                        tn_version(), head->size, head->abi_major, head->abi_minor, sizeof *to,
                        TN_ABI_MAJOR, TN_ABI_MINOR);
-    if (head->flags != 0 || head->reserved != 0 || head->destroy != NULL)
+    if (head->flags != 0 || head->target > UINT16_MAX || head->destroy != NULL)
         return tn_fail(
             TN_ERR_VERSION,
-            "tn_comm_new: args: flags, reserved or destroy of its head: not 0, got 0x%x, "
-            "%u and %p; expected 0, 0 and NULL, as TN_HEAD(tn_comm_args) sets them",
-            (unsigned)head->flags, (unsigned)head->reserved, (void *)(uintptr_t)head->destroy);
+            "tn_comm_new: args: flags, target or destroy of its head: wrong, got 0x%x, "
+            "%u and %p; expected 0, a minor version and NULL, as TN_HEAD(tn_comm_args) sets them",
+            (unsigned)head->flags, (unsigned)head->target, (void *)(uintptr_t)head->destroy);
     memset(to, 0, sizeof *to);
     memcpy(to, from, size);
-    to->head = (tn_head){
-        sizeof *to, TN_KIND_tn_comm_args, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL
-    };
+    to->head = (tn_head){ sizeof *to,   TN_KIND_tn_comm_args, 0,   TN_ABI_MAJOR,
+                          TN_ABI_MINOR, TN_ABI_MINOR,         NULL };
     if (to->data != NULL || to->handle != NULL)
         return tn_fail(TN_ERR_VALUE, "tn_comm_new: args: data or handle: set by the program; "
                                      "expected NULL, the core sets both");

@@ -35,10 +35,14 @@ static bool is_known(const tn_node *value)
 
 /* Returns whether a compiler may claim the node: an operator with results that is not in a part
  * without gradients, draws no random numbers and need not keep its place in the order of calls. Its
- * shapes must be known, and slots and constants that it uses must be on the device. */
-static bool is_offered(const tn_node *node, const tn_device *device)
+ * shapes must be known, the compiler must know all that the call uses, and slots and constants that
+ * it uses must be on the device. */
+static bool is_offered(const tn_node *node, const tn_device *device, const struct offer *offer)
 {
+    char reason[160];
     bool offered = node->kind == TN_NODE_OP && !node->no_grad &&
+                   !tn__node_uses_newer(node, &offer->def->head, offer->plugin, reason,
+                                        sizeof reason) &&
                    (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0 && node->n_out > 0;
 
     for (int64_t i = 0; i < node->n_in && offered; i++)
@@ -239,7 +243,7 @@ static tn_status offer_nodes(struct offer *offer, tn_node **nodes)
 
     for (tn_node *node = has_writes(offer->graph) ? NULL : offer->graph->steps; node != NULL;
          node = node->next)
-        if (is_offered(node, offer->device))
+        if (is_offered(node, offer->device, offer))
             nodes[count++] = node;
     if (count == 0)
         return TN_OK;

@@ -136,3 +136,17 @@ const char *tn_node_compiler(const tn_node *node)
             node->name);
     return NULL;
 }
+
+bool tn__node_uses_newer(const tn_node *node, const tn_head *head, const tn__plugin *plugin,
+                         char *reason, size_t size)
+{
+    uint32_t present = 0;
+
+    if (node->op == NULL || node->op->newest <= head->target || node->op->plugin == plugin)
+        return false;
+    for (int64_t i = 0; i < node->n_in && i < TN_MAX_OPERANDS; i++)
+        present |= (uint32_t)!tn__graph_is_none(node->in[i]) << i;
+    return tn__op_uses_newer(node->op, head->target, present,
+                             node->options != NULL ? node->options : node->op->def.defaults, reason,
+                             size);
+}

@@ -233,11 +233,31 @@ static tn_status call_counted(const struct stage *stage, tn_graph *graph, tn__te
     return status;
 }
 
+/* Returns whether a call of the graph uses something that the pass does not know. The pass could
+ * lose it. */
+static bool is_too_new(const struct stage *stage, const tn_graph *graph, char *reason, size_t size)
+{
+    for (const tn_node *node = graph->first; node != NULL; node = node->next) {
+        if (tn__node_uses_newer(node, &def_of(stage)->head, stage->entry->plugin, reason, size))
+            return true;
+        for (int i = 0; i < 2; i++)
+            if (node->blocks[i] != NULL && is_too_new(stage, node->blocks[i], reason, size))
+                return true;
+    }
+    return false;
+}
+
 static tn_status run_stage(const struct stage *stage, const tn_graph *original, tn_graph *graph,
                            tn__text *text)
 {
-    tn_status status = note_flags(graph, def_of(stage));
+    char reason[160];
+    tn_status status;
 
+    if (is_too_new(stage, graph, reason, sizeof reason)) {
+        tn__text_add(text, "%s: not run, because %s\n", def_of(stage)->name, reason);
+        return TN_OK;
+    }
+    status = note_flags(graph, def_of(stage));
     if (status == TN_OK)
         status = call_counted(stage, graph, text);
     if (status == TN_OK)

@@ -289,4 +289,9 @@ void tn__region_drop(tn__region *region);
 /* The caller owns out[i]. */
 tn_status tn__region_run(tn_node *node, tn_tensor *const *in, tn_tensor **out);
 
+/* Returns whether a call uses an option, input or output that a pass or compiler of `plugin`, with
+ * the head of its descriptor, does not know, and writes which one. */
+bool tn__node_uses_newer(const tn_node *node, const tn_head *head, const tn__plugin *plugin,
+                         char *reason, size_t size);
+
 #endif

@@ -61,9 +61,9 @@ struct activation {
 #define NUMBER(name, member, def, help, flags)                                                     \
     {                                                                                              \
         name, def, help, TN_OPTION_KIND_FLOAT, flags,                                              \
-            (uint32_t)offsetof(struct activation, member),                                         \
+            (uint32_t)offsetof(struct activation, member), 0,                                      \
         {                                                                                          \
-            0, 0, 0                                                                                \
+            0, 0                                                                                   \
         }                                                                                          \
     }
 #define INPLACE                                                                                    \

@@ -378,7 +378,10 @@ TN_API const void *tn_plugin_table(const tn_host_info *host, const tn_interface_
     if (revision == 0 ? size != need->size : size < need->size) {
         struct tn_plugin_number got = tn_plugin_number(size), expected = tn_plugin_number((uint32_t)need->size);
         tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
-                         "compile the plugin against the headers of this host, which has another draft of interface ",
+                         revision == 0 ? "compile the plugin against the headers of this host, which has "
+                                         "another draft of interface "
+                                       : "compile the plugin with -DTN_TARGET and the minor version of this host, which is "
+                                         "older and has fewer functions of interface ",
                          need->id, ", got ", got.text, " bytes; expected ", expected.text, (const char *)NULL);
         return NULL;
     }

@@ -112,6 +112,59 @@ sub quote
     return "\"$text\"";
 }
 
+# What a later version of an operator adds comes after the rest, and older calls must lack it
+# without an error.
+sub check_additions
+{
+    my ($op) = @_;
+    for my $list ($op->{in}, $op->{out}, $op->{options}) {
+        my $last = 0;
+        for my $each (@$list) {
+            my $since = $each->{since} // 0;
+            refuse("operator $op->{name}: $each->{name}: `since $since` is not after that of the ",
+                   "operator")
+                if $since && $since <= ($op->{since} // 0);
+            refuse("operator $op->{name}: $each->{name} comes after `since $last`")
+                if $since < $last;
+            $last = $since;
+        }
+    }
+    refuse("operator $op->{name}: an input with `since` must be optional, and no list")
+        if grep { $_->{since} && (!$_->{words}{optional} || $_->{words}{list}) } @{ $op->{in} };
+    refuse("operator $op->{name}: an `arg` cannot be added with `since`")
+        if grep { $_->{since} && $_->{arg} } @{ $op->{options} };
+}
+
+# Returns the operator as minor version $version of the ABI had it.
+sub as_of
+{
+    my ($op, $version) = @_;
+    return { %$op, map {
+        my $list = $_;
+        $list => [ grep { ($_->{since} // 0) <= $version } @{ $op->{$list} } ]
+    } qw(in out options) };
+}
+
+# Returns a text of <tenon/ops.h> for all versions of an operator: TN_TARGET chooses the version.
+# $make makes the text of one version.
+sub by_target
+{
+    my ($op, $make) = @_;
+    return '' if $make->($op) eq '';
+    my $text = $op->{since} ? "#if TN_TARGET >= $op->{since}\n" : '';
+    my %all = map { ($_->{since} // 0) => 1 } @{ $op->{in} }, @{ $op->{out} }, @{ $op->{options} };
+    my @added = sort { $b <=> $a } grep { $_ } keys %all;
+    my $word = 'if';
+    for my $version (@added) {
+        $text .= "#$word TN_TARGET >= $version\n" . $make->(as_of($op, $version));
+        $word = 'elif';
+    }
+    $text .= "#else\n" if @added;
+    $text .= $make->(as_of($op, 0));
+    $text .= "#endif\n" if @added;
+    return $text . ($op->{since} ? "#endif\n" : '');
+}
+
 sub finish
 {
     my ($op) = @_;
@@ -139,6 +192,7 @@ sub finish
         refuse("operator $op->{name}: $option->{name} is the name of an operand and of an option")
             if $index{ $option->{name} };
     }
+    check_additions($op);
     $op->{save_in} = $op->{save_out} = 0;
     my @for = (0) x (@{ $op->{in} } + @{ $op->{out} });
     for my $saved (@{ $op->{save} }) {
@@ -224,7 +278,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
     my $family = { name => basename($path, '.ops'), title => '', ops => [] };
     push @families, $family;
     $file = "sdk/operators/" . basename($path);
-    my $op;
+    my ($op, $latest); # $latest: what a line `since` belongs to
     for (lines_of($path)) {
         my $line;
         ($line_number, $line) = @$_;
@@ -245,6 +299,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
                     flags => {} };
             refuse("operator $1 revision $op->{rev} is defined twice") if $seen{"$1/$op->{rev}"}++;
             push @{ $family->{ops} }, $op;
+            $latest = $op;
             next;
         }
         refuse("`$key` before the first `op`") unless $op;
@@ -286,6 +341,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             }
             refuse("input $name has no dtypes") if $key eq 'in' && $operand->{dtypes} eq '';
             push @{ $op->{$key} }, $operand;
+            $latest = $operand;
         } elsif ($key eq 'arg') {
             my ($name, $type, $help) = split ' ', $rest, 3;
             refuse("expected `arg NAME TYPE HELP`, got \"$line\"")
@@ -297,6 +353,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
                 if grep { $_->{name} eq $name } @{ $op->{options} };
             push @{ $op->{options} },
                 { name => $name, type => $type, help => $help, arg => 1, value => $ZERO{$type} };
+            $latest = $op->{options}[-1];
         } elsif ($key eq 'opt') {
             my ($name, $type, $def, $help) = split ' ', $rest, 4;
             refuse("expected `opt NAME TYPE DEFAULT HELP`, got \"$line\"")
@@ -309,6 +366,12 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{options} },
                 { name => $name, type => $type, help => $help, def => $def, value => $value,
                   none => $none };
+            $latest = $op->{options}[-1];
+        } elsif ($key eq 'since') {
+            $rest =~ /^[1-9][0-9]*$/ or refuse("expected `since N`, got \"$line\"");
+            refuse("`since` after nothing that it can belong to") unless $latest;
+            refuse("`since` is given twice") if $latest->{since};
+            $latest->{since} = $rest;
         } elsif ($key eq 'flags') {
             for my $word (split ' ', $rest) {
                 refuse("`$word` is no flag (", join(' ', sort keys %FLAG), ")") unless $FLAG{$word};
@@ -333,7 +396,8 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{save} }, split ' ', $rest;
         } else {
             refuse("`$key` is no keyword ",
-                   "(op math help wrapper layer in out arg opt flags autocast dispatch save)");
+                   "(op math help wrapper layer in out arg opt since flags autocast dispatch ",
+                   "save)");
         }
     }
     finish($op);
@@ -393,12 +457,22 @@ sub default_argument
 # Returns the parameters of a wrapper in order, each with its declaration and name, and with its
 # default if it may be left out: inputs, options without a default, the outputs if there are
 # several, options with a default.
+# The outputs that the wrapper returns: those that the operator had from the beginning.
+sub outputs
+{
+    my ($op) = @_;
+    return grep { !$_->{since} } @{ $op->{out} };
+}
+
 sub parameters
 {
     my ($op, $inplace) = @_;
     my (@all, @outs);
     push @all, { text => 'tn_tensor *into', name => 'into' } if $inplace && $op->{flags}{into};
-    for my $operand (@{ $op->{in} }) {
+    # Arguments that later versions added come last, those of one version as in the schema.
+    my @added = sort { $a->{since} <=> $b->{since} }
+        grep { $_->{since} } @{ $op->{in} }, @{ $op->{options} };
+    for my $operand (grep { !$_->{since} } @{ $op->{in} }) {
         my ($name, $words) = ($operand->{name}, $operand->{words});
         if ($words->{list}) {
             push @all, { text => "tn_tensor *const *$name", name => $name },
@@ -408,14 +482,18 @@ sub parameters
                          def => $words->{optional} ? 'TN_NONE' : undef };
         }
     }
-    @outs = map { { text => "tn_tensor **$_->{name}", name => $_->{name} } } @{ $op->{out} }
-        if @{ $op->{out} } > 1;
-    my @options = map { { text => declare($_->{type}, $_->{name}), name => $_->{name},
-                          scalar => $_->{type} eq 'scalar',
-                          whole => ($_->{type} =~ /^(bool|int)$/ ? 1 : 0),
-                          def => $_->{arg} ? undef : default_argument($_) } }
-        @{ $op->{options} };
+    @outs = map { { text => "tn_tensor **$_->{name}", name => $_->{name} } } outputs($op)
+        if outputs($op) > 1;
+    my $option = sub {
+        return { text => declare($_->{type}, $_->{name}), name => $_->{name},
+                 scalar => $_->{type} eq 'scalar',
+                 whole => ($_->{type} =~ /^(bool|int)$/ ? 1 : 0),
+                 def => $_->{arg} ? undef : default_argument($_) };
+    };
+    my @options = map { $option->() } grep { !$_->{since} } @{ $op->{options} };
     push @all, (grep { !defined $_->{def} } @options), @outs, grep { defined $_->{def} } @options;
+    push @all, map { $_->{type} ? $option->() : { text => "tn_tensor *$_->{name}",
+                                                  name => $_->{name}, def => 'TN_NONE' } } @added;
     my $last = (grep { !defined $all[$_]{def} } 0 .. $#all)[-1] // -1;
     delete $all[$_]{def} for 0 .. $last;
     return @all;
@@ -472,7 +550,8 @@ sub wrapper
     my $count = @{ $op->{in} };
     my $struct = "tn_$op->{name}_options";
     my @options = @{ $op->{options} };
-    my $outs = @{ $op->{out} };
+    my $outs = outputs($op);
+    my @added = reverse grep { $_->{since} } @options;
     @parameters = ('void') unless @parameters;
     my $returns = $outs != 1 ? 'tn_status ' : 'tn_tensor *';
     my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8,
@@ -499,7 +578,8 @@ sub wrapper
     $text .= "    tn_status status;\n" if $outs > 1 || ($behind && $outs == 0);
     $text .= "    tn_tensor *y;\n" if $behind && $outs == 1;
     my $pointer = @options ? '&all' : 'NULL';
-    $text .= fold("    const $struct all = { ", ' ' x 8,
+    my $const = @added ? '' : 'const ';
+    $text .= fold("    $const$struct all = { ", ' ' x 8,
         join(', ', '(uint32_t)sizeof all', map { $_->{name} } @options) . ' };') . "\n" if @options;
     $text .= "\n";
     if ($behind) {
@@ -507,6 +587,7 @@ sub wrapper
             . ($outs != 1 ? 'tn_error_last_code()' : 'NULL') . ";\n";
     }
     $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
+    $text .= "    tn_$op->{name}_options_fit(&all);\n" if @added;
     my $lookup = 'tn_op_lookup(&ref)';
     my $free = $behind ? "    tn_ops_inputs_free(in, few);\n" : '';
     my $keep = sub { $behind ? "    $_[0] = $_[1];\n${free}    return $_[0];\n"
@@ -514,7 +595,7 @@ sub wrapper
     if ($outs == 0) {
         $text .= $keep->('status', "tn_op_call($lookup, $array, $n, $pointer, NULL, 0)");
     } elsif ($outs > 1) {
-        my @names = map { $_->{name} } @{ $op->{out} };
+        my @names = map { $_->{name} } outputs($op);
         my $named = join(', ', @names[0 .. $#names - 1]) . " or $names[-1]";
         $text .= fold('    status = ', ' ' x 8,
             join(' || ', map { "$_\x01==\x01NULL" } @names)) =~ tr/\x01/ /r
@@ -529,6 +610,59 @@ sub wrapper
         $text .= $keep->('y', "tn_op_call1(&ref, $array, $n, $pointer)");
     }
     return $text . "}\n";
+}
+
+# Returns the option struct of an operator and its functions.
+sub declaration
+{
+    my ($op) = @_;
+    my ($struct, @options) = ("tn_$op->{name}_options", @{ $op->{options} });
+    my ($text, $last) = ('', 0);
+    if (@options) {
+        $text .= "typedef struct $struct {\n"
+            . "    uint32_t size;              /* sizeof($struct) */\n";
+        for my $option (@options) {
+            my $since = $option->{since} // 0;
+            my $left = sprintf("    %s%s;", declare($option->{type}, $option->{name}),
+                               $since > $last ? ' TN_OPTION_ADDED' : '');
+            my $said = defined $option->{def} ? " (default $option->{def})" : '';
+            $said .= " [since: $since]" if $since;
+            $text .= fold(sprintf("%-32s/* ", $left), ' ' x 35, "$option->{help}$said */") . "\n";
+            $last = $since;
+        }
+        $text .= "} $struct;\n";
+        $text .= "#define TN_\U$op->{name}\E_OPTIONS { (uint32_t)sizeof($struct), "
+            . join(', ', map { $_->{value} } @options) . " }\n\n";
+    }
+    $text .= shortening($op) if $last;
+    $text .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '') . ' */')
+        . "\n" . wrapper($op, 0) . "\n";
+    if ($op->{flags}{into}) {
+        $text .= "/* Like tn_$op->{wrapper}(), but writes into the existing tensor `into` and "
+            . "returns it. */\n" . wrapper($op, 1) . "\n";
+    } elsif ($op->{flags}{inplace}) {
+        $text .= "/* Like tn_$op->{wrapper}(), but writes the result into "
+            . "`$op->{in}[0]{name}` and returns it. */\n" . wrapper($op, 1) . "\n";
+    }
+    return $text;
+}
+
+# Returns the function that leaves added options out of `size` while they have their defaults.
+sub shortening
+{
+    my ($op) = @_;
+    my $struct = "tn_$op->{name}_options";
+    my $text = "/* Leaves out of options->size what later versions added and the call does not "
+        . "use, so\n * that older versions of the operator take the call. */\n"
+        . "TN_OPS_INLINE void ${struct}_fit($struct *options)\n{\n"
+        . "    const $struct own = TN_\U$op->{name}\E_OPTIONS;\n\n";
+    for my $option (reverse grep { $_->{since} } @{ $op->{options} }) {
+        my $name = $option->{name};
+        $text .= "    if (memcmp(&options->$name, &own.$name, sizeof own.$name) != 0)\n"
+            . "        return;\n"
+            . "    options->size = (uint32_t)offsetof($struct, $name);\n";
+    }
+    return $text . "}\n\n";
 }
 
 my $notice = "Generated by sdk/operators/generate.pl from the .ops files there: edit these files.";
@@ -549,6 +683,7 @@ my $ops_h = <<"END";
 #define TENON_OPS_H
 
 #include <math.h>
+#include <string.h>
 #include <tenon/op.h>
 
 TN_BEGIN_DECLS
@@ -703,38 +838,17 @@ for my $family (@families) {
     $doc .= "\n## \u$family->{name}\n\n$family->{title}\n";
     $ops_h .= "/* ---- $family->{name} " . '-' x (80 - length $family->{name}) . " */\n\n";
     for my $op (@{ $family->{ops} }) {
-        my ($name, $upper) = ($op->{name}, uc $op->{name});
+        my $name = $op->{name};
         my $struct = "tn_${name}_options";
         my @options = @{ $op->{options} };
 
         # the header
-        if (@options) {
-            $ops_h .= "typedef struct $struct {\n"
-                . "    uint32_t size;              /* sizeof($struct) */\n";
-            for my $option (@options) {
-                my $left = sprintf("    %s;", declare($option->{type}, $option->{name}));
-                my $said = defined $option->{def} ? " (default $option->{def})" : '';
-                $ops_h .= fold(sprintf("%-32s/* ", $left), ' ' x 35, "$option->{help}$said */")
-                    . "\n";
-            }
-            $ops_h .= "} $struct;\n";
-            $ops_h .= "#define TN_${upper}_OPTIONS { (uint32_t)sizeof($struct), "
-                . join(', ', map { $_->{value} } @options) . " }\n\n";
-        }
-        $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '')
-            . ' */') . "\n";
-        $ops_h .= wrapper($op, 0) . "\n";
-        $macros .= macros($op, 0);
-        $macros .= macros($op, 1) if $op->{flags}{into} || $op->{flags}{inplace};
-        if ($op->{flags}{into}) {
-            $ops_h .= "/* Like tn_$op->{wrapper}(), but writes into the existing tensor `into` and "
-                . "returns it. */\n"
-                . wrapper($op, 1) . "\n";
-        } elsif ($op->{flags}{inplace}) {
-            $ops_h .= "/* Like tn_$op->{wrapper}(), but writes the result into "
-                . "`$op->{in}[0]{name}` and returns it. */\n"
-                . wrapper($op, 1) . "\n";
-        }
+        $ops_h .= by_target($op, \&declaration);
+        $macros .= by_target($op, sub {
+            my ($one) = @_;
+            return macros($one, 0)
+                . ($op->{flags}{into} || $op->{flags}{inplace} ? macros($one, 1) : '');
+        });
 
         # the data
         for my $side ('in', 'out') {
@@ -744,6 +858,7 @@ for my $family (@families) {
             for my $operand (@{ $op->{$side} }) {
                 my $flags = join(' | ', map { $OPERAND{$_} } sort keys %{ $operand->{words} })
                     || '0';
+                $flags .= " | TN_OPERAND_SINCE($operand->{since})" if $operand->{since};
                 $schema_h .= sprintf("    { %s, %s, %s },\n", quote($operand->{name}), $flags,
                     $operand->{mask});
             }
@@ -754,17 +869,17 @@ for my $family (@families) {
             $schema_h .= "TN_ATTR(unused) static const tn_option tn_schema_${name}_options[] = {\n";
             for my $option (@options) {
                 my $required = !defined $option->{def};
-                $schema_h .= sprintf("    TN_OPTION_ROW(%s, %s, %s, %s, TN_OPTION_KIND_%s, %s),\n",
-                                     $struct,
+                $schema_h .= sprintf("    TN_OPTION_ROW_SINCE(%s, %s, %s, %s, "
+                                     . "TN_OPTION_KIND_%s, %s, %s),\n", $struct,
                                      $option->{name}, $required ? 'NULL' : quote($option->{def}),
                                      quote($option->{help}), uc $option->{type},
                                      $required         ? 'TN_OPTION_REQUIRED'
                                      : $option->{none} ? 'TN_OPTION_OPTIONAL'
-                                                       : '0');
+                                                       : '0', $option->{since} // 0);
             }
             $schema_h .= "    TN_OPTION_END\n};\n";
             $schema_h .= "TN_ATTR(unused) static const $struct tn_schema_${name}_defaults = "
-                . "TN_${upper}_OPTIONS;\n";
+                . "TN_\U$name\E_OPTIONS;\n";
         }
         my @pieces = (
             '.name = ' . quote($name), '.math = ' . quote($op->{math}),
@@ -838,11 +953,14 @@ for my $family (@families) {
             wrapper => "tn_$op->{wrapper}",
             math => $op->{math}, help => $op->{help} // '',
             flags => [ sort keys %{ $op->{flags} } ],
-            inputs => [ map { { name => $_->{name}, dtypes => [ split /,/, $_->{dtypes} ],
+            since => ($op->{since} // 0) + 0,
+            inputs => [ map { { name => $_->{name}, since => ($_->{since} // 0) + 0,
+                                dtypes => [ split /,/, $_->{dtypes} ],
                                 flags => [ sort keys %{ $_->{words} } ] } } @{ $op->{in} } ],
             outputs => [ map { $_->{name} } @{ $op->{out} } ],
             struct => @options ? "tn_${name}_options" : undef,
             options => [ map { { name => $_->{name}, type => $_->{type}, help => $_->{help},
+                                 since => ($_->{since} // 0) + 0,
                                  default => $_->{def},
                                  none => $_->{none} ? JSON::PP::true : JSON::PP::false,
                                  required => defined $_->{def} ? JSON::PP::false : JSON::PP::true }

@@ -85,6 +85,8 @@ static const char *expected(uint32_t size)
 
     if (size < sizeof size)
         return "too small";
+    if (size > ((def->options_size + 7) & ~7u))
+        return "too large";
     for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
         if (row->offset < size && size < row->offset + size_of(row))
             return "ends inside";
@@ -109,19 +111,13 @@ static void try_size(uint32_t size, tn_status (*call)(const void *options))
     else if (status != TN_OK)
         ck_assert_msg(strstr(tn_error_text(), "options.size") == NULL, "%s with %u bytes: %s",
                       def->name, size, tn_error_text());
-    if (size > def->options_size) {
-        own[size - 1] = 1;
-        ck_assert_int_ne(call(own), TN_OK);
-        ck_assert_msg(strstr(tn_error_text(), "too large") != NULL, "%s with %u bytes: %s",
-                      def->name, size, tn_error_text());
-    }
     tn_error_clear();
     free(own);
 }
 
 static void try_sizes(void)
 {
-    for (uint32_t size = 0; size <= def->options_size + 8; size++) {
+    for (uint32_t size = 0; size <= def->options_size + 16; size++) {
         try_size(size, called);
         try_size(size, added);
     }

@@ -77,9 +77,9 @@ static void refused(const tn_option *options, size_t size, const char *words)
 
 #define ROW(name_, def_, kind_, flags_, offset_)                                                   \
     {                                                                                              \
-        name_, def_, "help", kind_, flags_, (uint32_t)(offset_),                                   \
+        name_, def_, "help", kind_, flags_, (uint32_t)(offset_), 0,                                \
         {                                                                                          \
-            0, 0, 0                                                                                \
+            0, 0                                                                                   \
         }                                                                                          \
     }
 #define BETA ROW("beta", "1.5", TN_OPTION_KIND_FLOAT, 0, offsetof(struct data, beta))

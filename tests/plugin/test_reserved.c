@@ -93,9 +93,10 @@ START_TEST(every_kind_refuses_words_of_its_head)
         expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.flags: reserved in Tenon");
         expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "got 0xffff; expected 0");
         spoiled.head.flags = 0;
-        spoiled.head.reserved = 0xdeadbeef;
-        expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.reserved: reserved in Tenon");
-        spoiled.head.reserved = 0;
+        spoiled.head.target = 0xdeadbeef;
+        expect_failure(tn_register(&spoiled), TN_ERR_VERSION,
+                       "head.target: bits 0xdead0000 are unknown to Tenon");
+        spoiled.head.target = TN_TARGET;
         spoiled.head.destroy = (void (*)(void *))(void *)alloc_nothing;
         expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.destroy: a descriptor is");
     }
@@ -213,15 +214,15 @@ START_TEST(operands_of_operators_are_looked_at)
     any spoiled = { .op = op };
     spoiled.op.inputs = rows;
     spoiled.op.n_inputs = 2;
-    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 1023,
-                 "tn_op_def reserved_op: input 2: flags");
+    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags,
+                 1023 | TN_OPERAND_SINCE(UINT16_MAX), "tn_op_def reserved_op: input 2: flags");
     bits_refused(&spoiled, &rows[0].dtypes, sizeof rows[0].dtypes, dtypes,
                  "tn_op_def reserved_op: input 1: dtypes");
     spoiled.op.inputs = NULL;
     spoiled.op.n_inputs = 0;
     spoiled.op.outputs = rows;
-    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 1023,
-                 "tn_op_def reserved_op: output 1: flags");
+    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags,
+                 1023 | TN_OPERAND_SINCE(UINT16_MAX), "tn_op_def reserved_op: output 1: flags");
 }
 END_TEST
 
@@ -244,7 +245,7 @@ START_TEST(words_of_the_plugin_itself_are_refused)
     expect("flag_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "tn_plugin: flags: bits 0x80 are unknown");
     expect("word_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
-           "tn_plugin: head.reserved: reserved in Tenon");
+           "tn_plugin: head.target: bits");
     expect("word_of_requirement.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "tn_plugin: requirement \"org.tenon.test.good\": reserved[0]");
     expect("word_of_facts.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,

@@ -342,7 +342,7 @@ def member(struct, name):
 def head(struct):
     """Returns the head of a descriptor, a tn_head."""
     kind = getattr(_api, "TN_KIND_" + struct.__name__)
-    return _api.tn_head(c.sizeof(struct), kind, 0, _api.ABI_MAJOR, _api.ABI_MINOR, 0)
+    return _api.tn_head(c.sizeof(struct), kind, 0, _api.ABI_MAJOR, _api.ABI_MINOR, _api.ABI_MINOR)
 
 
 def register(descriptor):

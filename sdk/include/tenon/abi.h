@@ -46,7 +46,8 @@
 
 /* The minor version of the ABI that a plugin is written for. A plugin compiled with -DTN_TARGET=1
  * against newer headers cannot use functions that were added after minor version 1 (the compiler
- * rejects their names), and it loads in every host from minor version 1 on. */
+ * rejects their names), and it loads in every host from minor version 1 on. <tenon/ops.h> then
+ * declares the operators, options and inputs that minor version 1 had. */
 #ifndef TN_TARGET
 #define TN_TARGET TN_ABI_MINOR
 #endif
@@ -123,7 +124,8 @@ typedef struct tn_head {
     uint16_t flags; /* 0 */
     uint16_t abi_major;
     uint16_t abi_minor;
-    uint32_t reserved;           /* 0 */
+    /* The minor version of the ABI whose operators the code knows (TN_TARGET). */
+    uint32_t target;
     void (*destroy)(void *self); /* NULL for static data */
 } tn_head;
 
@@ -131,7 +133,7 @@ typedef struct tn_head {
  * descriptor in a function, `d.head = TN_HEAD_INIT(tn_layer_def); d.name = "Swish"; ...`. */
 #define TN_HEAD_INIT(type)                                                                         \
     {                                                                                              \
-        (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL             \
+        (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, TN_TARGET, NULL     \
     }
 /* The first initializer of a descriptor: `static const tn_layer_def swish = {
  * TN_HEAD(tn_layer_def), ... }`. */

@@ -52,7 +52,8 @@ typedef struct tn_call {
 
 enum {
     /* The kernel may have a higher priority than a kernel of another plugin for the same operator,
-     * device and dtype. Without this flag it is then refused. */
+     * device and dtype. Without this flag it is then refused, unless its plugin provides the
+     * device. */
     TN_KERNEL_OVERRIDE = 1,
     TN_KERNEL_DETERMINISTIC = 2, /* the results do not depend on threads or timing */
     /* `run` may be called while the device records (TN_CALL_CAPTURED). The record then contains
@@ -126,6 +127,12 @@ typedef struct tn_kernel_def {
      * without the data. NULL: the core keeps nothing. */
     uint64_t (*prepare_key)(const tn_call *call);
     uint64_t weights;
+    /* The version (TN_SINCE_OWN or more) up to which the kernel knows the options, inputs and
+     * outputs of an operator that is not in <tenon/ops.h> and that another plugin defines. Those of
+     * <tenon/ops.h> it knows up to head.target, those of its own plugin all. A call that uses more
+     * goes to the next kernel or is decomposed. */
+    uint32_t knows;
+    uint32_t reserved;
 } tn_kernel_def;
 
 /* Initializes a kernel, as a row of a plugin's kernel table (tn_plugin.kernels) or alone. */

@@ -24,8 +24,11 @@ TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
 
 /* Calls an operator. `in` has n_in tensors in the order of the schema (it may be NULL if n_in is
  * 0), TN_NONE for absent optional inputs; if an element is NULL, the call fails without recording a
- * new error. `options` is the option struct of the operator, whose first member is its size; NULL:
- * all defaults. The n_out results are stored in `out` and owned by the innermost scope; on failure
+ * new error. Optional inputs at the end may be left out, and there may be more TN_NONE at the end
+ * than the operator has inputs. `options` is the option struct of the operator, whose first member
+ * is its size; NULL: all defaults. Options behind its size have their defaults; a struct that has
+ * more options than the operator is refused. Outputs that were added to the operator may be left
+ * out. The n_out results are stored in `out` and owned by the innermost scope; on failure
  * all elements of `out` are NULL. If an input requires a gradient, the call is recorded for
  * backward. [scoped] [array: in n_in, out n_out] [null-ok: options] */
 TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,

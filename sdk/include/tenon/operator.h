@@ -85,9 +85,21 @@ typedef struct tn_decompose {
 /* An input or output of an operator. The layout never changes. */
 typedef struct tn_operand {
     const char *name;
-    uint64_t flags;  /* TN_OPERAND_* */
+    uint64_t flags;  /* TN_OPERAND_*, TN_OPERAND_SINCE() */
     uint64_t dtypes; /* TN_BIT mask of accepted dtypes; 0: all dtypes with arithmetic */
 } tn_operand;
+
+/* Operators grow at their end: by options that have a default, optional inputs and outputs. `since`
+ * of a tn_option and TN_OPERAND_SINCE of an operand (in its flags) say which version added them;
+ * without it, the operator had them from the beginning. The numbers never decrease along a list.
+ * For operators of <tenon/ops.h> they are minor versions of the ABI. The operators of other headers
+ * count from TN_SINCE_OWN on. A kernel of another plugin runs only calls that use nothing that was
+ * added after the version for which it was compiled (tn_kernel_def.knows).
+ *
+ * The first option of each version must begin at a multiple of 8 bytes (TN_OPTION_ADDED in its
+ * declaration), so that it is not in the padding at the end of an older struct. */
+enum { TN_SINCE_OWN = 1000 };
+#define TN_OPERAND_SINCE(version) ((uint64_t)(version) << 48)
 
 enum {
     TN_OPERAND_OPTIONAL = 1,   /* may be absent (TN_NONE) */

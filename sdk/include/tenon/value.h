@@ -372,7 +372,9 @@ typedef struct tn_option {
     uint32_t kind; /* tn_option_kind */
     uint32_t flags;
     uint32_t offset; /* offset of the member in the plugin's option struct */
-    uint32_t reserved[3];
+    /* Of an operator: the version that added the option; 0: the first (<tenon/operator.h>). */
+    uint32_t since;
+    uint32_t reserved[2];
 } tn_option;
 
 /* How an option with TN_OPTION_MANY is stored. `names[i]` is NULL for a positional argument. */
@@ -382,13 +384,18 @@ typedef struct tn_values {
     int64_t count;
 } tn_values;
 
-#define TN_OPTION_ROW(type, member, def, help, kind, flags)                                        \
+/* In the declaration of the first option that a version adds to the options of an operator
+ * (<tenon/operator.h>): double scale TN_OPTION_ADDED; */
+#define TN_OPTION_ADDED TN_ATTR(aligned(8))
+#define TN_OPTION_ROW_SINCE(type, member, def, help, kind, flags, since)                           \
     {                                                                                              \
-#member, def, help, kind, flags, (uint32_t)offsetof(type, member),                         \
+#member, def, help, kind, flags, (uint32_t)offsetof(type, member), since,                  \
         {                                                                                          \
-            0, 0, 0                                                                                \
+            0, 0                                                                                   \
         }                                                                                          \
     }
+#define TN_OPTION_ROW(type, member, def, help, kind, flags)                                        \
+    TN_OPTION_ROW_SINCE(type, member, def, help, kind, flags, 0)
 #define TN_OPTION_BOOL(type, member, def, help)                                                    \
     TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_BOOL, 0)
 #define TN_OPTION_INT(type, member, def, help)                                                     \
@@ -407,9 +414,9 @@ typedef struct tn_values {
     TN_OPTION_ROW(type, member, NULL, help, TN_OPTION_KIND_INT, TN_OPTION_REQUIRED)
 #define TN_OPTION_END                                                                              \
     {                                                                                              \
-        NULL, NULL, NULL, TN_OPTION_KIND_END, 0, 0,                                                \
+        NULL, NULL, NULL, TN_OPTION_KIND_END, 0, 0, 0,                                             \
         {                                                                                          \
-            0, 0, 0                                                                                \
+            0, 0                                                                                   \
         }                                                                                          \
     }
 
