@@ -174,7 +174,8 @@ struct shuffle {
           TN_OPTION_KIND_INT,                                                                      \
           TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD,                                             \
           (uint32_t)offsetof(struct shuffle, factor),                                              \
-          { 0, 0, 0 } },                                                                           \
+          0,                                                                                       \
+          { 0, 0 } },                                                                              \
             TN_OPTION_END                                                                          \
     }
 static const tn_option up_options[] = FACTOR("upscale_factor", "upscaling factor");

@@ -25,7 +25,8 @@ struct stack {
       TN_OPTION_KIND_VALUE,                                                                        \
       TN_OPTION_REQUIRED,                                                                          \
       (uint32_t)offsetof(struct stack, layer),                                                     \
-      { 0, 0, 0 } },                                                                               \
+      0,                                                                                           \
+      { 0, 0 } },                                                                                  \
         TN_OPTION_ROW(struct stack, num_layers, NULL, "number of layers", TN_OPTION_KIND_INT,      \
                       TN_OPTION_REQUIRED),                                                         \
         TN_OPTION_ROW(struct stack, norm, "None",                                                  \
