@@ -179,8 +179,12 @@ static tn_status run(tn_prepared *p, tn_tensor *const *in, int64_t n_in, tn_tens
         return tn__tracer_here->refuse(tn__tracer_here, NULL, "tn_prepared_run_into");
     }
 
-    if (tn__unlikely(n_in != p->n_in) &&
-        (tn__call_fit(p->op, &in, &n_in, work.fitted) != TN_OK || n_in != p->n_in))
+    if (tn__unlikely(n_in != p->n_in)) {
+        status = tn__call_fit(p->op, &in, &n_in, work.fitted);
+        if (status != TN_OK)
+            return status;
+    }
+    if (tn__unlikely(n_in != p->n_in))
         return tn_fail(TN_ERR_VALUE,
                        "tn_prepared_run: %s: inputs: wrong number, got %lld; it was prepared with "
                        "%lld",

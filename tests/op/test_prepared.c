@@ -279,7 +279,7 @@ START_TEST(inputs_of_another_kind_are_refused_with_words)
     ck_assert_ptr_null(run(kept, NULL, w));
     tn_error_clear();
     ck_assert_int_eq(tn_prepared_run(kept, in, 3, out, 1), TN_ERR_VALUE);
-    FAILED(TN_ERR_VALUE, "inputs: wrong number, got 3; it was prepared with 2");
+    FAILED(TN_ERR_VALUE, "inputs: wrong number, got 3; expected 2 (x, w)");
     ck_assert_int_eq(tn_prepared_run(kept, in, 2, out, 2), TN_ERR_VALUE);
     FAILED(TN_ERR_VALUE, "outputs: wrong number, got 2; expected 1");
     ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);

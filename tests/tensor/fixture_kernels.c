@@ -55,12 +55,18 @@ static tn_status run_copy(const tn_call *call)
     return TN_OK;
 }
 
+struct fill_options {
+    uint32_t size;
+    tn_scalar value;
+};
+static const tn_option fill_rows[] = {
+    TN_OPTION_ROW(struct fill_options, value, NULL, "", TN_OPTION_KIND_SCALAR, TN_OPTION_REQUIRED),
+    TN_OPTION_END,
+};
+
 static tn_status run_fill(const tn_call *call)
 {
-    const struct {
-        uint32_t size;
-        tn_scalar value;
-    } *options = call->options;
+    const struct fill_options *options = call->options;
 
     atomic_fetch_add(&room.kernels, 1);
     for (int64_t i = 0; i < count_of(call->out[0]); i++)
@@ -85,7 +91,8 @@ static const tn_op_def ops[] = {
       .dispatch_input = -1, .infer = infer_like },
     { TN_HEAD(tn_op_def), .name = "fill", .math = "y = v", .help = "", .revision = 1,
       .flags = TN_OP_PRIMITIVE, .inputs = x_in, .outputs = y_out, .n_inputs = 1, .n_outputs = 1,
-      .dispatch_input = -1, .infer = infer_like },
+      .options = fill_rows, .options_size = sizeof(struct fill_options), .dispatch_input = -1,
+      .infer = infer_like },
 };
 
 static const tn_kernel_def kernels[] = {
