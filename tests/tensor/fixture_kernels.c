@@ -59,6 +59,7 @@ struct fill_options {
     uint32_t size;
     tn_scalar value;
 };
+static const struct fill_options fill_defaults = { sizeof fill_defaults, { 0 } };
 static const tn_option fill_rows[] = {
     TN_OPTION_ROW(struct fill_options, value, NULL, "", TN_OPTION_KIND_SCALAR, TN_OPTION_REQUIRED),
     TN_OPTION_END,
@@ -91,8 +92,8 @@ static const tn_op_def ops[] = {
       .dispatch_input = -1, .infer = infer_like },
     { TN_HEAD(tn_op_def), .name = "fill", .math = "y = v", .help = "", .revision = 1,
       .flags = TN_OP_PRIMITIVE, .inputs = x_in, .outputs = y_out, .n_inputs = 1, .n_outputs = 1,
-      .options = fill_rows, .options_size = sizeof(struct fill_options), .dispatch_input = -1,
-      .infer = infer_like },
+      .options = fill_rows, .defaults = &fill_defaults, .options_size = sizeof(struct fill_options),
+      .dispatch_input = -1, .infer = infer_like },
 };
 
 static const tn_kernel_def kernels[] = {
