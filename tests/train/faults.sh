@@ -66,8 +66,11 @@ every() {
             rm -rf cut
             train "$how:$call" cut "$1" "$2"
             code=$?
-            # A call that fails may be one that the run can do without.
-            test $how = kill && test $code -ne 137 && {
+            # A call that fails may be one that the run can do without. Texts have times in them, so
+            # that one run may have a few writes less than another.
+            expected=137
+            test $call -gt $((calls - 4)) && test $code -eq 0 && expected=0
+            test $how = kill && test $code -ne $expected && {
                 echo "$how:$call: status $code"; cat log; bad=1; }
             train none cut "$1" "$2" || {
                 echo "$how:$call: the run that continues fails"; cat log; bad=1; continue; }
