@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Whether a kernel takes a call: its plugin must be active, it must take the dtypes of all
- * operands, and its own `supports` must agree. registry.c decides in which order the kernels of an
- * operator are asked, and which of two kernels is refused; run.c asks them. */
+ * operands, and its own `supports` must agree. kernel_priority.c decides in which order the
+ * kernels of an operator are asked, and which of two is refused; run.c asks them. */
 #include "core/op/private.h"
 
 #include <string.h>

@@ -59,13 +59,7 @@ struct activation {
 };
 
 #define NUMBER(name, member, def, help, flags)                                                     \
-    {                                                                                              \
-        name, def, help, TN_OPTION_KIND_FLOAT, flags,                                              \
-            (uint32_t)offsetof(struct activation, member), 0,                                      \
-        {                                                                                          \
-            0, 0                                                                                   \
-        }                                                                                          \
-    }
+    TN_OPTION_NAMED(name, struct activation, member, def, help, TN_OPTION_KIND_FLOAT, flags)
 #define INPLACE                                                                                    \
     TN_OPTION_ROW(struct activation, inplace, "False", "writes the result into the input",         \
                   TN_OPTION_KIND_BOOL, 0)

@@ -237,18 +237,10 @@ CALL(cosine_embedding_loss, tn_cosine_embedding_loss(in[0], in[1], in[2], s->red
 LOSS(cosine_embedding_loss, "CosineEmbeddingLoss", ranking,
      "1 - cos where target is 1, max(0, cos - margin) where it is -1");
 
-static const tn_option multi[] = { { "p",
-                                     "1",
-                                     "power, 1 or 2",
-                                     TN_OPTION_KIND_INT,
-                                     0,
-                                     (uint32_t)offsetof(struct loss, power),
-                                     0,
-                                     { 0, 0 } },
-                                   NUMBER(margin, "1.0", "margin"),
-                                   WEIGHT("a factor for each class"),
-                                   REDUCTION,
-                                   TN_OPTION_END };
+static const tn_option multi[] = {
+    TN_OPTION_NAMED("p", struct loss, power, "1", "power, 1 or 2", TN_OPTION_KIND_INT, 0),
+    NUMBER(margin, "1.0", "margin"), WEIGHT("a factor for each class"), REDUCTION, TN_OPTION_END
+};
 CALL(multi_margin_loss,
      tn_multi_margin_loss(in[0], in[1], tn_module_get(self, "weight"), s->reduction, s->power,
                           s->margin),

@@ -166,22 +166,16 @@ struct shuffle {
     int64_t factor;
 };
 
-#define FACTOR(text_, help_)                                                                       \
-    {                                                                                              \
-        { text_,                                                                                   \
-          NULL,                                                                                    \
-          help_,                                                                                   \
-          TN_OPTION_KIND_INT,                                                                      \
-          TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD,                                             \
-          (uint32_t)offsetof(struct shuffle, factor),                                              \
-          0,                                                                                       \
-          { 0, 0 } },                                                                              \
-            TN_OPTION_END                                                                          \
-    }
-static const tn_option up_options[] = FACTOR("upscale_factor", "upscaling factor");
-static const tn_option down_options[] = FACTOR("downscale_factor", "downscaling factor");
-static const tn_option group_options[] = FACTOR("groups",
-                                                "number of groups; must divide the channels");
+#define FACTOR(name_, help_)                                                                       \
+    TN_OPTION_NAMED(name_, struct shuffle, factor, NULL, help_, TN_OPTION_KIND_INT,                \
+                    TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD)
+static const tn_option up_options[] = { FACTOR("upscale_factor", "upscaling factor"),
+                                        TN_OPTION_END };
+static const tn_option down_options[] = { FACTOR("downscale_factor", "downscaling factor"),
+                                          TN_OPTION_END };
+static const tn_option group_options[] = {
+    FACTOR("groups", "number of groups; must divide the channels"), TN_OPTION_END
+};
 
 #define SHUFFLE(op)                                                                                \
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \

@@ -16,17 +16,10 @@ struct stack {
     bool mask_check;
 };
 
-/* A macro, because two tables begin with the same rows. The name of the first is not that of its
- * member, so TN_OPTION_ROW cannot define it. */
+/* A macro, because two tables begin with the same rows. */
 #define STACK(name_, help_)                                                                        \
-    { name_,                                                                                       \
-      NULL,                                                                                        \
-      help_,                                                                                       \
-      TN_OPTION_KIND_VALUE,                                                                        \
-      TN_OPTION_REQUIRED,                                                                          \
-      (uint32_t)offsetof(struct stack, layer),                                                     \
-      0,                                                                                           \
-      { 0, 0 } },                                                                                  \
+    TN_OPTION_NAMED(name_, struct stack, layer, NULL, help_, TN_OPTION_KIND_VALUE,                 \
+                    TN_OPTION_REQUIRED),                                                           \
         TN_OPTION_ROW(struct stack, num_layers, NULL, "number of layers", TN_OPTION_KIND_INT,      \
                       TN_OPTION_REQUIRED),                                                         \
         TN_OPTION_ROW(struct stack, norm, "None",                                                  \

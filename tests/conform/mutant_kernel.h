@@ -209,14 +209,11 @@ static inline void look_back(const tn_call *call)
 {
     static const tn_call *last;
     static const tn_view *view;
-    static volatile int64_t seen;
+    volatile int64_t seen = last != NULL && is("keeps-call") ? last->n_in : 0;
 
-    if (is("keeps-call") && last != NULL)
-        seen = last->n_in;
     if (is("keeps-view") && view != NULL)
         seen = view->ndim;
-    last = call;
-    view = call->out[0];
+    last = call, view = call->out[0];
     (void)seen;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/compare_pictures.py %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h \
-	%D%/loaders.h %D%/make_colors.py %D%/make_images.py %D%/make_library_pictures.py %D%/library_pictures.h %D%/make_odd_pictures.py %D%/odd_pictures.h %D%/make_parts.py %D%/make_resized.py %D%/make_sounds.py %D%/make_spectra.py %D%/spectra.h %D%/sounds.h %D%/resized.h %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
+	%D%/loaders.h %D%/made_pictures.py %D%/make_colors.py %D%/make_images.py %D%/make_library_pictures.py %D%/library_pictures.h %D%/make_odd_pictures.py %D%/odd_pictures.h %D%/make_parts.py %D%/make_resized.py %D%/make_sounds.py %D%/make_spectra.py %D%/spectra.h %D%/sounds.h %D%/resized.h %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
 	%D%/transforms.h
 
 if HAVE_CHECK

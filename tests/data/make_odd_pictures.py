@@ -6,27 +6,11 @@
 import os
 import struct
 import sys
-import textwrap
 
 import numpy
-import PIL
-from PIL import Image, ImageOps
+from PIL import Image
 
-HEIGHT, WIDTH = 5, 7
-
-
-def picture(seed, channels=3):
-    rng = numpy.random.RandomState(seed)
-    y, x = numpy.mgrid[0:HEIGHT, 0:WIDTH]
-    smooth = numpy.stack([30 * y + 5 * x, 255 - 20 * x, 10 * (x + y), 200 - 30 * y], -1)
-    noise = rng.randint(-9, 10, smooth.shape)
-    return numpy.clip(smooth + noise, 0, 255).astype(numpy.uint8)[:, :, :channels]
-
-
-def exif(orientation):
-    data = Image.Exif()
-    data[274] = orientation
-    return data
+from made_pictures import HEIGHT, WIDTH, exif, picture, write_header
 
 
 def bmp(bits, rows, top_down=False, masks=None, palette=b"", core=False):
@@ -101,21 +85,8 @@ def main():
     folder = os.path.join(top, "files/odd/all")
     os.makedirs(folder, exist_ok=True)
     write_pictures(folder)
-    with open(os.path.join(top, "odd_pictures.h"), "w", encoding="utf-8") as out:
-        out.write("/* SPDX-License-Identifier: MIT\n *\n"
-                  f" * Numbers of Pillow {PIL.__version__}, written by make_odd_pictures.py. */\n\n"
-                  "/* In the order of the dataset; RGB, one plane for each color. */\n"
-                  "static const struct odd_picture {\n    const char *name;\n"
-                  "    int64_t height, width;\n"
-                  f"    uint8_t planes[{3 * HEIGHT * WIDTH}];\n}} odd_pictures[] = {{\n")
-        for name in sorted(os.listdir(folder)):
-            image = ImageOps.exif_transpose(Image.open(os.path.join(folder, name)))
-            pixels = numpy.asarray(image.convert("RGB")).transpose(2, 0, 1)
-            values = textwrap.fill(", ".join(map(str, pixels.flatten())), 92,
-                                   initial_indent=" " * 8, subsequent_indent=" " * 8)
-            out.write(f'    {{ "{name}",\n      {pixels.shape[1]},\n      {pixels.shape[2]},\n'
-                      f"      {{\n{values} }} }},\n")
-        out.write("};\n")
+    write_header(top, "odd", folder,
+                 "In the order of the dataset; RGB, one plane for each color.", HEIGHT * WIDTH)
 
 
 main()

@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/check_rules.py %D%/files %D%/function_case.py %D%/function_cases.py \
 	%D%/function_cases_images.py %D%/function_cases_layers.py %D%/function_cases_numbers.py \
 	%D%/function_cases_shapes.py %D%/function_cases_values.py %D%/make_functions.py \
-	%D%/make_modules.py %D%/make_onnx.py %D%/make_training.py \
+	%D%/make_modules.py %D%/make_onnx.py %D%/onnx_operator_cases.py %D%/make_training.py \
 	%D%/onnx_node_cases.py %D%/training.sh
 
 if HAVE_CHECK

@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	%D%/fixtures/interfaces.c \
 	%D%/fixtures/misbehaving.c \
 	%D%/fixtures/plain.c \
+	%D%/logged.h \
 	%D%/suite.h \
 	%D%/stubs.h
 
@@ -37,6 +38,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_cores \
 	%D%/test_descriptors \
 	%D%/test_environment \
+	%D%/test_filter \
 	%D%/test_interfaces \
 	%D%/test_kinds \
 	%D%/test_loader \
@@ -63,6 +65,9 @@ EXTRA_%C%_test_descriptors_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_environment_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_environment_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_filter_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_filter_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_filter_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_interfaces_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_interfaces_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_interfaces_DEPENDENCIES = tests/plugin/fixtures.stamp

@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Environment variables of the loader: the folders of plugins, the plugins that may be loaded, and
- * their options. */
-#include "tests/plugin/suite.h"
+ * Environment variables of the loader: the folders of plugins, their options, and the variables of
+ * the program. */
+#include "tests/plugin/logged.h"
 
 #include <sys/wait.h>
 
 enum { OK = TN_OUTCOME_OK, REFUSED = TN_OUTCOME_REFUSED, FAILED = TN_OUTCOME_FAILED };
-
-static char logged[8192];
-
-static void collect(void *user, int level, const char *plugin, const char *text)
-{
-    (void)user, (void)level, (void)plugin;
-    size_t length = strlen(logged);
-    snprintf(logged + length, sizeof logged - length, "%s\n", text);
-}
-
-static void set_up_log(void)
-{
-    set_up();
-    tn_set_log_sink(collect, NULL);
-}
 
 static bool is_there(const char *name)
 {
@@ -84,86 +69,6 @@ START_TEST(a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14)
     expect("relative/folder", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
     expect(".", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
     expect("counting.so", OK, TN_STAGE_VERSION, "");
-}
-END_TEST
-
-START_TEST(plugins_are_allowed_and_denied_by_globs)
-{
-    place("good", "counting", "older", NULL);
-    setenv("TENON_PLUGINS", " good , o*,!old*", 1);
-    expect("counting.so", REFUSED, TN_STAGE_FOUND, "excludes \"counting\"");
-    expect("older.so", REFUSED, TN_STAGE_FOUND, "excludes \"older\"");
-    expect_good_beside();
-}
-END_TEST
-
-START_TEST(denials_alone_let_the_rest_in)
-{
-    place("good", "counting", "older", NULL);
-    setenv("TENON_PLUGINS", "!count*", 1);
-    expect("counting.so", REFUSED, TN_STAGE_FOUND, "TENON_PLUGINS=!count*");
-    expect("older.so", OK, TN_STAGE_VERSION, "");
-    expect_good_beside();
-    expect_failure(tn_plugin_load(path_of("counting.so")), TN_ERR_REFUSED, "REFUSED at found");
-}
-END_TEST
-
-START_TEST(a_plugin_is_denied_by_its_id)
-{
-    place("good", "counting", "older", NULL);
-    setenv("TENON_PLUGINS", "!org.tenon.test.older", 1);
-    expect("older.so", REFUSED, TN_STAGE_FOUND, "excludes \"org.tenon.test.older\"");
-    expect("counting.so", OK, TN_STAGE_VERSION, "");
-    expect_good_beside();
-    ck_assert_str_eq(logged, "");
-}
-END_TEST
-
-START_TEST(a_plugin_is_allowed_by_its_id)
-{
-    place("good", "counting", "older", NULL);
-    setenv("TENON_PLUGINS", "good,org.tenon.test.[o-p]lder", 1);
-    expect("older.so", OK, TN_STAGE_VERSION, "");
-    expect("counting.so", REFUSED, TN_STAGE_FOUND, "excludes \"");
-    expect_good_beside();
-}
-END_TEST
-
-START_TEST(a_list_of_plugins_has_the_globs_of_the_shell)
-{
-    place("good", "counting", "older", NULL);
-    setenv("TENON_PLUGINS", "[co]*,goo?,!o[a-k]der", 1);
-    expect("counting.so", OK, TN_STAGE_VERSION, "");
-    expect("older.so", OK, TN_STAGE_VERSION, "");
-    expect_good_beside();
-    ck_assert_str_eq(logged, "");
-}
-END_TEST
-
-START_TEST(a_name_in_the_list_that_no_plugin_has_is_warned_about)
-{
-    place("good", "counting", NULL);
-    setenv("TENON_PLUGINS", "good,cuonting,away*,!god,!backend-elsewhere,somewhere", 1);
-    ck_assert_int_ge(tn_plugin_count(), 2);
-    ck_assert_str_eq(logged,
-                     "TENON_PLUGINS: no plugin is called \"cuonting\"; did you mean \"counting\"?\n"
-                     "TENON_PLUGINS: no plugin is called \"god\"; did you mean \"good\"?\n"
-                     "TENON_PLUGINS: no plugin is called \"backend-elsewhere\"\n"
-                     "TENON_PLUGINS: no plugin is called \"somewhere\"\n");
-    expect_good_beside();
-}
-END_TEST
-
-START_TEST(a_filter_that_lets_nothing_in_is_named_in_every_error)
-{
-    place("good", "counting", NULL);
-    setenv("TENON_PLUGINS", "nothing*", 1);
-    ck_assert_ptr_null(tn_device_find("cpu"));
-    expect_failure(TN_ERR_UNAVAILABLE, tn_error_code(), "TENON_PLUGINS=\"nothing*\" excludes ");
-    ck_assert_ptr_null(tn_op_find("add", 0));
-    expect_failure(TN_ERR_NOT_IMPLEMENTED, tn_error_code(), "TENON_PLUGINS=\"nothing*\" excludes ");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Linear"));
-    expect_failure(TN_ERR_KEY, tn_error_code(), "TENON_PLUGINS=\"nothing*\" excludes ");
 }
 END_TEST
 
@@ -577,13 +482,6 @@ static Suite *environment(void)
     tcase_add_test(all, files_are_taken_sorted_and_only_those_that_end_in_so_rule_14);
     tcase_add_test(all, the_added_path_comes_after_and_keeps_the_first);
     tcase_add_test(all, a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14);
-    tcase_add_test(all, plugins_are_allowed_and_denied_by_globs);
-    tcase_add_test(all, denials_alone_let_the_rest_in);
-    tcase_add_test(all, a_plugin_is_denied_by_its_id);
-    tcase_add_test(all, a_plugin_is_allowed_by_its_id);
-    tcase_add_test(all, a_list_of_plugins_has_the_globs_of_the_shell);
-    tcase_add_test(all, a_name_in_the_list_that_no_plugin_has_is_warned_about);
-    tcase_add_test(all, a_filter_that_lets_nothing_in_is_named_in_every_error);
     tcase_add_test(all, a_path_without_plugins_is_named_in_every_error);
     tcase_add_test(all, a_device_that_nothing_gives_is_warned_about_when_another_is_taken);
     tcase_add_test(all, a_list_of_known_devices_is_not_warned_about);

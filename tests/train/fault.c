@@ -5,7 +5,9 @@
  *
  *   TN_FAULT=kill:N     SIGKILL in place of call N (from 1)
  *   TN_FAULT=fail:N     call N fails with ENOSPC
- *   TN_FAULT=count:FILE writes the number of calls to FILE at the end */
+ *   TN_FAULT=count      neither
+ *
+ * At the end, TN_FAULT_CALLS=FILE gets the number of calls, unless the process was killed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -25,8 +27,7 @@ static bool faulty(void)
     const char *fault = getenv("TN_FAULT");
     long call = atomic_fetch_add(&calls, 1) + 1;
 
-    if (fault == NULL || strncmp(fault, "count:", 6) == 0 || strlen(fault) < 6 ||
-        strtol(fault + 5, NULL, 10) != call)
+    if (fault == NULL || strlen(fault) < 6 || strtol(fault + 5, NULL, 10) != call)
         return false;
     if (fault[0] == 'k')
         raise(SIGKILL);
@@ -124,12 +125,9 @@ int unlinkat(int folder, const char *path, int flags)
 
 __attribute__((destructor)) static void tell(void)
 {
-    const char *fault = getenv("TN_FAULT");
-    FILE *file;
+    const char *path = getenv("TN_FAULT_CALLS");
+    FILE *file = path != NULL ? fopen(path, "w") : NULL;
 
-    if (fault == NULL || strncmp(fault, "count:", 6) != 0)
-        return;
-    file = fopen(fault + 6, "w");
     if (file == NULL)
         return;
     fprintf(file, "%ld\n", (long)calls);

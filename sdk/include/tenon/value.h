@@ -384,16 +384,21 @@ typedef struct tn_values {
     int64_t count;
 } tn_values;
 
-/* In the declaration of the first option that a version adds to the options of an operator
- * (<tenon/operator.h>): double scale TN_OPTION_ADDED; */
-#define TN_OPTION_ADDED TN_ATTR(aligned(8))
-#define TN_OPTION_ROW_SINCE(type, member, def, help, kind, flags, since)                           \
+/* A row for an option whose name is not that of its member. */
+#define TN_OPTION_NAMED_SINCE(name, type, member, def, help, kind, flags, since)                   \
     {                                                                                              \
-#member, def, help, kind, flags, (uint32_t)offsetof(type, member), since,                  \
+        name, def, help, kind, flags, (uint32_t)offsetof(type, member), since,                     \
         {                                                                                          \
             0, 0                                                                                   \
         }                                                                                          \
     }
+#define TN_OPTION_NAMED(name, type, member, def, help, kind, flags)                                \
+    TN_OPTION_NAMED_SINCE(name, type, member, def, help, kind, flags, 0)
+/* In the declaration of the first option that a version adds to the options of an operator
+ * (<tenon/operator.h>): double scale TN_OPTION_ADDED; */
+#define TN_OPTION_ADDED TN_ATTR(aligned(8))
+#define TN_OPTION_ROW_SINCE(type, member, def, help, kind, flags, since)                           \
+    TN_OPTION_NAMED_SINCE(#member, type, member, def, help, kind, flags, since)
 #define TN_OPTION_ROW(type, member, def, help, kind, flags)                                        \
     TN_OPTION_ROW_SINCE(type, member, def, help, kind, flags, 0)
 #define TN_OPTION_BOOL(type, member, def, help)                                                    \
