@@ -161,6 +161,58 @@ def write_vision(folder):
     save_numbers(folder + '/module_vision.npz', numbers)
 
 
+def by_group(x, weight, offs):
+    """The rows of each group, which ends before row offs[g], times the matrix of the group."""
+    ends = offs.tolist()
+    return torch.cat([x[a:b] @ w for a, b, w in zip([0] + ends, ends, weight)])
+
+
+@torch.library.custom_op('transformers::grouped_mm_fallback', mutates_args=())
+def grouped_mm_fallback(
+    input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor
+) -> torch.Tensor:
+    return by_group(input, weight, offs)
+
+
+@grouped_mm_fallback.register_fake
+def _(input, weight, offs):
+    return input.new_empty(input.shape[0], weight.shape[2])
+
+
+def grouped_backward(ctx, grad):
+    with torch.enable_grad():
+        x, weight = (saved.detach().requires_grad_() for saved in ctx.saved_tensors[:2])
+        y = by_group(x, weight, ctx.saved_tensors[2])
+    return *torch.autograd.grad(y, (x, weight), grad), None
+
+
+grouped_mm_fallback.register_autograd(
+    grouped_backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
+)
+
+
+class Grouped(nn.Module):
+    """Experts, as transformers calls them; the second of them gets no row."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 4, 2))
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, offs):
+        return grouped_mm_fallback(torch.tanh(self.fc(x)), self.weight, offs)
+
+
+def write_grouped(folder):
+    torch.manual_seed(6)
+    net = Grouped().double().eval()
+    args = torch.randn(5, 4).double(), torch.tensor([2, 2, 5], dtype=torch.int32)
+    write(folder + '/module_grouped.pt2', members_of(export(net, args)))
+    numbers = {}
+    call(net, args, {}, '', numbers)
+    save_numbers(folder + '/module_grouped.npz', numbers)
+
+
 def stripped(graph):
     """Traces of the stack name files of the machine."""
     for node in graph['nodes']:
@@ -419,6 +471,7 @@ def main(folder):
     save_numbers(folder + '/module_old.npz', numbers)
     refuse(folder, members)
     write_vision(folder)
+    write_grouped(folder)
 
 
 if __name__ == '__main__':

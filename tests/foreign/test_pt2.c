@@ -159,7 +159,8 @@ START_TEST(results_gradients_and_buffers_are_those_of_pytorch)
     } rows[] = { { "module_net", "" },         { "module_net", "more." },
                  { "module_train", "train." }, { "module_flow", "" },
                  { "module_flow", "more." },   { "module_decomposed", "train." },
-                 { "module_old", "" },         { "module_vision", "" } };
+                 { "module_old", "" },         { "module_vision", "" },
+                 { "module_grouped", "" } };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tn_module *module = opened(rows[i].file);
