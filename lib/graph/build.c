@@ -198,17 +198,45 @@ tn_node *tn__build_link(tn_node *node, tn_node *before)
     return node;
 }
 
+/* As tn_op_call() does it with tensors: for a program or a file of another version of the operator,
+ * adds TN_NODE_NONE for optional inputs at the end that are missing, and leaves out those too many.
+ * Any other count stays, and tn__lint_infer() refuses it. */
+static void fit_inputs(const tn__built *how, tn_node *const **inputs, int64_t *n_inputs,
+                       tn_node **space)
+{
+    const tn_op_def *def = &how->op->def;
+    int64_t most = def->n_inputs, n = *n_inputs - how->inplace;
+
+    if (n == most || n < 0 || (n > most && (how->op->flags & TN__OP_LIST) != 0))
+        return;
+    while (n > most && tn__graph_is_none((*inputs)[n - 1]))
+        n--;
+    for (int64_t i = n; i < most; i++)
+        if ((def->inputs[i].flags & TN_OPERAND_OPTIONAL) == 0)
+            return;
+    if (n > most)
+        return;
+    for (int64_t i = 0; i < most; i++)
+        space[i] = i < n ? (*inputs)[i] : TN_NODE_NONE;
+    if (how->inplace)
+        space[most] = (*inputs)[*n_inputs - 1];
+    *inputs = space;
+    *n_inputs = most + how->inplace;
+}
+
 tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
                       tn_node *const *inputs, int64_t n_inputs)
 {
     const char *who = how->who != NULL ? how->who : "tn_graph_add_op";
     tn_node_kind kind = how->inplace ? TN_NODE_INPLACE : TN_NODE_OP;
+    tn_node *space[TN_MAX_OPERANDS + 1];
     char base[TN__NAME_LONGEST + 2];
     tn_node *node;
     tn_status status;
 
     if (tn__build_check_place(graph, before, who) != TN_OK)
         return NULL;
+    fit_inputs(how, &inputs, &n_inputs, space);
     tn_snprint(base, sizeof base, how->inplace ? "%s_" : "%s", how->op->def.name);
     node = tn__graph_node_new(graph, kind, how->name != NULL ? how->name : base, how->name != NULL,
                               n_inputs, how->op->def.n_outputs);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/conform_cases.h %D%/empty_batches.txt %D%/control.h %D%/exchange.h %D%/json_skip.h %D%/make_networks.py %D%/networks.h %D%/networks.txt %D%/operator_case.h %D%/other_passes.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/conform_cases.h %D%/empty_batches.txt %D%/control.h %D%/exchange.h %D%/grown_op.h %D%/json_skip.h %D%/make_networks.py %D%/networks.h %D%/networks.txt %D%/operator_case.h %D%/other_passes.h %D%/plan_module.h %D%/plan_training.h %D%/suite.h %D%/traced.h
 .PHONY: graph-networks
 
 if HAVE_CHECK

@@ -2,7 +2,7 @@
  *
  * Compilers of regions: the one of examples/graph_contributions.c against eager calls, and hostile
  * ones. */
-#include "tests/graph/suite.h"
+#include "tests/graph/grown_op.h"
 
 #include "tests/graph/exchange.h"
 
@@ -503,9 +503,28 @@ START_TEST(memory_that_fails_anywhere_is_an_error)
 }
 END_TEST
 
+/* Of a call that uses what version 9 has added, a compiler of version 1 is told nothing. */
+START_TEST(a_compiler_is_offered_the_calls_that_it_knows)
+{
+    TN_SCOPE;
+    tn_graph *graph = grown_graph();
+
+    ck_ok(tn_register(&test));
+    ck_ok(tn_graph_compile(graph, cpu(), "test"));
+    ck_assert_int_eq(seen_nodes, 2);
+    ck_ok(tn_unregister(TN_KIND_tn_compiler_def, "test"));
+    test.head.target = 9;
+    ck_ok(tn_register(&test));
+    ck_ok(tn_graph_compile(graph, cpu(), "test"));
+    ck_assert_int_eq(seen_nodes, 3);
+    tn_graph_drop(graph);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { the_example_computes_what_eager_computes,
+                                   a_compiler_is_offered_the_calls_that_it_knows,
                                    gradients_through_a_region_are_those_of_its_operators,
                                    what_is_claimed_is_replaced,
                                    nodes_between_move_behind_a_region_that_they_depend_on,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Passes: pipelines, changes that a pass may make, the effect of its flags, failures. */
-#include "tests/graph/suite.h"
+#include "tests/graph/grown_op.h"
 
 /* ---- passes of this program ------------------------------------------------------------------ */
 
@@ -281,12 +281,57 @@ START_TEST(memory_that_fails_in_a_pipeline_leaves_the_graph)
 }
 END_TEST
 
+/* The text of a graph that an older version wrote has a call without the input. */
+START_TEST(a_text_without_an_added_input_is_read)
+{
+    TN_SCOPE;
+    tn_graph *graph = grown_graph(), *read;
+    char text[1024], *added;
+
+    tn_graph_print(graph, "text", text, sizeof text);
+    added = strstr(text, ", none)"); /* of the first call */
+    ck_assert_msg(added != NULL, "%s", text);
+    memmove(added, added + 6, strlen(added + 6) + 1);
+    read = tn_graph_parse(text, NULL, NULL);
+    ck_made(read);
+    ck_assert_str_eq(names_of(read), "x relu test_grown test_grown_1 output");
+    ck_assert_ptr_eq(tn_node_input(tn_graph_find(read, "test_grown"), 1), TN_NODE_NONE);
+    tn_graph_drop(graph);
+    tn_graph_drop(read);
+}
+END_TEST
+
+/* A pass of version 1 would lose the input that version 9 has added: it is left out, and said. */
+START_TEST(a_pass_that_does_not_know_a_call_is_not_run)
+{
+    TN_SCOPE;
+    static tn_pass_def newer = { TN_HEAD(tn_pass_def), .name = "silu_9", .help = "for this test",
+                                 .user = &deeds[SILU], .run = act };
+    tn_graph *graph = grown_graph();
+    char text[256];
+
+    put("silu", SILU, 0, NULL);
+    ck_ok(tn_graph_pass(graph, "silu"));
+    ck_assert_str_eq(names_of(graph), "x relu test_grown test_grown_1 output");
+    tn_graph_report(graph, text, sizeof text);
+    ck_assert_str_eq(text, "silu: not run, because it does not know the input more, which version "
+                           "9 of test_grown added\n");
+    newer.head.target = 9;
+    ck_ok(tn_register(&newer));
+    ck_ok(tn_graph_pass(graph, "silu_9"));
+    ck_assert_str_eq(names_of(graph), "x silu test_grown test_grown_1 output");
+    tn_graph_drop(graph);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { the_example_changes_nothing_and_removes_what_is_unused,
                                    pipelines_run_in_order_with_options,
                                    where_a_pass_fails_nothing_has_changed,
                                    a_run_refuses_what_a_pass_did_not_rely_on,
+                                   a_text_without_an_added_input_is_read,
+                                   a_pass_that_does_not_know_a_call_is_not_run,
                                    the_checked_boundary_sees_what_a_pass_leaves,
                                    a_pass_that_is_taken_back_leaves_its_graphs,
                                    memory_that_fails_in_a_pipeline_leaves_the_graph,

@@ -86,10 +86,10 @@ TN_API tn_node *tn_graph_slot(tn_graph *graph, const char *name, tn_tensor *tens
 TN_API tn_node *tn_graph_constant(tn_graph *graph, const char *name, tn_tensor *tensor);
 /* Adds a call of an operator, given as text such as "add(alpha=2)", before the node `before`; NULL:
  * at the end. `inputs` are the values that the operator uses; TN_NODE_NONE for absent optional
- * inputs. The new node is named after the operator, with a number if that name is taken. Infers the
- * dtypes and shapes of the outputs and runs nothing. If the operator has several outputs, a node of
- * kind TN_NODE_ITEM for each output follows. [borrowed] [array: inputs n_inputs] [null-ok: before]
- * [null-through] */
+ * inputs, which may be missing at the end. The new node is named after the operator, with a number
+ * if that name is taken. Infers the dtypes and shapes of the outputs and runs nothing. If the
+ * operator has several outputs, a node of kind TN_NODE_ITEM for each output follows. [borrowed]
+ * [array: inputs n_inputs] [null-ok: before] [null-through] */
 TN_API tn_node *tn_graph_add_op(tn_graph *graph, tn_node *before, const char *spec,
                                 tn_node *const *inputs, int64_t n_inputs);
 /* Like tn_graph_add_op, but with an operator handle and its option struct, which is copied. NULL
