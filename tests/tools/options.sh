@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # What the help of a command promises: no command refuses an option that its help or its usage line
-# lists, and --help is one wherever it is given.
+# lists, --help is one wherever it is given, and the man page has all options and all kinds of
+# `tenon new`.
 . "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
 
 # Words of a command that does not know an option. Each command refuses to run, for other reasons.
 strange='unknown (option|setting)|unexpected argument|is no option|too many arguments'
 "$tenon" complete >commands
+sed 's/\\-/-/g' "$abs_srcdir/docs/man/tenon.1" >man
 count=0
 while read -r name; do
     "$tenon" help "$name" >help
@@ -22,6 +24,7 @@ while read -r name; do
     esac
     while read -r option value; do
         count=$((count + 1))
+        grep -qw -e "$option" man || complain "tenon.1 lacks $option of $name"
         mkdir each && cd each || exit 1
         if test -n "$value"; then
             "$tenon" "$name" "$@" "$option" "$value" >../out 2>../err </dev/null
@@ -34,6 +37,11 @@ while read -r name; do
     test "$name" = profile || check 0 '^usage: ' "$name" something --help
     check 0 '^usage: ' "$name" --help something
 done <commands
+"$tenon" help new | sed -n '/^Kinds/,/^$/s/^  \([a-z]*\) .*/\1/p' >kinds
+test "$(wc -l <kinds)" -ge 15 || complain "only $(wc -l <kinds) kinds of tenon new"
+while read -r kind; do
+    sed -n '/^\.BI new /,/^\.TP/p' man | grep -qw "$kind" || complain "tenon.1 lacks the kind $kind"
+done <kinds
 test $count -gt 100 || complain "only $count options were tried"
 # a program that a command runs has its own options
 check 0 '^usage: tenon eval' profile --no-page eval --help
