@@ -9,7 +9,7 @@
 # Words of a command that does not know an option. Each command refuses to run, for other reasons.
 strange='unknown (option|setting)|unexpected argument|is no option|too many arguments'
 "$tenon" complete >commands
-sed 's/\\-/-/g' "$abs_srcdir/docs/man/tenon.1" >man
+sed 's/\\f[A-Z]//g; s/\\-/-/g' "$abs_srcdir/docs/man/tenon.1" >man
 count=0
 while read -r name; do
     "$tenon" help "$name" >help
