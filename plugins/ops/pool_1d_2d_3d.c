@@ -93,6 +93,7 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
 {
     tn_status status = tn__window_row(given, dims, -1, -1, "output_size", out);
     int64_t shape[2 + TN__WINDOW_DIMS] = { tn_tensor_size(x, 0), tn_tensor_size(x, 1) };
+    bool even = true; /* in all dimensions: then the windows are those of an ordinary pooling */
     char text[TN__TEXT];
 
     if (given.count < 1)
@@ -107,15 +108,21 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
             return tn_fail(TN_ERR_RUNTIME,
                            "x: wrong shape, got %s; expected no dimension of size 0",
                            tn__common_text(text, tn_tensor_shape(x)));
-        if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
+        even = even && out[i] > 0 && size % out[i] == 0;
+    }
+    for (int32_t i = 0; i < dims && status == TN_OK && !even; i++) {
+        int64_t size = tn_tensor_size(x, 2 + i);
+
+        if (out[i] > 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
             return tn_fail(
                 TN_ERR_VALUE,
                 "output_size: too large, got %s: the windows of image dimension %d (size %lld) "
-                "have more than %lld elements in all; expected a divisor of this size, or a "
-                "smaller number",
+                "have more than %lld elements in all; expected divisors of all sizes, or smaller "
+                "numbers",
                 tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
-        shape[2 + i] = out[i];
     }
+    for (int32_t i = 0; i < dims && status == TN_OK; i++)
+        shape[2 + i] = out[i];
     if (status == TN_OK && tn__common_count((tn_ints){ shape, 2 + dims }) > (int64_t)1 << 48)
         return tn_fail(TN_ERR_VALUE,
                        "output_size: too large, got %s; expected a result of at most 2^48 elements",

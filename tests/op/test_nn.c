@@ -147,6 +147,26 @@ START_TEST(means_of_uneven_windows_of_halves_are_rounded_once)
 }
 END_TEST
 
+/* Where one dimension is uneven, the windows of all of them are chosen by index. */
+START_TEST(adaptive_windows_of_an_endless_dimension_are_refused)
+{
+    TN_SCOPE;
+    static const int64_t counts[][2] = { { 2, 3 }, { 2, 0 }, { 4, 2 } };
+    tn_tensor *x = tn_tensor_empty(TN_SHAPE(0, 1, INT64_MAX - 1, 2), TN_F32, NULL), *y, *places;
+
+    for (int i = 0; i < 3; i++) {
+        tn_ints count = { counts[i], 2 };
+
+        ck_assert_ptr_null(tn_adaptive_max_pool2d(x, count));
+        FAILED(TN_ERR_VALUE, "have more than 268435456 elements in all; expected divisors of all");
+        ck_assert_int_ne(tn_adaptive_max_pool2d_with_indices(x, count, &y, &places), TN_OK);
+        FAILED(TN_ERR_VALUE, "have more than 268435456 elements in all; expected divisors of all");
+        ck_assert_ptr_null(tn_adaptive_avg_pool2d(x, count));
+        FAILED(TN_ERR_VALUE, "have more than 268435456 elements in all; expected divisors of all");
+    }
+}
+END_TEST
+
 START_TEST(the_gradient_of_an_infinite_half_of_glu_is_infinite)
 {
     TN_SCOPE;
@@ -307,6 +327,7 @@ int main(void)
     tcase_add_test(tests, gumbel_softmax_is_a_distribution_and_hard_ones_are_one_hot);
     tcase_add_test(tests, means_of_halves_are_those_of_sums_that_halves_do_not_hold);
     tcase_add_test(tests, means_of_uneven_windows_of_halves_are_rounded_once);
+    tcase_add_test(tests, adaptive_windows_of_an_endless_dimension_are_refused);
     tcase_add_test(tests, the_gradient_of_an_infinite_half_of_glu_is_infinite);
     tcase_add_test(tests, transposed_convolutions_have_a_result_of_at_least_one_element);
     tcase_add_test(tests, what_does_not_fit_is_refused_with_the_numbers);
