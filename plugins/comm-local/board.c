@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The boards of a group: memory of this process, or a sealed file without a name. */
+#include "board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Maps a file, or memory of this process for -1. */
+static tn_status map(struct boards *boards, int file)
+{
+    const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void *at = mmap(NULL, boards->size, PROT_READ | PROT_WRITE, flags, file, 0);
+
+    if (at == MAP_FAILED)
+        return tn_fail_native(TN_ERR_MEMORY, errno, "local: boards: cannot map %zu bytes: %s",
+                              boards->size, strerror(errno));
+    boards->at = at;
+    return TN_OK;
+}
+
+tn_status board_create(struct boards *boards, int32_t ranks, bool shared)
+{
+    *boards = (struct boards){ NULL, (size_t)ranks * sizeof(struct board), -1 };
+    if (shared) {
+        boards->file = memfd_create("tenon-comm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (boards->file < 0 || ftruncate(boards->file, (off_t)boards->size) != 0 ||
+            fcntl(boards->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+            tn_fail_native(TN_ERR_MEMORY, errno,
+                           "local: boards: cannot allocate %zu bytes of shared memory: %s",
+                           boards->size, strerror(errno));
+            board_free(boards);
+            return TN_ERR_MEMORY;
+        }
+    }
+    if (map(boards, boards->file) == TN_OK)
+        return TN_OK;
+    board_free(boards);
+    return TN_ERR_MEMORY;
+}
+
+tn_status board_map(struct boards *boards, int32_t ranks, int file)
+{
+    struct stat facts;
+
+    *boards = (struct boards){ NULL, (size_t)ranks * sizeof(struct board), file };
+    /* a file that could shrink would end this process with SIGBUS */
+    if (fstat(file, &facts) != 0 || facts.st_size != (off_t)boards->size ||
+        (fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
+        board_free(boards);
+        return tn_fail(TN_ERR_PEER, "local: boards: rank 0 sent a file of another size or without "
+                                    "seals; expected the same version of Tenon in all processes");
+    }
+    if (map(boards, file) == TN_OK)
+        return TN_OK;
+    board_free(boards);
+    return TN_ERR_MEMORY;
+}
+
+void board_free(struct boards *boards)
+{
+    if (boards->at != NULL)
+        munmap(boards->at, boards->size);
+    if (boards->file >= 0)
+        close(boards->file);
+    *boards = (struct boards){ NULL, 0, -1 };
+}
