@@ -6,8 +6,8 @@
  * walk; two nodes of the graph, which forward adds, see its begin and its end (walk.c). A step ends
  * with the walk that combines the gradients of all ranks; the walks before it, in no_sync or for
  * the other shards, only add to the sums of this rank. */
-#ifndef TN_PLUGINS_PARALLEL_DDP_H
-#define TN_PLUGINS_PARALLEL_DDP_H
+#ifndef TN_PARALLEL_DDP_H
+#define TN_PARALLEL_DDP_H
 
 #include "parallel.h"
 

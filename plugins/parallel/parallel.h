@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of this plugin share: exchanges with the other ranks. */
-#ifndef TN_PLUGINS_PARALLEL_H
-#define TN_PLUGINS_PARALLEL_H
+#ifndef TN_PARALLEL_PARALLEL_H
+#define TN_PARALLEL_PARALLEL_H
 
 #include <tenon/plugin.h>
 

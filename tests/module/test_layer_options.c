@@ -51,6 +51,7 @@ static const char *const unasked[] = {
     "*Loss.weight",
     "CTCLoss.*",
     "ChannelShuffle.*",
+    "DistributedDataParallel.*", /* tests/parallel */
     "LayerNorm2d.*",
     "LinearCross*.options", /* only None */
     "Upsampling*.mode",     /* only the one that PyTorch prints */
@@ -63,6 +64,7 @@ static const char *const unasked[] = {
     "Orthogonal.*",
     "SpectralNorm.*",
     "StochasticDepth.*",
+    "SyncBatchNorm.*", /* tests/parallel */
     "WeightNorm.*",
     /* networks of the plugin tenon.models: tests/models/test_models_plugin.c */
     "gpt2*",
