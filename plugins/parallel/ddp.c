@@ -345,6 +345,26 @@ static double batch_of(const tn_pack *input)
     return 1;
 }
 
+/* Checks that the parameters are those that were wrapped. With one rank, which has nobody to agree
+ * with, others take their place. */
+static tn_status check_parameters(tn_module *self, tn_module *module)
+{
+    const ddp_options *o = tn_module_data(self);
+    uint64_t mark = tn_error_mark();
+    tn_status status = compare_wrapped(o->state, module);
+    int64_t no_sync = o->state->no_sync;
+    tn_comm *group = o->state->group;
+
+    if (status != TN_ERR_RUNTIME || !ddp_is_alone(o->state))
+        return status;
+    tn_error_restore(mark);
+    destroy(self);
+    status = prepare(self, group);
+    if (status == TN_OK)
+        o->state->no_sync = no_sync;
+    return status;
+}
+
 static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const ddp_options *o = tn_module_data(self);
@@ -355,7 +375,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (status == TN_OK)
         status = prepare(self, group_default());
     if (status == TN_OK && learns)
-        status = compare_wrapped(o->state, module);
+        status = check_parameters(self, module);
     if (status == TN_OK && learns)
         status = walk_prepare(o->state);
     if (status == TN_OK)
@@ -365,7 +385,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (status == TN_OK && learns)
         status = walk_watch(o->state, output, batch_of(input));
     if (status != TN_OK && o->state != NULL && learns)
-        return group_abort(o->state->group);
+        group_abort(o->state->group);
     return status;
 }
 

@@ -197,6 +197,7 @@ static void change_in_other_ways(void)
     tn_module *net = wrap("Sequential(Linear(6, 4), Linear(4, 3))", NULL);
     tn_module *last = tn_module_find(net, "module.1"), *more = make("Linear(3, 3)");
 
+    usleep(100000); /* the other rank has wrapped its module, too */
     NEED_OK(tn_module_set(last, "bias", tn_parameter(numbers(TN_SHAPE(3), 1), true)));
     NEED(loss_of(net) == NULL);
     NEED_ERROR(TN_ERR_RUNTIME, "parameter 1.bias: it was replaced by another tensor");
@@ -210,9 +211,23 @@ static void change_in_other_ways(void)
     tn_module_drop(net);
 }
 
+/* One rank has nobody to agree with. */
+static void change_alone(void)
+{
+    tn_module *net = wrap("Sequential(Linear(6, 4), Linear(4, 3))", NULL);
+    tn_tensor *bias = tn_parameter(numbers(TN_SHAPE(3), 1), true);
+
+    NEED_OK(tn_backward(loss_of(net)));
+    NEED_OK(tn_module_set(tn_module_find(net, "module.1"), "bias", bias));
+    NEED_OK(tn_backward(loss_of(net)));
+    NEED(tn_tensor_grad(bias) != TN_NONE);
+    tn_module_drop(net);
+}
+
 START_TEST(changes_after_the_wrapping_are_found)
 {
-    on_ranks(1, change_in_other_ways);
+    on_ranks(2, change_in_other_ways);
+    on_ranks(1, change_alone);
     changed_on = -1;
     on_ranks(2, freeze);
     for (changed_on = 0; changed_on < 2; changed_on++)
