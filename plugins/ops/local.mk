@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: MIT
 
+# Compiled into each plugin that defines operators of the schema.
+TN_OPS_SHARED = \
+	%D%/broadcast.c \
+	%D%/channels.c \
+	%D%/channels.h \
+	%D%/common.c \
+	%D%/common.h \
+	%D%/formula.h \
+	%D%/scalar.c \
+	%D%/scalar.h \
+	%D%/window.c \
+	%D%/window.h
+
 TN_PLUGINS += plugins/ops.la
-plugins_ops_la_SOURCES = \
+plugins_ops_la_SOURCES = $(TN_OPS_SHARED) \
 	%D%/activation.c \
 	%D%/arithmetic.c \
 	%D%/arithmetic_exponent.c \
@@ -10,11 +23,6 @@ plugins_ops_la_SOURCES = \
 	%D%/arithmetic_ternary.c \
 	%D%/attention.c \
 	%D%/attention_multi_head.c \
-	%D%/channels.c \
-	%D%/channels.h \
-	%D%/broadcast.c \
-	%D%/common.c \
-	%D%/common.h \
 	%D%/compare.c \
 	%D%/complex.c \
 	%D%/complex_parts.c \
@@ -32,7 +40,6 @@ plugins_ops_la_SOURCES = \
 	%D%/fft_steps.c \
 	%D%/fft_stft.c \
 	%D%/fold.c \
-	%D%/formula.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/index_copy.c \
@@ -76,8 +83,6 @@ plugins_ops_la_SOURCES = \
 	%D%/resample.c \
 	%D%/resample_grid.c \
 	%D%/rnn.c %D%/rnn.h %D%/rnn_steps.c \
-	%D%/scalar.c \
-	%D%/scalar.h \
 	%D%/scan.c \
 	%D%/scan_extreme.c \
 	%D%/search.c \
@@ -92,9 +97,7 @@ plugins_ops_la_SOURCES = \
 	%D%/special_gamma.c \
 	%D%/special_incomplete.c \
 	%D%/unary.c \
-	%D%/unique.c \
-	%D%/window.c \
-	%D%/window.h
+	%D%/unique.c
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops
 plugins_ops_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_ops_la_LIBADD = $(LIBM)

@@ -84,5 +84,6 @@ conform_DATA = \
 	tests/oracle/conv_pool_norm.txt \
 	tests/oracle/opinfo.txt \
 	tests/oracle/primitives.txt \
+	tests/oracle/quantize.txt \
 	tests/oracle/refused.txt \
 	tests/oracle/basic.txt

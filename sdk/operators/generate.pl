@@ -3,7 +3,7 @@
 #
 # Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
 #   B/sdk/include/tenon/ops.h            option structs, defaults, wrappers
-#   B/plugins/ops/schema.h               the schema as data for the definitions; all operators
+#   B/plugins/ops/schema.h               the schema as data for the definitions; lists of operators
 #   B/plugins/layers/from_operators.c    the layers that are lines `layer` of the schema
 #   B/plugins/layers/from_operators.h    the list of these layers
 #   B/docs/reference/operators.md        the reference page of the operators
@@ -275,7 +275,7 @@ sub alternative
 }
 
 for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
-    my $family = { name => basename($path, '.ops'), title => '', ops => [] };
+    my $family = { name => basename($path, '.ops'), title => '', ops => [], plugin => 'ops' };
     push @families, $family;
     $file = "sdk/operators/" . basename($path);
     my ($op, $latest); # $latest: what a line `since` belongs to
@@ -300,6 +300,12 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             refuse("operator $1 revision $op->{rev} is defined twice") if $seen{"$1/$op->{rev}"}++;
             push @{ $family->{ops} }, $op;
             $latest = $op;
+            next;
+        }
+        if ($key eq 'plugin') {
+            refuse("`plugin` after the first `op`") if $op;
+            $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("expected `plugin NAME`, got \"$line\"");
+            $family->{plugin} = $rest;
             next;
         }
         refuse("`$key` before the first `op`") unless $op;
@@ -396,8 +402,8 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{save} }, split ' ', $rest;
         } else {
             refuse("`$key` is no keyword ",
-                   "(op math help wrapper layer in out arg opt since flags autocast dispatch ",
-                   "save)");
+                   "(plugin op math help wrapper layer in out arg opt since flags autocast ",
+                   "dispatch save)");
         }
     }
     finish($op);
@@ -824,7 +830,7 @@ autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on
 compute in the memory of the host, such as cpu, otherwise on the others.
 [operator-results.md](operator-results.md) lists the dtypes and shapes of the results.
 END
-my (@json, @list, @layers);
+my (@json, %list, @layers);
 my $macros = <<'END';
 /* ---- calls in C ---------------------------------------------------------------------------- */
 
@@ -897,7 +903,7 @@ for my $family (@families) {
             . join(', ', map { sprintf '%#xu', $_ } @{ $op->{save_for} }) . " }" if $op->{save_for};
         $schema_h .= "#define TN_SCHEMA_$name \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
 
-        push @list, $name;
+        push @{ $list{ $family->{plugin} } }, $name;
         if ($op->{layer}) {
             my $layer = $op->{layer};
             push @layers, $name;
@@ -978,9 +984,13 @@ END
 $macros .= macro('TN_OPS_COUNT(...)', 'TN_OPS_COUNT_(__VA_ARGS__, ' . join(', ', @numbers) . ')')
     . macro('TN_OPS_COUNT_(' . join(', ', (map { "a$_" } 1 .. $most_arguments), 'n, ...)'), 'n');
 $ops_h .= $macros . "#endif\n\nTN_END_DECLS\n#endif\n";
-$schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
-    join(' ', map { "X($_)" } @list), " \\\n")
-    . "\n\n#endif\n";
+for my $plugin (sort keys %list) {
+    my $macro = 'TN_SCHEMA_OPS' . ($plugin eq 'ops' ? '' : "_\U$plugin");
+    $schema_h .= "/* X(name) for every operator of the plugin $plugin */\n"
+        . fold("#define $macro(X) \\\n    ", '    ',
+        join(' ', map { "X($_)" } @{ $list{$plugin} }), " \\\n") . "\n\n";
+}
+$schema_h .= "#endif\n";
 $layers_h .= fold("/* X(name) for each */\n#define LAYERS_FROM_OPERATORS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @layers), " \\\n")
     . "\n\n#endif\n";

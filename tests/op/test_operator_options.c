@@ -278,6 +278,14 @@ START_TEST(every_option_of_every_operator_at_its_extremes_is_answered_as_pytorch
 END_TEST
 
 /* A number that is not a dtype is refused by every operator that takes one. */
+/* A dtype that the operand accepts: float32, or the first one. */
+static tn_dtype accepted(const tn_operand *operand)
+{
+    return operand->dtypes == 0 || (operand->dtypes & TN_BIT(TN_F32)) != 0
+               ? TN_F32
+               : (tn_dtype)__builtin_ctzll(operand->dtypes);
+}
+
 START_TEST(no_operator_takes_a_number_that_is_no_element_type)
 {
     static const int numbers[] = { TN_DTYPE_COUNT, 31, 32, 99, 254, 256, -1, 1 << 30 };
@@ -294,12 +302,13 @@ START_TEST(no_operator_takes_a_number_that_is_no_element_type)
             seen++;
             for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
                 TN_SCOPE;
-                tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 1.0, TN_F32, NULL),
-                          *in[] = { x, x, x, x, x }, *out[MOST] = { NULL };
+                tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 1.0, TN_F32, NULL), *in[MOST],
+                          *out[MOST] = { NULL };
 
                 memcpy(one.options, def->defaults, def->options_size);
                 memcpy(one.options + row->offset, &numbers[n], sizeof(tn_dtype));
-                ck_assert_int_le(def->n_inputs, 5);
+                for (int32_t k = 0; k < def->n_inputs; k++)
+                    in[k] = tn_cast(x, accepted(&def->inputs[k]));
                 ck_assert_msg(tn_op_call(op, in, def->n_inputs, one.options, out, def->n_outputs) !=
                                   TN_OK,
                               "%s takes dtype %d", def->name, numbers[n]);

@@ -23,7 +23,7 @@ static const char *const case_files[] = {
     "opinfo.txt",  "primitives.txt",      "optimizer.txt",
     "fused.txt",   "reduction_order.txt", "elementwise_special.txt",
     "index.txt",   "unique.txt",          "fft.txt",
-    "refused.txt", "index_several.txt",
+    "refused.txt", "index_several.txt",   "quantize.txt",
 };
 enum { CASE_FILES = sizeof case_files / sizeof case_files[0] };
 

@@ -11,6 +11,7 @@ EXTRA_DIST += %D%/pytorch_operators_index.py %D%/pytorch_names.py %D%/random_cal
 EXTRA_DIST += %D%/results.pl
 EXTRA_DIST += %D%/make_fft.py %D%/fft.txt
 EXTRA_DIST += %D%/make_empty_batches.py
+EXTRA_DIST += %D%/make_quantize.py %D%/quantize.txt
 
 # ORACLE_FLAGS="--device opencl:0 --verbose"; PYTHON names a Python that has PyTorch.
 .PHONY: oracle
