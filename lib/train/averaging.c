@@ -152,8 +152,10 @@ static tn_status count_get(tn_module *average, int64_t *count)
     if (counter == NULL || tn__is_none(counter))
         return tn_fail(TN_ERR_ATTR, "averaged model: it has no buffer \"%s\"", counter_name);
     status = tn_tensor_scalar(counter, &number);
-    if (status == TN_OK)
-        *count = (int64_t)tn_scalar_as_float(number);
+    if (status == TN_OK) {
+        *count = tn_scalar_as_int(number);
+        *count -= *count == INT64_MAX; /* so that one more fits */
+    }
     return status;
 }
 

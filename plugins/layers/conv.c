@@ -120,7 +120,14 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
     }
     if (!transposed && (says(s, "same") || says(s, "valid"))) {
         for (int i = 0; i < dims; i++) {
-            s->pad[i] = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) / 2 : 0;
+            int64_t reach;
+
+            if (__builtin_mul_overflow(s->apart[i], s->kernel[i] - 1, &reach))
+                return tn_fail(TN_ERR_VALUE,
+                               "%s: dilation: too large, got %lld with a kernel_size of %lld; "
+                               "expected windows of fewer than 2^63 elements",
+                               type, (long long)s->apart[i], (long long)s->kernel[i]);
+            s->pad[i] = says(s, "same") ? reach / 2 : 0;
             if (says(s, "same") && s->step[i] != 1)
                 return tn_fail(TN_ERR_VALUE,
                                "%s: stride: not possible with padding='same', got %lld; expected 1",
@@ -261,10 +268,10 @@ static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
     int64_t sizes[2 * MOST];
 
     for (int i = 0; i < dims; i++) {
-        int64_t all = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) : 2 * s->pad[i];
+        int64_t more = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) % 2 : 0;
 
-        sizes[2 * (dims - 1 - i)] = all / 2;
-        sizes[2 * (dims - 1 - i) + 1] = all - all / 2;
+        sizes[2 * (dims - 1 - i)] = s->pad[i];
+        sizes[2 * (dims - 1 - i) + 1] = s->pad[i] + more;
     }
     return tn_pad(x, ((tn_ints){ sizes, 2 * dims }), s->padding_mode);
 }

@@ -70,10 +70,19 @@ static tn_status adaptive_build(tn_module *self)
         status = layers_child(self, "tail", "ModuleList()");
     tail = status == TN_OK ? tn_module_child(self, "tail") : NULL;
     for (int64_t i = 0; i < s->cutoffs.count && status == TN_OK; i++) {
-        int64_t inner = (int64_t)floor((double)s->in_features / pow(s->div_value, (double)(i + 1)));
-        tn_module *part = tn_module_new(
+        double inner = floor((double)s->in_features / pow(s->div_value, (double)(i + 1)));
+        tn_module *part;
+
+        if (!(inner < 0x1p63)) {
+            status = tn_fail(TN_ERR_VALUE,
+                             "AdaptiveLogSoftmaxWithLoss: div_value: too small, got %g; expected "
+                             "fewer than 2^63 features in each cluster",
+                             s->div_value);
+            break;
+        }
+        part = tn_module_new(
             "Sequential(Linear(%lld, %lld, bias=False), Linear(%lld, %lld, bias=False))",
-            (long long)s->in_features, (long long)inner, (long long)inner,
+            (long long)s->in_features, (long long)(int64_t)inner, (long long)(int64_t)inner,
             (long long)(end_of(s, i) - s->cutoffs.at[i]));
 
         status = part == NULL ? tn_error_last_code() : tn_list_append(tail, part);
@@ -148,7 +157,8 @@ static tn_status targets_fit(tn_tensor *target, const struct adaptive *s)
                    /* PyTorch's wording */
                    "AdaptiveLogSoftmaxWithLoss: Target values should be in [0, %lld], but values "
                    "in range [%lld, %lld] were found.",
-                   (long long)s->n_classes - 1, (long long)low, (long long)high);
+                   (long long)s->n_classes - 1, (long long)tn_scalar_as_int(least),
+                   (long long)tn_scalar_as_int(most));
 }
 
 /* Returns the log-probability of each sample's target, [N]. Computes each cluster only for the

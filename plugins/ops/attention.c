@@ -27,8 +27,10 @@ static void in_order(tn_meta *meta, const tn_view *like, const int64_t *shape)
             order[at] = order[at - 1];
         order[at] = d;
     }
-    for (int32_t i = like->ndim; i-- > 0; next *= shape[order[i]] > 0 ? shape[order[i]] : 1)
+    for (int32_t i = like->ndim; i-- > 0;) {
         meta->strides[order[i]] = next;
+        next = tn__common_times(next, shape[order[i]] > 0 ? shape[order[i]] : 1);
+    }
 }
 
 static tn_status check_shapes(const tn_view *q, const tn_view *k, const tn_view *v)
@@ -484,7 +486,7 @@ static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_head
                : own_heads ? tn_unsqueeze(x, 0)
                            : tn_unsqueeze(x, 1);
     for (int64_t d = 0; d < count - 1; d++)
-        n *= full[d];
+        n = tn__common_times(n, full[d]);
     return tn_reshape(x, TN_SHAPE(n, full[count - 1], rows, columns));
 }
 
@@ -503,7 +505,7 @@ static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool 
         for (int64_t d = 0; d < all->count; d++)
             full[d] = all->size[d];
         for (int64_t d = 0; d < all->count - 1; d++)
-            n *= full[d];
+            n = tn__common_times(n, full[d]);
         full[all->count] = rows;
         full[all->count + 1] = columns;
         return tn_reshape(tn_expand(mask, (tn_ints){ full, all->count + 2 }),

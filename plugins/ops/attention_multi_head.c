@@ -34,7 +34,7 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
     char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
     bool one = in[W_IN] != NULL, three = in[W_Q] != NULL && in[W_K] != NULL && in[W_V] != NULL;
     tn_status status = TN_OK;
-    int64_t e, n, rows, keys;
+    int64_t e, n, rows, keys, in_rows, batches;
 
     if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || q->shape[1] != k->shape[1] ||
         k->shape[1] != v->shape[1] || k->shape[0] != v->shape[0])
@@ -73,20 +73,22 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
                        tn__common_text(text_v, tn__common_shape(v)));
     if ((in[BIAS_K] == NULL) != (in[BIAS_V] == NULL))
         return tn_fail(TN_ERR_VALUE, "bias_k or bias_v: one is missing; expected both or none");
+    in_rows = tn__common_times(3, e);
+    batches = tn__common_times(n, heads.count);
     const struct {
         int input;
         const char *name;
         int64_t rows, columns;
-    } table[] = { { W_IN, "w_in", 3 * e, e },     { W_Q, "w_q", e, e },
+    } table[] = { { W_IN, "w_in", in_rows, e },   { W_Q, "w_q", e, e },
                   { W_K, "w_k", e, k->shape[2] }, { W_V, "w_v", e, v->shape[2] },
-                  { B_IN, "b_in", 3 * e, -1 },    { BIAS_K, "bias_k", e, -1 },
+                  { B_IN, "b_in", in_rows, -1 },  { BIAS_K, "bias_k", e, -1 },
                   { BIAS_V, "bias_v", e, -1 },    { W_OUT, "w_out", e, e },
                   { B_OUT, "b_out", e, -1 },      { KEY_MASK, "key_padding_mask", n, keys } };
     for (size_t i = 0; i < sizeof table / sizeof table[0] && status == TN_OK; i++)
         status = fits(in[table[i].input], table[i].name, table[i].rows, table[i].columns);
     if (status == TN_OK && in[MASK] != NULL) {
         const tn_view *m = in[MASK];
-        bool all = m->ndim == 3 && m->shape[0] == n * heads.count;
+        bool all = m->ndim == 3 && m->shape[0] == batches;
 
         if (!(all || m->ndim == 2) || m->shape[m->ndim - 2] != rows ||
             m->shape[m->ndim - 1] != keys)
@@ -94,7 +96,7 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
                 TN_ERR_RUNTIME,
                 "attn_mask: wrong shape, got %s; expected [%lld, %lld] or [%lld, %lld, %lld]",
                 tn__common_text(text, tn__common_shape(m)), (long long)rows, (long long)keys,
-                (long long)(n * heads.count), (long long)rows, (long long)keys);
+                (long long)batches, (long long)rows, (long long)keys);
     }
     return status == TN_OK ? tn__common_open(infer) : status;
 }

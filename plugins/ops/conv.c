@@ -149,8 +149,9 @@ static tn_status convolution_decompose(const tn_decompose *call)
         return tn_error_last_code();
     y = images_of(tn_bmm(tn_reshape(call->in[1],
                                     TN_SHAPE(l.groups, l.outputs / l.groups,
-                                             l.channels / l.groups *
-                                                 tn__window_product(l.slide.kernel, l.slide.dims))),
+                                             tn__common_times(l.channels / l.groups,
+                                                              tn__window_product(l.slide.kernel,
+                                                                                 l.slide.dims)))),
                          columns_of(call->in[0], &l)),
                   &l);
     if (call->n_in > 2 && call->in[2] != TN_NONE)
@@ -253,7 +254,7 @@ static tn_tensor *spread(tn_tensor *gy, const layout *l)
 
         shape[2 + i] = (s->count[i] - 1) * s->stride[i] + 1;
         pair[0] = reach - s->padding[i];
-        pair[1] = s->size[i] + reach - pair[0] - shape[2 + i];
+        pair[1] = s->size[i] + s->padding[i] - shape[2 + i];
         apart |= s->stride[i] > 1;
     }
     wide = gy;

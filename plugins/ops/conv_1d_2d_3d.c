@@ -57,7 +57,7 @@ static tn_status forward(tn_tensor *const *in, int64_t n_in, int32_t dims, const
         if (tn__window_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK)
             return tn_error_last_code();
         for (int32_t i = 0; i < dims; i++) {
-            int64_t all = dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1);
+            int64_t all = tn__common_times(dilation[i], tn_tensor_size(in[1], 2 + i) - 1);
 
             both[i] = all / 2;
             sizes[2 * (dims - 1 - i)] = 0;

@@ -221,7 +221,7 @@ static tn_status one_hot_decompose(const tn_decompose *call)
             /* PyTorch's wording */ "one_hot: Class values must be non-negative, not %lld",
             (long long)least);
     if (classes < 0)
-        classes = most + 1;
+        classes = tn__common_plus(most, 1);
     if (most >= classes)
         return tn_fail(TN_ERR_RUNTIME,
                        /* PyTorch's wording */

@@ -102,7 +102,12 @@ static tn_status stft_infer(tn_infer *infer)
         return status;
     if (complex && onesided)
         return complex_onesided();
-    length = x->shape[x->ndim - 1] + 2 * padding_of(o, s);
+    length = tn__common_plus(x->shape[x->ndim - 1], 2 * padding_of(o, s));
+    if (length == INT64_MAX)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: too large, got %lld with padding of %lld at both ends; expected less "
+                       "than 2^63 - 1 together",
+                       (long long)x->shape[x->ndim - 1], (long long)padding_of(o, s));
     if (length < s.n)
         return tn_fail(TN_ERR_RUNTIME,
                        "n_fft: too large, got %lld; expected at most %lld, the "

@@ -94,7 +94,7 @@ static tn_tensor *columns(tn_tensor *x, const windows *w)
         return NULL;
     shape[0] = tn_tensor_size(x, 0);
     shape[1] = tn__common_times(tn_tensor_size(x, 1), w->kernel[0] * w->kernel[1]);
-    shape[2] = w->count[0] * w->count[1];
+    shape[2] = tn__common_times(w->count[0], w->count[1]);
     return tn_reshape(tn_permute(x, (tn_ints){ order, 6 }), (tn_ints){ shape, 3 });
 }
 
@@ -190,8 +190,8 @@ static tn_status fold_decompose(const tn_decompose *call)
     image[0] = tn_tensor_size(x, 0);
     image[1] = tn_tensor_size(x, 1) / (w.kernel[0] * w.kernel[1]);
     rows[0] = flat[0] = image[0] * image[1];
-    rows[1] = w.kernel[0] * w.kernel[1] * w.count[0] * w.count[1];
-    flat[1] = image[2] * image[3];
+    rows[1] = tn__common_times(w.kernel[0] * w.kernel[1], tn__common_times(w.count[0], w.count[1]));
+    flat[1] = tn__common_times(image[2], image[3]);
     places = tn_expand(tn_reshape(places, (tn_ints){ rows + 1, 1 }), (tn_ints){ rows, 2 });
     y = tn_scatter_add(tn__common_zeros(x, (tn_ints){ flat, 2 }), places,
                        tn_reshape(x, (tn_ints){ rows, 2 }), 1);

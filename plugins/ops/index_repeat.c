@@ -105,7 +105,7 @@ static tn_status repeat_interleave_decompose(const tn_decompose *call)
         return tn_error_last_code();
     if (total == INT64_MIN && read_repeats(repeats, ends, &total) != TN_OK)
         return tn_error_last_code();
-    marks = tn__common_zeros(ends, TN_SHAPE(total + 1));
+    marks = tn__common_zeros(ends, TN_SHAPE(tn__common_plus(total, 1)));
     marks = tn_scatter_add(marks, ends, tn_expand(number(ends, 1), TN_SHAPE(size)), 0);
     marks = tn_cumsum(tn_narrow(marks, 0, 0, total), 0);
     return tn__common_given(call->out, tn_index_select(x, marks, dim));

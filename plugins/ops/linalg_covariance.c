@@ -108,7 +108,7 @@ static tn_tensor *weights_of(tn_tensor *f, tn_tensor *a, int64_t correction, tn_
         less = times(divide(sum_last(tn_mul(w, a)), *total), (double)correction);
         *divisor = at_least(minus(*total, less), 0);
     } else {
-        *divisor = at_least(add_number(*total, -correction), 0);
+        *divisor = at_least(add_number(*total, -(double)correction), 0);
     }
     return w;
 }

@@ -163,7 +163,7 @@ static tn_status matmul_decompose(const tn_decompose *call)
     batch = tn__common_count((tn_ints){ p.batch, p.n_batch });
     if (tn_tensor_ndim(call->in[0]) > 2 &&
         tn_tensor_ndim(call->in[1]) <= 2) /* multiplies all of a as one tall matrix */
-        y = tn_bmm(tn_reshape(call->in[0], TN_SHAPE(1, batch * p.m, p.k)),
+        y = tn_bmm(tn_reshape(call->in[0], TN_SHAPE(1, tn__common_times(batch, p.m), p.k)),
                    tn_reshape(call->in[1], TN_SHAPE(1, p.k, p.n)));
     else
         y = tn_bmm(as_batch(call->in[0], &p, batch, p.m, p.k),

@@ -248,7 +248,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
     *all = o->divisor != INT64_MIN ? (double)o->divisor
                                    : (double)tn__window_product(s->kernel, s->dims);
     for (int32_t i = 0; i < s->dims; i++) {
-        int64_t end = (s->count[i] - 1) * s->stride[i] + s->kernel[i];
+        int64_t end = tn__common_plus((s->count[i] - 1) * s->stride[i], s->kernel[i]);
 
         even &= end <= s->size[i] + 2 * s->padding[i] && (o->with_pad || s->padding[i] == 0);
         even &= o->with_pad || end <= s->size[i];
@@ -263,7 +263,8 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
                 shape[2 + TN__WINDOW_DIMS] = { 1, 1, 1, 1, 1 };
         tn_tensor *start, *length;
 
-        start = tn_arange(like, -pad, s->count[i] * s->stride[i] - pad, s->stride[i], TN_I64);
+        start = tn_arange(like, -pad, tn__common_times(s->count[i], s->stride[i]) - pad,
+                          s->stride[i], TN_I64);
         length = tn_sub(tn_clamp(tn_add_scalar(start, s->kernel[i]), tn_scalar_none(), high),
                         tn_clamp(start, low));
         shape[2 + i] = s->count[i];
@@ -387,7 +388,7 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
     for (int32_t i = 0; i < 2 + s.dims; i++)
         shape[i] = tn_tensor_size(call->in[0], i);
     for (int32_t i = 0; i < s.dims; i++) {
-        int64_t end = (s.count[i] - 1) * s.stride[i] + s.kernel[i];
+        int64_t end = tn__common_plus((s.count[i] - 1) * s.stride[i], s.kernel[i]);
 
         shape[2 + s.dims + i] = s.kernel[i];
         padded[i] = s.size[i] + s.padding[i];

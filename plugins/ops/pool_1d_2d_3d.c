@@ -408,15 +408,17 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
     shape[0] = tn_tensor_size(x, 0);
     shape[1] = tn_tensor_size(x, 1);
     for (int32_t i = 0; i < dims; i++) {
-        int64_t usual = (tn_tensor_size(x, 2 + i) - 1) * s[i] - 2 * p[i] + k[i];
+        int64_t usual = tn__common_plus(tn__common_times(tn_tensor_size(x, 2 + i) - 1, s[i]),
+                                        k[i]) -
+                        2 * p[i];
+        int64_t least = usual - s[i], most = tn__common_plus(usual, s[i]);
 
         shape[2 + i] = wanted.count > 0 ? wanted.at[i] : usual;
-        if (shape[2 + i] <= usual - s[i] || shape[2 + i] >= usual + s[i])
+        if (shape[2 + i] <= least || shape[2 + i] >= most)
             return tn_fail(
                 TN_ERR_VALUE,
                 "output_size: out of range, got %s; expected %lld to %lld for image dimension %d",
-                tn__common_text(text, wanted), (long long)(usual - s[i] + 1),
-                (long long)(usual + s[i] - 1), (int)i);
+                tn__common_text(text, wanted), (long long)least + 1, (long long)most - 1, (int)i);
         if (__builtin_mul_overflow(all, shape[2 + i], &all))
             return tn_fail(
                 TN_ERR_VALUE,

@@ -89,10 +89,10 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         }
         part = tn_reshape(part, (tn_ints){ wide, 2 + 2 * dims });
         at = d == 0 ? part : plus(tn_mul_scalar(at, size), part);
-        windows *= output.at[d];
-        inside *= kernel.at[d];
+        windows = tn__common_times(windows, output.at[d]);
+        inside = tn__common_times(inside, kernel.at[d]);
     }
-    at = tn_reshape(at, TN_SHAPE(n, c, windows * inside));
+    at = tn_reshape(at, TN_SHAPE(n, c, tn__common_times(windows, inside)));
     flat = tn_flatten(x, 2, -1);
     if (tn_max_dim(tn_reshape(tn_gather(tn_detach(flat), at, 2), TN_SHAPE(n, c, windows, inside)),
                    3, &most, &which, true) != TN_OK)

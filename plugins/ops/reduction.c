@@ -171,7 +171,7 @@ static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
         if (d < kept)
             rows[d] = moved[d];
         else
-            rows[kept] *= moved[d];
+            rows[kept] = tn__common_times(rows[kept], moved[d]);
     }
     x = tn_reshape(tn_permute(x, (tn_ints){ order, count }), (tn_ints){ rows, kept + 1 });
     x = tn_reshape(others(x, (tn_ints){ rows, kept + 1 }), (tn_ints){ moved, count });

@@ -404,13 +404,13 @@ static tn_status channel_shuffle_decompose(const tn_decompose *call)
         tn_tensor *x = tn__channels_moved(call->in[0]);
 
         for (int64_t d = 0; d < shape.count; d++)
-            rest *= d == 1 ? 1 : shape.at[d];
+            rest = d == 1 ? rest : tn__common_times(rest, shape.at[d]);
         y = tn_transpose(tn_reshape(x, TN_SHAPE(rest, o->groups, each)), 1, 2);
         y = tn__common_apart(tn_reshape(y, tn_tensor_shape(x)), x);
         return tn__common_given(call->out, tn__channels_back(y));
     }
     for (int64_t d = 2; d < shape.count; d++)
-        rest *= shape.at[d];
+        rest = tn__common_times(rest, shape.at[d]);
     y = tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups, each, rest));
     y = tn_reshape(tn_transpose(y, 1, 2), shape);
     return tn__common_given(call->out, tn__common_apart(y, call->in[0]));

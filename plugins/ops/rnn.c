@@ -49,7 +49,7 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
     if (memory && tn__common_same_shape(infer->in[2], "c", tn__common_shape(h), "h") != TN_OK)
         return tn_error_last_code();
     hidden = h->shape[h->ndim - 1];
-    return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
+    return weights_infer(w, tn__common_times(gates, hidden), x->shape[x->ndim - 1], hidden) != TN_OK
                ? tn_error_last_code()
                : tn__common_open(infer);
 }
@@ -159,8 +159,9 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
         return tn_fail(TN_ERR_RUNTIME,
                        "lengths: wrong shape, got %s; expected [%lld], one for each sequence",
                        tn__common_text(text, tn__common_shape(lengths)), (long long)n);
-    return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last_code()
-                                                                       : tn__common_open(infer);
+    return weights_infer(w, tn__common_times(gates, hidden), x->shape[2], out) != TN_OK
+               ? tn_error_last_code()
+               : tn__common_open(infer);
 }
 
 /* Computes one step of an LSTM with a projection, and updates *h and *c. gx is the part of the
@@ -218,7 +219,7 @@ static tn_status along_projected(const struct weights *w, tn_tensor *x, tn_tenso
 
     if (gx == NULL)
         return tn_error_last_code();
-    all = tn_malloc((size_t)length * sizeof(tn_tensor *));
+    all = tn_calloc((size_t)length, sizeof(tn_tensor *));
     if (all == NULL)
         return tn_error_last_code();
     for (int64_t i = 0; i < length && status == TN_OK; i++) {

@@ -230,7 +230,7 @@ static tn_status recurrent_steps_decompose(const tn_decompose *call)
 
     if (within == NULL)
         return tn_error_last_code();
-    states = tn_malloc((size_t)length * 3 * sizeof *states);
+    states = tn_calloc((size_t)length, 3 * sizeof *states);
     if (states == NULL)
         return tn_error_last_code();
     gates = states + length;
@@ -403,7 +403,7 @@ static tn_status recurrent_steps_grad_decompose(const tn_decompose *call)
                               TN_SHAPE(tn_tensor_size(states, 1), tn_tensor_size(states, 2)));
     if (within == NULL || none == NULL)
         return tn_error_last_code();
-    gx = tn_malloc((size_t)length * 2 * sizeof(tn_tensor *));
+    gx = tn_calloc((size_t)length, 2 * sizeof(tn_tensor *));
     if (gx == NULL)
         return tn_error_last_code();
     gh = gx + length;

@@ -120,7 +120,7 @@ static tn_status logcumsumexp_decompose(const tn_decompose *call)
     int64_t n = tn_tensor_ndim(x) > 0 ? tn_tensor_size(x, o->dim) : 1;
     if (tn__common_narrow(x))
         x = tn_cast(x, TN_F32);
-    for (int64_t step = 1; step < n && x != NULL; step *= 2)
+    for (int64_t step = 1; step < n && x != NULL; step = tn__common_times(step, 2))
         x = with_rest(
             x, log_add_exp(tn_narrow(x, o->dim, 0, n - step), tn_narrow(x, o->dim, step, n - step)),
             o->dim, step);

@@ -227,7 +227,8 @@ static tn_status slice_infer(tn_infer *infer)
     }
     meta->shape[dim] = end > start ? (end - start - 1) / o->step + 1 : 0;
     /* with a single element the stride is not used, and the product might overflow */
-    meta->strides[dim] = meta->shape[dim] > 1 ? x->strides[dim] * o->step : x->strides[dim];
+    meta->strides[dim] = meta->shape[dim] > 1 ? tn__common_times(x->strides[dim], o->step)
+                                              : x->strides[dim];
     if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
         meta->offset += start * x->strides[dim];
     return TN_OK;

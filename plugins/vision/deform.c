@@ -51,6 +51,8 @@ static bool check(tn_tensor *x, tn_tensor *offset, tn_tensor *weight, tn_tensor 
 
         if (how->stride[i] < 1 || how->dilation[i] < 1 || kernel < 1 || size < 1)
             return fail("stride, dilation or size", 0, 1);
+        if (how->padding[i] < -INT32_MAX || how->padding[i] > INT32_MAX)
+            return fail("padding", (long long)how->padding[i], 0);
     }
     return true;
 }

@@ -50,7 +50,9 @@ static struct line line_of(double from, double to, int64_t size, int64_t out,
     if (!how->aligned && !(length >= 1))
         length = 1;
     line.step = length / (double)out;
-    line.samples = how->samples > 0 ? how->samples : (int64_t)ceil(line.step);
+    /* region_of() refuses steps beyond these limits, and NaN, which becomes the upper one */
+    line.samples = how->samples > 0 ? how->samples
+                                    : (int64_t)fmax(fmin(ceil(line.step), 1e9), -1e9);
     return line;
 }
 

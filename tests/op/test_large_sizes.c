@@ -52,6 +52,8 @@ START_TEST(a_result_whose_size_exceeds_an_int64_is_refused)
             "padding: too large");
     refused(tn_max_pool1d(EMPTY(0, 1, huge), TN_INTS(8), TN_INTS(1), TN_INTS(4)),
             "padding: too large");
+    refused(tn_im2col(EMPTY(0, 1, half, half), TN_INTS(1, 1)), "too large");
+    refused(tn_stft(EMPTY(0, huge), TN_NONE, 8), "too large");
     refused(tn_conv_transpose1d(EMPTY(0, 1, half), EMPTY(1, 1, 3), TN_NONE, TN_INTS(4)),
             "too large");
     refused(tn_convolution_grad_input(EMPTY(0, 0, 2), EMPTY(0, half, 3), TN_INTS(4), TN_INTS(1),
@@ -73,6 +75,34 @@ START_TEST(options_near_the_ends_of_an_int64_are_compared_without_overflow)
     refused(tn_convolution_grad_input(EMPTY(1, 4, 2), EMPTY(4, 2, 3), TN_INTS(4), TN_INTS(1),
                                       TN_INTS(0), TN_INTS(1), INT64_MAX),
             "groups");
+}
+END_TEST
+
+START_TEST(the_states_of_a_sequence_of_any_length_never_wrap_around)
+{
+    TN_SCOPE;
+    const int64_t lengths[] = { (int64_t)1 << 61, half };
+
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *x = EMPTY(lengths[i], 0, 1), *h = EMPTY(0, 1), *w = EMPTY(1, 1), *y, *a, *b;
+        tn_tensor *gates = EMPTY(4, 1), *gru = EMPTY(3, 1);
+
+        ck_assert(tn_rnn_sequence(x, h, w, w, TN_NONE, TN_NONE, TN_NONE, &y, &a) != TN_OK);
+        ck_assert(tn_gru_sequence(x, h, gru, gru, TN_NONE, TN_NONE, TN_NONE, &y, &a) != TN_OK);
+        ck_assert(tn_lstm_sequence(x, h, h, gates, gates, TN_NONE, TN_NONE, TN_NONE, TN_NONE, &y,
+                                   &a, &b) != TN_OK);
+        tn_error_clear();
+    }
+}
+END_TEST
+
+START_TEST(a_correction_at_the_end_of_an_int64_is_computed)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(1, 2, 3), *f = tn_cast(VEC(1, 1, 1), TN_I64);
+
+    HAS(tn_cov(x, f, TN_NONE, INT64_MIN), 2 / 0x1p63);
+    HAS(tn_cov(x, TN_NONE, TN_NONE, INT64_MIN), 2 / 0x1p63);
 }
 END_TEST
 
@@ -153,6 +183,8 @@ int main(void)
 
     tcase_add_test(tests, a_result_whose_size_exceeds_an_int64_is_refused);
     tcase_add_test(tests, options_near_the_ends_of_an_int64_are_compared_without_overflow);
+    tcase_add_test(tests, the_states_of_a_sequence_of_any_length_never_wrap_around);
+    tcase_add_test(tests, a_correction_at_the_end_of_an_int64_is_computed);
     tcase_add_test(tests, a_large_size_that_fits_is_kept);
     tcase_add_test(tests, an_empty_tensor_of_any_sizes_is_printed);
     tcase_add_test(tests, a_number_that_an_int64_does_not_hold_is_printed_as_a_float);

@@ -4,11 +4,18 @@
  * dimensions are merged if the strides of all views allow it. */
 #include "base/span.h"
 
+/* Unsigned, as are all products here, because those of a view without elements can be any numbers
+ * on the way to 0. */
+static int64_t product(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 int64_t tn__span_view_count(const tn_view *view)
 {
     int64_t count = 1;
     for (int32_t i = 0; i < view->ndim; i++)
-        count *= view->shape[i];
+        count = product(count, view->shape[i]);
     return count;
 }
 
@@ -18,7 +25,7 @@ bool tn__span_view_dense(const tn_view *view)
     for (int32_t i = view->ndim; i-- > 0;) {
         if (view->shape[i] != 1 && view->strides[i] != expect)
             return false;
-        expect *= view->shape[i];
+        expect = product(expect, view->shape[i]);
     }
     return true;
 }
@@ -43,7 +50,7 @@ static void sort_dims(struct tn__span *span)
 static bool mergeable(const struct tn__span *span, int32_t outer, int32_t inner)
 {
     for (int32_t k = 0; k < span->operands; k++)
-        if (span->stride[k][outer] != span->stride[k][inner] * span->shape[inner])
+        if (span->stride[k][outer] != product(span->stride[k][inner], span->shape[inner]))
             return false;
     return true;
 }
@@ -53,7 +60,7 @@ void tn__span_merge(struct tn__span *span)
     int32_t last = 0;
     for (int32_t i = 1; i < span->ndim; i++) {
         if (mergeable(span, last, i)) {
-            span->shape[last] *= span->shape[i];
+            span->shape[last] = product(span->shape[last], span->shape[i]);
         } else {
             last++;
             span->shape[last] = span->shape[i];
@@ -85,13 +92,13 @@ void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const
             continue;
         int32_t at = span->ndim++;
         span->shape[at] = shape->shape[i];
-        span->count *= shape->shape[i];
+        span->count = product(span->count, shape->shape[i]);
         for (int32_t k = 0; k < operands; k++) {
             int32_t own = i - (shape->ndim - views[k]->ndim);
             bool repeats = own < 0 || views[k]->shape[own] == 1;
-            /* Unsigned, because the strides of a view without elements can be any numbers. */
-            uint64_t step = repeats ? 0 : (uint64_t)views[k]->strides[own];
-            span->stride[k][at] = (int64_t)(step * (uint64_t)tn__view_item(views[k]));
+            span->stride[k][at] = repeats
+                                      ? 0
+                                      : product(views[k]->strides[own], tn__view_item(views[k]));
         }
     }
     if (!in_order)
@@ -166,14 +173,14 @@ void tn__span_lines_make(struct tn__lines *lines, int32_t n, const tn_view *cons
         if (d == dim) {
             lines->length = shape->shape[d];
             for (int32_t k = 0; k < n; k++)
-                lines->step[k] = views[k]->strides[d] * tn__view_item(views[k]);
+                lines->step[k] = product(views[k]->strides[d], tn__view_item(views[k]));
             continue;
         }
         lines->shape[lines->ndim] = shape->shape[d];
         for (int32_t k = 0; k < n; k++)
-            lines->stride[k][lines->ndim] = views[k]->strides[d] * tn__view_item(views[k]);
+            lines->stride[k][lines->ndim] = product(views[k]->strides[d], tn__view_item(views[k]));
         lines->ndim++;
-        lines->count *= shape->shape[d];
+        lines->count = product(lines->count, shape->shape[d]);
     }
 }
 

@@ -32,11 +32,19 @@ static int64_t lines_for(const struct tn__windows *w, int64_t results)
     return (results - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
 }
 
+/* Whether the sizes of copied lines are far from overflow, and few of their elements are padding.
+ */
+static bool small_steps(const struct tn__windows *w)
+{
+    return w->padding[1] <= NEAR && w->padding[2] <= NEAR && w->stride[1] <= NEAR &&
+           w->stride[2] <= NEAR;
+}
+
 bool tn__direct_takes(const struct tn__windows *w)
 {
     return w->groups == 1 && w->channels < FEW && w->taps > 1 && w->size[0] == 1 &&
            w->kernel[0] == 1 && w->count[0] == 1 && w->padding[0] == 0 && w->dilation[2] == 1 &&
-           w->images * w->count[1] >= LEAST;
+           small_steps(w) && w->images * w->count[1] >= LEAST;
 }
 
 /* Copies the lines of the image that lines [first, first + results) of results read, with zeros as

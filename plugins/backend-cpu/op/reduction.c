@@ -34,12 +34,12 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
  * the number of results. */
 static int64_t members(const tn_view *x, const bool *goes, int64_t *results)
 {
-    int64_t gone = 1, kept = 1;
+    uint64_t gone = 1, kept = 1; /* without elements, products on the way to 0 can be any number */
     for (int32_t i = 0; i < x->ndim; i++)
-        *(goes[i] ? &gone : &kept) *= x->shape[i];
+        *(goes[i] ? &gone : &kept) *= (uint64_t)x->shape[i];
     if (results)
-        *results = kept;
-    return gone;
+        *results = (int64_t)kept;
+    return (int64_t)gone;
 }
 
 static tn_status simple(const tn_call *call, enum tn__fold what, tn_ints dims)

@@ -210,20 +210,21 @@ static tn_status scatter_nd(tn_rule_call *call)
 static tn_status one_hot(tn_rule_call *call)
 {
     tn_tensor *index = rule_tensor(call, "indices"), *values = rule_tensor(call, "values");
-    int64_t depth = (int64_t)rule_float(call, "depth"), axis = rule_int(call, "axis"), n,
-            shape[TN_MAX_DIMS];
+    double wanted = rule_float(call, "depth");
+    int64_t axis = rule_int(call, "axis"), n, depth, shape[TN_MAX_DIMS];
     tn_tensor *classes, *hot;
 
     if (call->status != TN_OK)
         return call->status;
     n = tn_tensor_ndim(index);
     axis += axis < 0 ? n + 1 : 0;
-    if (axis < 0 || axis > n || n + 1 > TN_MAX_DIMS || depth < 1 || depth > INT32_MAX ||
+    if (axis < 0 || axis > n || n + 1 > TN_MAX_DIMS || !(wanted >= 1 && wanted <= INT32_MAX) ||
         tn_tensor_numel(values) != 2)
         return rule_fail(
             call, TN_ERR_VALUE,
-            "axis or depth: out of range, got %lld and %lld; expected an axis, and 1 to 2^31 - 1",
-            (long long)axis, (long long)depth);
+            "axis or depth: out of range, got %lld and %g; expected an axis, and 1 to 2^31 - 1",
+            (long long)axis, wanted);
+    depth = (int64_t)wanted;
     for (int64_t i = 0; i <= n; i++)
         shape[i] = i == axis ? depth : 1;
     classes = tn_reshape(

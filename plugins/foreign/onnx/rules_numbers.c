@@ -71,7 +71,7 @@ static tn_tensor *placed(tn_rule_call *call, tn_tensor *a, tn_tensor *b)
     own = tn_tensor_ndim(b);
     axis = rule_int(call, "axis");
     axis += axis < 0 ? n : 0;
-    if (axis < 0 || own + axis > n) {
+    if (axis < 0 || axis > n - own) {
         rule_fail(call, TN_ERR_VALUE, "axis: out of range, got %lld; expected 0 to %lld",
                   (long long)axis, (long long)(n - own));
         return NULL;

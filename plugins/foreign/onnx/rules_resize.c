@@ -169,7 +169,7 @@ struct sizes {
 static void keep_aspect(tn_rule_call *call, const tn_tensor *x, tn_ints axes, struct sizes *s)
 {
     bool larger = onnx_is(call, "keep_aspect_ratio_policy", "not_smaller");
-    double scale = larger ? 0 : INFINITY;
+    double scale = larger ? 0 : INFINITY, out;
 
     if (!larger && !onnx_is(call, "keep_aspect_ratio_policy", "not_larger"))
         return;
@@ -180,7 +180,12 @@ static void keep_aspect(tn_rule_call *call, const tn_tensor *x, tn_ints axes, st
     }
     for (int64_t i = 0; i < axes.count; i++) {
         s->scale[axes.at[i]] = scale;
-        s->out[axes.at[i]] = (int64_t)floor(scale * (double)tn_tensor_size(x, axes.at[i]) + 0.5);
+        out = floor(scale * (double)tn_tensor_size(x, axes.at[i]) + 0.5);
+        if (!(out <= 1e9)) {
+            rule_fail(call, TN_ERR_VALUE, "sizes: got a size of %g; expected at most 1e9", out);
+            return;
+        }
+        s->out[axes.at[i]] = (int64_t)out;
     }
 }
 
@@ -214,6 +219,8 @@ static tn_status read_sizes(tn_rule_call *call, const tn_tensor *x, tn_ints axes
     }
     if (by_size)
         keep_aspect(call, x, axes, s);
+    if (call->status != TN_OK)
+        return call->status;
     return onnx_check_size(call, (tn_ints){ s->out, tn_tensor_ndim(x) }) ? TN_OK : call->status;
 }
 

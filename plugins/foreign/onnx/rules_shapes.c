@@ -463,8 +463,9 @@ static tn_status eye_like(tn_rule_call *call)
     if (tn_tensor_ndim(x) != 2)
         return rule_fail(call, TN_ERR_VALUE, "input: %d dimensions; expected 2",
                          (int)tn_tensor_ndim(x));
-    row = tn_arange(x, tn_scalar_int(k), tn_scalar_int(tn_tensor_size(x, 0) + k), tn_scalar_int(1),
-                    TN_I64);
+    row = tn_add_scalar(tn_arange(x, tn_scalar_int(0), tn_scalar_int(tn_tensor_size(x, 0)),
+                                  tn_scalar_int(1), TN_I64),
+                        tn_scalar_int(k));
     column = tn_arange(x, tn_scalar_int(0), tn_scalar_int(tn_tensor_size(x, 1)), tn_scalar_int(1),
                        TN_I64);
     return rule_give(call, tn_cast(tn_eq(tn_unsqueeze(row, 1), column),
