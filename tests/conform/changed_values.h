@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes one option or input of a case at random. All memory of a changed case has exactly the
- * size that the case states, so that AddressSanitizer sees what reads or writes beyond it. */
+ * Changes one option or input of a case at random, or one option to a given end of its range. All
+ * memory of a changed case has exactly the size that the case states, so that AddressSanitizer sees
+ * what reads or writes beyond it. */
 #ifndef TN_TESTS_CONFORM_CHANGED_VALUES_H
 #define TN_TESTS_CONFORM_CHANGED_VALUES_H
 
@@ -66,47 +67,55 @@ static void changed_say(changed *c, const char *format, ...)
 
 /* ---- numbers ---- */
 
+static const int64_t changed_int_ends[] = { INT64_MIN,
+                                            INT64_MAX,
+                                            -1,
+                                            0,
+                                            (int64_t)1 << 62,
+                                            INT32_MAX,
+                                            -((int64_t)1 << 62),
+                                            INT64_MAX - 1,
+                                            INT64_MIN + 1,
+                                            INT32_MIN,
+                                            (int64_t)INT32_MAX + 1,
+                                            (int64_t)1 << 32,
+                                            (int64_t)1 << 40,
+                                            (int64_t)1 << 61,
+                                            1,
+                                            2,
+                                            -2,
+                                            3,
+                                            7,
+                                            15,
+                                            16,
+                                            17,
+                                            64 };
+
+static const double changed_float_ends[] = { NAN,       1e308,  -1e308,  INFINITY,  0x1p63,
+                                             -INFINITY, 0.0,    -1.0,    -0.0,      1.0,
+                                             0.5,       1e-3,   5e-324,  1e19,      -1e19,
+                                             -0x1p63,   0x1p31, -0x1p31, 16777217.0 };
+
+enum {
+    CHANGED_INT_ENDS = sizeof changed_int_ends / sizeof *changed_int_ends,
+    CHANGED_FLOAT_ENDS = sizeof changed_float_ends / sizeof *changed_float_ends,
+    CHANGED_FIRST_ENDS = 6 /* the first of both tables, which every option is tried with */
+};
+
 static int64_t changed_int(changed *c, int64_t was)
 {
-    static const int64_t ends[] = { 0,
-                                    1,
-                                    -1,
-                                    2,
-                                    -2,
-                                    3,
-                                    7,
-                                    15,
-                                    16,
-                                    17,
-                                    64,
-                                    INT32_MAX,
-                                    INT32_MIN,
-                                    (int64_t)INT32_MAX + 1,
-                                    (int64_t)1 << 32,
-                                    (int64_t)1 << 40,
-                                    (int64_t)1 << 61,
-                                    (int64_t)1 << 62,
-                                    -((int64_t)1 << 62),
-                                    INT64_MAX,
-                                    INT64_MAX - 1,
-                                    INT64_MIN,
-                                    INT64_MIN + 1 };
     int64_t near = changed_below(c, 7) - 3;
 
     switch (changed_below(c, 4)) {
     case 0: return (int64_t)((uint64_t)was + (uint64_t)near);
     case 1: return changed_below(c, 41) - 20;
-    default: return ends[changed_below(c, (int64_t)(sizeof ends / sizeof *ends))];
+    default: return changed_int_ends[changed_below(c, CHANGED_INT_ENDS)];
     }
 }
 
 static double changed_float(changed *c)
 {
-    static const double ends[] = { 0.0,    -0.0,    1.0,    -1.0,    0.5,       1e-3,      5e-324,
-                                   1e19,   -1e19,   1e308,  -1e308,  INFINITY,  -INFINITY, NAN,
-                                   0x1p63, -0x1p63, 0x1p31, -0x1p31, 16777217.0 };
-
-    return ends[changed_below(c, (int64_t)(sizeof ends / sizeof *ends))];
+    return changed_float_ends[changed_below(c, CHANGED_FLOAT_ENDS)];
 }
 
 /* The size of a dimension, of which there are `count` elements so far. */
@@ -233,6 +242,48 @@ static void changed_option(changed *c)
     }
     default: break;
     }
+}
+
+/* How many ends an option has. In a list, one element or all of them are an end. */
+static int64_t changed_ends(const tn_option *row)
+{
+    switch (row->kind) {
+    case TN_OPTION_KIND_INT:
+    case TN_OPTION_KIND_FLOAT: return CHANGED_FIRST_ENDS;
+    case TN_OPTION_KIND_INTS:
+    case TN_OPTION_KIND_FLOATS:
+    case TN_OPTION_KIND_SCALAR: return 2 * CHANGED_FIRST_ENDS;
+    default: return 0;
+    }
+}
+
+/* Sets an option to its end number `end`, or one element of a list or all of them. */
+static void changed_end(changed *c, const tn_option *row, int64_t end)
+{
+    uint8_t *at = (uint8_t *)c->one.options + row->offset;
+    bool all = end >= CHANGED_FIRST_ENDS;
+    int64_t whole = changed_int_ends[end % CHANGED_FIRST_ENDS];
+    double number = changed_float_ends[end % CHANGED_FIRST_ENDS];
+    bool floats = row->kind == TN_OPTION_KIND_FLOAT || row->kind == TN_OPTION_KIND_FLOATS;
+
+    if (row->kind == TN_OPTION_KIND_SCALAR) {
+        *(tn_scalar *)(void *)at = all ? tn_scalar_float(number) : tn_scalar_int(whole);
+    } else if (row->kind == TN_OPTION_KIND_INT || row->kind == TN_OPTION_KIND_FLOAT) {
+        memcpy(at, floats ? (void *)&number : (void *)&whole, sizeof whole);
+    } else {
+        tn_ints *list = (tn_ints *)(void *)at;
+        int64_t count = list->at != NULL && list->count > 0 ? list->count : 1;
+        int64_t *own = changed_keep(c, (size_t)count * sizeof *own);
+        int64_t one = changed_below(c, count);
+
+        for (int64_t i = 0; i < count; i++) {
+            own[i] = list->at != NULL && list->count > 0 ? list->at[i] : 1;
+            if (all || i == one)
+                memcpy(&own[i], floats ? (void *)&number : (void *)&whole, sizeof whole);
+        }
+        *list = (tn_ints){ own, count };
+    }
+    changed_say(c, " opt %s, end %lld", row->name, (long long)end);
 }
 
 /* The case with options of its own, in memory of exactly their size. */

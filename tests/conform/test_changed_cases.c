@@ -5,6 +5,8 @@
  * result whose elements can be read or with a message. Of use in a build with sanitizers.
  *
  *   test_changed_cases [--seed N] [--seconds N | --count N]   without: a few, the same ones
+ *   test_changed_cases --ends N                               each option of each operator at the
+ *                                                             ends of its range, in N of its cases
  *   test_changed_cases --one N                                change N alone, in this process
  *
  * The calls run in processes of their own; one that dies is a failure, and names its change. */
@@ -304,9 +306,24 @@ static void call(changed *c, int mode)
 
 /* ---- a change ---- */
 
+/* The numbers of ends: ENDS_BIT, the case among those of its operator, the number of an end. */
+static const uint64_t ENDS_BIT = (uint64_t)1 << 63;
+enum { CASE_SHIFT = 32 };
+
+/* An end: an option of an operator, which end of it, in which mode. */
+typedef struct end {
+    int64_t op; /* in `starts` */
+    int32_t option, which;
+    int mode;
+} end;
+
+static end *ends;
+static int64_t n_ends;
+
 typedef struct trial {
     uint64_t number;
-    char *said; /* shared with the process that waits */
+    const end *end; /* or NULL: a change at random */
+    char *said;     /* shared with the process that waits */
     size_t room;
 } trial;
 
@@ -314,11 +331,15 @@ static bool take(void *user, conform_case *one)
 {
     trial *t = user;
     changed c = { .one = *one, .random = t->number };
-    int mode = (int)changed_below(&c, MODES);
+    int mode = t->end != NULL ? t->end->mode : (int)changed_below(&c, MODES);
 
-    c.huge = mode == MODE_META || mode == MODE_GRAPH;
-    if (one->n_in < 60)
+    c.huge = t->end == NULL && (mode == MODE_META || mode == MODE_GRAPH);
+    if (t->end != NULL) {
+        changed_own_options(&c);
+        changed_end(&c, &one->def->options[t->end->option], t->end->which);
+    } else if (one->n_in < 60) {
         changed_make(&c);
+    }
     snprintf(t->said, t->room, "%s, %s, %s:%s", one->def->name, one->name, mode_names[mode],
              c.said);
     if (one->n_in < 60)
@@ -327,30 +348,71 @@ static bool take(void *user, conform_case *one)
     return false;
 }
 
-/* Makes change `number` of a case and calls the operator with it. */
-static void try_change(uint64_t number, char *said, size_t room)
+static void try_case(trial *t, const text_case *one)
 {
-    trial t = { number, said, room };
-    changed dice = { .random = number * 0x2545f4914f6cdd1du };
-    int64_t which = changed_below(&dice, n_starts), first = starts[which];
-    int64_t end = which + 1 < n_starts ? starts[which + 1] : n_cases;
-    const text_case *one = &cases[first + changed_below(&dice, end - first)];
     int file = memfd_create("case", MFD_CLOEXEC);
     char path[64], words[400] = "";
 
-    said[0] = '\0';
+    t->said[0] = '\0';
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (file < 0 || write(file, one->text, one->length) != (ssize_t)one->length)
         give_up("no memory for a case");
-    if (conform_cases(path, one->op, take, &t, words, sizeof words) < 0)
+    if (conform_cases(path, one->op, take, t, words, sizeof words) < 0)
         give_up(words);
     close(file);
+}
+
+static int64_t cases_of(int64_t op)
+{
+    return (op + 1 < n_starts ? starts[op + 1] : n_cases) - starts[op];
+}
+
+/* Makes change `number` of a case and calls the operator with it. */
+static void try_change(uint64_t number, char *said, size_t room)
+{
+    trial t = { number, NULL, said, room };
+    changed dice = { .random = number * 0x2545f4914f6cdd1du };
+
+    if (number & ENDS_BIT) {
+        t.end = &ends[number & (((uint64_t)1 << CASE_SHIFT) - 1)];
+        uint64_t which = (number & ~ENDS_BIT) >> CASE_SHIFT;
+
+        try_case(&t, &cases[starts[t.end->op] + (int64_t)(which % (uint64_t)cases_of(t.end->op))]);
+    } else {
+        int64_t op = changed_below(&dice, n_starts);
+
+        try_case(&t, &cases[starts[op] + changed_below(&dice, cases_of(op))]);
+    }
+}
+
+/* Lists the ends of all options of all operators. The plugins are loaded. */
+static void find_ends(void)
+{
+    int64_t room = 0;
+
+    for (int64_t op = 0; op < n_starts; op++) {
+        const tn_op *found = tn_op_find(cases[starts[op]].op, 0);
+        const tn_op_def *def = found != NULL ? tn_op_definition(found) : NULL;
+
+        for (int32_t i = 0; def != NULL && def->options != NULL; i++) {
+            if (def->options[i].kind == TN_OPTION_KIND_END)
+                break;
+            for (int64_t n = changed_ends(&def->options[i]) * (MODE_GRAPH + 1) - 1; n >= 0; n--) {
+                if (n_ends == room &&
+                    (ends = realloc(ends, (size_t)(room += 4096) * sizeof *ends)) == NULL)
+                    give_up("no memory for the ends");
+                ends[n_ends++] = (end){ op, i, (int32_t)(n / (MODE_GRAPH + 1)),
+                                        (int)(n % (MODE_GRAPH + 1)) };
+            }
+        }
+    }
 }
 
 /* ---- processes ---- */
 
 static struct shared {
     uint64_t number;
+    uint64_t n_ends; /* 0 until a process has counted them */
     char said[800];
 } * shared;
 
@@ -378,9 +440,19 @@ static bool is_time(int number)
     return number == SIGALRM || number == SIGPROF;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void work(uint64_t end)
 {
     start();
+    if (end & ENDS_BIT) {
+        find_ends();
+        shared->n_ends = (uint64_t)n_ends;
+        end = smaller(end, (end >> CASE_SHIFT << CASE_SHIFT) + shared->n_ends);
+    }
     for (; shared->number < end; shared->number++) {
         bound_time();
         try_change(shared->number, shared->said, sizeof shared->said);
@@ -407,48 +479,98 @@ static bool worked(uint64_t end)
     return false;
 }
 
-int main(int argc, char **argv)
+typedef struct wishes {
+    uint64_t seed, count, number, ends;
+    time_t seconds;
+} wishes;
+
+static wishes wishes_of(int argc, char **argv)
 {
-    uint64_t seed = 1, count = FEW, number = 0;
-    time_t seconds = 0, began = time(NULL);
-    int failures = 0;
+    wishes w = { .seed = 1, .count = FEW };
 
     for (int i = 1; i + 1 < argc; i += 2) {
         uint64_t value = strtoull(argv[i + 1], NULL, 10);
 
         if (strcmp(argv[i], "--seed") == 0)
-            seed = value;
+            w.seed = value;
         else if (strcmp(argv[i], "--count") == 0)
-            count = value;
+            w.count = value;
         else if (strcmp(argv[i], "--seconds") == 0)
-            seconds = (time_t)value;
+            w.seconds = (time_t)value;
+        else if (strcmp(argv[i], "--ends") == 0)
+            w.ends = value;
         else if (strcmp(argv[i], "--one") == 0)
-            number = value;
+            w.number = value;
         else
             give_up(argv[i]);
     }
+    return w;
+}
+
+/* Makes changes from shared->number to `end`, some of them in each process. Returns the failures,
+ * to which there are `failures` before. */
+static int try_some(uint64_t end, int failures)
+{
+    if (!worked(end)) {
+        shared->number++;
+        failures++;
+    }
+    return failures;
+}
+
+static int at_random(const wishes *w)
+{
+    uint64_t seed = w->seed << 32;
+    time_t began = time(NULL);
+    int failures = 0;
+
+    shared->number = seed;
+    while (failures < MOST_FAILURES &&
+           (w->seconds > 0 ? time(NULL) - began < w->seconds : shared->number < seed + w->count)) {
+        uint64_t end = shared->number + EACH;
+
+        failures = try_some(w->seconds > 0 ? end : smaller(end, seed + w->count), failures);
+    }
+    printf("%llu changes", (unsigned long long)(shared->number - seed));
+    return failures;
+}
+
+/* The ends of all options, in the cases seed to seed + w->ends - 1 of each operator. */
+static int at_ends(const wishes *w)
+{
+    int failures = 0;
+
+    for (uint64_t i = 0; i < w->ends; i++) {
+        uint64_t first = ENDS_BIT | (w->seed + i) % MOST_CASES << CASE_SHIFT;
+
+        shared->number = first;
+        do
+            failures = try_some(shared->number + EACH, failures);
+        while (failures < MOST_FAILURES && shared->number - first < shared->n_ends);
+    }
+    printf("%llu ends of options, each in %llu cases", (unsigned long long)shared->n_ends,
+           (unsigned long long)w->ends);
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    const wishes w = wishes_of(argc, argv);
+    int failures;
+
     find_cases();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         give_up("no memory");
-    if (number > 0) {
+    if (w.number > 0) {
         start();
-        try_change(number, shared->said, sizeof shared->said);
+        find_ends();
+        try_change(w.number, shared->said, sizeof shared->said);
         printf("%s\n", shared->said);
         return 0;
     }
-    shared->number = seed = seed << 32;
-    while (failures < MOST_FAILURES &&
-           (seconds > 0 ? time(NULL) - began < seconds : shared->number < seed + count)) {
-        uint64_t end = shared->number + EACH;
-
-        if (!worked(seconds == 0 && end > seed + count ? seed + count : end)) {
-            shared->number++;
-            failures++;
-        }
-    }
-    printf("%llu changes of %lld cases of %lld operators, %d failures\n",
-           (unsigned long long)(shared->number - seed), (long long)n_cases, (long long)n_starts,
-           failures);
+    failures = w.ends > 0 ? at_ends(&w) : at_random(&w);
+    printf(" of %lld cases of %lld operators, %d failures\n", (long long)n_cases,
+           (long long)n_starts, failures);
     return failures > 0;
 }
