@@ -79,15 +79,17 @@ static tn_status folder_line(const char *folder, tn_outcome outcome, tn_stage st
     return TN_OK;
 }
 
-static tn_status read_folder(DIR *open, struct names *names)
+/* Lists the plugins of a folder, in *broken the errno if it cannot be read to its end. */
+static tn_status read_folder(DIR *open, struct names *names, int *broken)
 {
     tn_status status = TN_OK;
     struct dirent *entry;
-    while (status == TN_OK && (entry = readdir(open))) {
+    while (status == TN_OK && (errno = 0, entry = readdir(open))) {
         size_t length = strlen(entry->d_name);
         if (entry->d_name[0] != '.' && length > 3 && !strcmp(entry->d_name + length - 3, ".so"))
             status = add_name(names, entry->d_name);
     }
+    *broken = errno;
     if (names->count > 1)
         qsort(names->at, (size_t)names->count, sizeof *names->at, by_name);
     return status;
@@ -118,7 +120,13 @@ static tn_status discover_folder(const char *folder, bool must_exist)
         tn_snprint(words, sizeof words, "the folder cannot be read: %s", strerror(errno));
         return folder_line(real, TN_OUTCOME_FAILED, TN_STAGE_READABLE, words);
     }
-    tn_status status = read_folder(open, &names);
+    int broken;
+    tn_status status = read_folder(open, &names, &broken);
+    if (status == TN_OK && broken != 0) {
+        tn_snprint(words, sizeof words, "the folder cannot be read to its end: %s",
+                   strerror(broken));
+        status = folder_line(real, TN_OUTCOME_FAILED, TN_STAGE_READABLE, words);
+    }
     closedir(open);
     for (int64_t i = 0; status == TN_OK && i < names.count; i++) {
         if (tn_snprint(path, sizeof path, "%s/%s", real[1] ? real : "", names.at[i]) >=

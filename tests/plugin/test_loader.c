@@ -4,7 +4,9 @@
  * plugins are loaded. */
 #include "tests/plugin/suite.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 
 enum {
@@ -13,6 +15,33 @@ enum {
     REFUSED = TN_OUTCOME_REFUSED,
     FAILED = TN_OUTCOME_FAILED
 };
+
+/* Takes the place of the C library's. Reading a folder fails when `entries_left` are read; -1:
+ * never. */
+static int entries_left = -1;
+
+TN_ATTR(visibility("default")) struct dirent *readdir(DIR *open)
+{
+    struct dirent *(*next)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    if (entries_left != 0) {
+        entries_left -= entries_left > 0;
+        return next(open);
+    }
+    errno = EIO;
+    return NULL;
+}
+
+START_TEST(a_folder_that_is_not_read_to_its_end_is_told_rule_18)
+{
+    place("good", NULL);
+    entries_left = 0;
+    ck_assert_int_ge(tn_plugin_count(), 0);
+    expect(folder, FAILED, TN_STAGE_READABLE,
+           "the folder cannot be read to its end: Input/output error");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
+    tn_error_clear();
+}
+END_TEST
 
 START_TEST(a_good_plugin_is_asked_and_not_activated_rule_1)
 {
@@ -430,6 +459,7 @@ static Suite *loader(void)
     TCase *files = tcase_create("files");
     tcase_add_checked_fixture(files, set_up, take_down);
     tcase_set_timeout(files, 60);
+    tcase_add_test(files, a_folder_that_is_not_read_to_its_end_is_told_rule_18);
     tcase_add_test(files, a_good_plugin_is_asked_and_not_activated_rule_1);
     tcase_add_test(files, files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15);
     tcase_add_test(files, a_file_that_lost_its_end_does_not_end_the_process_rule_15);
