@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buckets: flat tensors in which gradients are combined. Parameters are placed in the reverse order
- * of their registration, about the order in which backward computes their gradients. A bucket is
- * combined when it is full and those before it are combined, so that all ranks have one order. */
+ * Buckets: flat tensors in which gradients are combined. Parameters are placed in the order in
+ * which backward computes their gradients: first the reverse order of their registration, and after
+ * the first step the order that rank 0 has seen. A bucket is combined when it is full and those
+ * before it are combined, so that all ranks have one order. */
 #include "ddp.h"
 
 #include <math.h>
@@ -37,8 +38,8 @@ static void divide(ddp *d, tn_dtype dtype, double cap_mb)
 {
     bool open = false;
 
-    for (int64_t i = d->count - 1; i >= 0; i--) {
-        ddp_parameter *p = &d->parameters[i];
+    for (int64_t i = 0; i < d->count; i++) {
+        ddp_parameter *p = &d->parameters[d->order[i]];
         double most = d->n_buckets <= 1 ? FIRST_BYTES : cap_mb * (1 << 20);
 
         if (tn_tensor_dtype(p->tensor) != dtype)
@@ -63,8 +64,8 @@ static tn_status make_flat(ddp *d, int64_t index)
         tn_tensor_full(TN_SHAPE(b->size), tn_scalar_float(0), b->dtype, b->device));
     if (b->flat == NULL)
         return tn_error_last_code();
-    for (int64_t i = d->count - 1; i >= 0; i--) {
-        ddp_parameter *p = &d->parameters[i];
+    for (int64_t i = 0; i < d->count; i++) {
+        ddp_parameter *p = &d->parameters[d->order[i]];
         const tn_view *view = tn_tensor_view(p->tensor);
         tn_tensor *part;
 
@@ -79,15 +80,46 @@ static tn_status make_flat(ddp *d, int64_t index)
     return TN_OK;
 }
 
-tn_status bucket_divide(ddp *d, double cap_mb)
+tn_status bucket_divide(ddp *d)
 {
     d->buckets = tn_calloc((size_t)d->count + 1, sizeof *d->buckets);
     if (d->buckets == NULL)
         return TN_ERR_MEMORY;
     for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; dtype++)
-        divide(d, dtype, cap_mb);
+        divide(d, dtype, d->cap_mb);
     bucket_begin(d);
     return TN_OK;
+}
+
+/* Adds the parameters that did not arrive at the end, in their order so far. */
+static void complete_arrivals(ddp *d)
+{
+    for (int64_t i = 0, seen; i < d->count; i++) {
+        for (seen = 0; seen < d->n_arrivals && d->arrivals[seen] != d->order[i]; seen++)
+            continue;
+        if (seen == d->n_arrivals)
+            d->arrivals[d->n_arrivals++] = d->order[i];
+    }
+}
+
+tn_status bucket_reorder(ddp *d)
+{
+    tn_status status;
+
+    if (d->ordered || ddp_is_alone(d))
+        return TN_OK;
+    d->ordered = true;
+    complete_arrivals(d);
+    status = group_integers(d->group, d->arrivals, d->count);
+    if (status != TN_OK || memcmp(d->arrivals, d->order, (size_t)d->count * sizeof *d->order) == 0)
+        return status;
+    memcpy(d->order, d->arrivals, (size_t)d->count * sizeof *d->order);
+    bucket_free_all(d);
+    for (int64_t i = 0; i < d->count; i++) {
+        tn_tensor_drop(d->parameters[i].view); /* gradients may still use it */
+        d->parameters[i].view = NULL;
+    }
+    return bucket_divide(d);
 }
 
 tn_status bucket_allocate(ddp *d)

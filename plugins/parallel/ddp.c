@@ -118,6 +118,8 @@ void ddp_drop(void *user)
     tn_free(d->snapshot);
     tn_free(d->parameters);
     tn_free(d->message);
+    tn_free(d->order);
+    tn_free(d->arrivals);
     tn_free(d);
 }
 
@@ -243,13 +245,18 @@ static tn_status fill(ddp *d, tn_module *module, const ddp_options *o)
     d->snapshot = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
     d->parameters = tn_calloc((size_t)count + 1, sizeof *d->parameters);
     d->message = tn_calloc((size_t)count + DDP_SLOTS + 1, sizeof *d->message);
-    if (all == NULL || d->buffers == NULL || d->snapshot == NULL || d->parameters == NULL ||
-        d->message == NULL)
+    d->order = tn_calloc((size_t)count + 1, sizeof *d->order);
+    d->arrivals = tn_calloc((size_t)count + 1, sizeof *d->arrivals);
+    if (all == NULL || d->order == NULL || d->arrivals == NULL || d->buffers == NULL ||
+        d->snapshot == NULL || d->parameters == NULL || d->message == NULL)
         status = TN_ERR_MEMORY;
     if (status == TN_OK)
         status = collect(d, module, all, &n_all);
+    d->cap_mb = o->bucket_cap_mb;
+    for (int64_t i = 0; i < d->count && status == TN_OK; i++)
+        d->order[i] = d->count - 1 - i;
     if (status == TN_OK)
-        status = bucket_divide(d, o->bucket_cap_mb);
+        status = bucket_divide(d);
     if (status == TN_OK)
         status = walk_prepare(d);
     if (status != TN_OK)

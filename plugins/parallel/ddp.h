@@ -61,6 +61,12 @@ typedef struct ddp {
     void *hook_user;
     ddp_parameter *parameters; /* in the order of registration */
     int64_t count;
+    /* Owned: indices of parameters in the order in which they are placed in buckets, and in that in
+     * which their gradients arrived in the first step. */
+    int64_t *order, *arrivals;
+    int64_t n_arrivals;
+    bool ordered; /* `order` is that of the arrivals */
+    double cap_mb;
     ddp_bucket *buckets;
     int64_t n_buckets;
     int64_t next_bucket;             /* the first that was not combined in this step */
@@ -125,7 +131,10 @@ TN_HIDDEN tn_status compare_ranks(tn_module *module, tn_comm *group, const char 
 TN_HIDDEN tn_status compare_wrapped(const ddp *d, tn_module *module);
 
 /* bucket.c: divides the parameters among buckets. */
-TN_HIDDEN tn_status bucket_divide(ddp *d, double cap_mb);
+TN_HIDDEN tn_status bucket_divide(ddp *d);
+/* After the first step: divides them again, in the order in which gradients arrived on rank 0, so
+ * that buckets are full as early as possible. */
+TN_HIDDEN tn_status bucket_reorder(ddp *d);
 /* Allocates the buckets, unless they are. */
 TN_HIDDEN tn_status bucket_allocate(ddp *d);
 TN_HIDDEN void bucket_free_all(ddp *d);

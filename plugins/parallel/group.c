@@ -157,22 +157,44 @@ static tn_status copy_piece(tn_comm *group, tn_tensor *const *tensors, int64_t c
                                                        : status;
 }
 
-tn_status group_copy(tn_comm *group, tn_tensor *const *tensors, int64_t count)
+/* Copies tensors of one dtype. */
+static tn_status copy_alike(tn_comm *group, tn_tensor *const *tensors, int64_t count)
 {
+    int64_t most = count > 0 ? PIECE_BYTES / (int64_t)tn_dtype_size(tn_tensor_dtype(tensors[0]))
+                             : 0;
     tn_status status = TN_OK;
 
-    if (group_size(group) == 1)
-        return TN_OK;
-    tn_grad_begin(false);
     for (int64_t i = 0, end; i < count && status == TN_OK; i = end) {
-        tn_dtype dtype = tn_tensor_dtype(tensors[i]);
-        int64_t numel = 0, most = PIECE_BYTES / (int64_t)tn_dtype_size(dtype);
+        int64_t numel = 0;
 
-        for (end = i; end < count && tn_tensor_dtype(tensors[end]) == dtype && numel < most; end++)
+        for (end = i; end < count && numel < most; end++)
             numel += tn_tensor_numel(tensors[end]);
         if (numel > 0)
             status = copy_piece(group, tensors + i, end - i, numel);
     }
+    return status;
+}
+
+tn_status group_copy(tn_comm *group, tn_tensor *const *tensors, int64_t count)
+{
+    tn_tensor **alike;
+    tn_status status = TN_OK;
+
+    if (group_size(group) == 1)
+        return TN_OK;
+    alike = tn_malloc((size_t)(count + 1) * sizeof *alike);
+    if (alike == NULL)
+        return TN_ERR_MEMORY;
+    tn_grad_begin(false);
+    for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT && status == TN_OK; dtype++) {
+        int64_t n = 0;
+
+        for (int64_t i = 0; i < count; i++)
+            if (tn_tensor_dtype(tensors[i]) == dtype)
+                alike[n++] = tensors[i];
+        status = copy_alike(group, alike, n);
+    }
     tn_grad_end();
+    tn_free(alike);
     return status;
 }

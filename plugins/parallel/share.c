@@ -90,7 +90,7 @@ static tn_status collect(const ddp *d, ddp_parameter *p, tn_tensor *gradient)
 {
     TN_SCOPE;
     bool weighted = d->average == TN_DDP_AVERAGE_SAMPLES;
-    const tn_view *view = tn_tensor_view(p->view);
+    const tn_view *view = tn_tensor_view(p->tensor);
 
     if (weighted && d->walk_weight == 0)
         gradient = NULL; /* exactly 0, whatever its sign was */
@@ -98,7 +98,7 @@ static tn_status collect(const ddp *d, ddp_parameter *p, tn_tensor *gradient)
         return TN_OK;
     if (gradient == NULL)
         gradient = tn_tensor_full((tn_ints){ view->shape, view->ndim }, tn_scalar_float(0),
-                                  tn_tensor_dtype(p->view), tn_tensor_device(p->view));
+                                  tn_tensor_dtype(p->tensor), tn_tensor_device(p->tensor));
     else if (weighted && d->walk_weight != 1)
         gradient = tn_mul_scalar(gradient, d->walk_weight);
     return gradient != NULL ? add_to_sums(d, p, tn_tensor_keep(gradient)) : tn_error_last_code();
@@ -109,6 +109,8 @@ static tn_status arrived(ddp *d, ddp_parameter *p, tn_tensor *gradient)
     tn_status status = TN_OK;
 
     p->arrived = p->used = true;
+    if (!d->ordered && d->combines && d->n_arrivals < d->count)
+        d->arrivals[d->n_arrivals++] = p - d->parameters;
     if (ddp_is_alone(d))
         return TN_OK;
     if (ddp_collects(d)) {

@@ -221,5 +221,5 @@ tn_status step_end(ddp *d, bool skipped)
         return group_abort(d->group);
     status = check_used(d);
     reset(d);
-    return status;
+    return status == TN_OK ? bucket_reorder(d) : status;
 }

@@ -197,8 +197,7 @@ static tn_status doubled(void *user, tn_comm *group, const tn_ddp_bucket *bucket
     int *seen = user;
 
     *seen += (int)bucket->parameters;
-    NEED(bucket->index == 0 && bucket->count == 1);
-    NEED(strcmp(bucket->paths[0], "bias") == 0 && strcmp(bucket->paths[1], "weight") == 0);
+    NEED(bucket->index == 0 && bucket->count == 1 && bucket->parameters == 2);
     if (tn_comm_all_reduce(group, bucket->gradients, TN_REDUCTION_SUM) != TN_OK)
         return tn_error_last_code();
     return tn_mul_scalar_(bucket->gradients, 2.0) != NULL ? TN_OK : tn_error_last_code();
@@ -224,6 +223,54 @@ START_TEST(a_function_of_the_program_combines_the_gradients)
     on_ranks(2, combine_by_program);
     for (int i = 0; i < 21; i++)
         ck_assert_double_eq(found[0].numbers[i] * 2, found[0].numbers[i + 21]);
+    same_numbers(&found[0], &found[1], 0);
+}
+END_TEST
+
+/* ---- the order of the buckets ---------------------------------------------------------------- */
+
+static char first_paths[2][64];
+
+static tn_status note_first(void *user, tn_comm *group, const tn_ddp_bucket *bucket)
+{
+    const int *step = user;
+
+    if (bucket->index == 0)
+        snprintf(first_paths[*step], sizeof first_paths[0], "%s", bucket->paths[0]);
+    return tn_comm_all_reduce(group, bucket->gradients, TN_REDUCTION_SUM);
+}
+
+static tn_tensor *backwards(tn_module *self, tn_tensor *x)
+{
+    return tn_module_call_chain(self, "b a", x);
+}
+
+/* The layer that is registered first is called last, so its gradient arrives first. */
+static void order_buckets(void)
+{
+    tn_ddp_options options = { .size = sizeof options, .bucket_cap_mb = 1e-5 };
+    tn_module *module = tn_module_plain("Net"), *net;
+    int step;
+
+    NEED_OK(tn_module_add_children(module, "a=Linear(6, 6), b=Linear(6, 6)"));
+    NEED_OK(tn_module_set_forward(module, backwards, NULL, NULL));
+    net = tn_ddp_new(module, group_, &options);
+    NEED(net != NULL);
+    NEED_OK(tn_ddp_hook(net, note_first, &step));
+    for (step = 0; step < 2; step++) {
+        NEED_OK(tn_backward(loss_of(net, rank_)));
+        tell_state(net, true);
+        NEED_OK(tn_module_zero_grad(net));
+    }
+    NEED(strncmp(first_paths[0], "b.", 2) == 0 && strncmp(first_paths[1], "a.", 2) == 0);
+    NEED(memcmp(found[rank_].numbers, found[rank_].numbers + 84, 84 * sizeof(double)) == 0);
+    tn_module_drop(module);
+    tn_module_drop(net);
+}
+
+START_TEST(after_the_first_step_buckets_have_the_order_of_backward)
+{
+    on_ranks(2, order_buckets);
     same_numbers(&found[0], &found[1], 0);
 }
 END_TEST
@@ -290,6 +337,7 @@ int main(void)
     tcase_add_test(tcase, names_modes_hooks_and_copies_pass_through);
     tcase_add_test(tcase, gradients_are_sent_in_half_precision);
     tcase_add_test(tcase, a_function_of_the_program_combines_the_gradients);
+    tcase_add_test(tcase, after_the_first_step_buckets_have_the_order_of_backward);
     tcase_add_test(tcase, ranks_with_fewer_batches_take_part_with_zeros);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

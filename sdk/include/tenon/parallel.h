@@ -12,6 +12,9 @@
 #ifndef TENON_PARALLEL_H
 #define TENON_PARALLEL_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #ifndef TENON_PLUGIN_H
 #include <tenon/tenon.h>
 
@@ -178,6 +181,69 @@ TN_ATTR(unused) static inline void tn_ddp_no_sync_leave(tn_module **net)
         __attribute__((cleanup(tn_ddp_no_sync_leave),                                              \
                        unused)) = tn_ddp_no_sync_begin(net) == TN_OK ? (net) : NULL
 #endif
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Each rank reads its part of the batches with the options `rank` and `ranks` of its loader. All
+ * ranks get batches of the same size, so the first samples of the order are repeated at its end.
+ * Returns how many samples of the batch at `position` of the epoch (tn_loader_position before
+ * tn_loader_next) are no repetitions; they come first in the batch. `samples` is the number of
+ * samples of an epoch, `batch_size` the option of the loader. Repetitions should count for nothing:
+ * narrow the batch to the others, give their number to tn_ddp_weight, or call tn_ddp_skip. */
+TN_ATTR(unused)
+static inline int64_t tn_ddp_real_samples(int64_t samples, int64_t position, int64_t batch_size,
+                                          int32_t rank, int32_t ranks)
+{
+    int64_t before = position * batch_size; /* of this rank, in this epoch */
+    int64_t all = samples > rank ? (samples - 1 - rank) / ranks + 1 : 0;
+    int64_t left = all > before ? all - before : 0;
+
+    return left < batch_size ? left : batch_size;
+}
+
+/* Copies a text with another number after `name`. Returns its length, -1 if there is no room or no
+ * such number. */
+TN_ATTR(unused)
+static inline int64_t tn_ddp_put_number(const char *text, const char *name, int64_t number,
+                                        char *out, size_t size)
+{
+    const char *at = strstr(text, name);
+    int64_t length;
+
+    if (at == NULL)
+        return -1;
+    at += strlen(name);
+    length = tn_snprint(out, size, "%.*s%lld%s", (int)(at - text), text, (long long)number,
+                        at + strspn(at, "0123456789"));
+    return length < (int64_t)size ? length : -1;
+}
+
+/* Writes the state of a loader (tn_loader_state_text) as that of a loader of `ranks` ranks, which
+ * then continues with the samples that would have been next: the batch of all ranks together stays
+ * the same. Fails if `ranks` does not divide it. */
+TN_ATTR(unused)
+static inline tn_status tn_ddp_loader_state(const char *text, int32_t ranks, char *out, size_t size)
+{
+    const char *batch = strstr(text, " batch_size="), *others = strstr(text, " ranks=");
+    int64_t all = 0;
+    char part[512];
+
+    if (batch != NULL && others != NULL)
+        all = strtoll(batch + strlen(" batch_size="), NULL, 10) *
+              strtoll(others + strlen(" ranks="), NULL, 10);
+    if (all < 1 || ranks < 1 || all % ranks != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_ddp_loader_state: ranks: wrong, got %d for %lld samples in the batches "
+                       "of all ranks; expected a divisor, and the text of tn_loader_state_text",
+                       (int)ranks, (long long)all);
+    if (tn_ddp_put_number(text, " batch_size=", all / ranks, part, sizeof part) < 0 ||
+        tn_ddp_put_number(part, " ranks=", ranks, out, size) < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_ddp_loader_state: out: too small, got %zu bytes for a text of %zu; "
+                       "expected 20 bytes more than the text, and a text of at most 480 bytes",
+                       size, strlen(text));
+    return TN_OK;
+}
 
 /* ---- SyncBatchNorm --------------------------------------------------------------------------- */
 
