@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * tenon convert FROM TO: writes the tensors of a file in another format, with other names or in
- * another dtype. */
+ * another dtype; or a network as a file of ONNX or PyTorch. */
 #include "files.h"
+#include "script.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,41 @@ static tn_status convert_tensors(tn_state *state, tn_dtype dtype)
     return status;
 }
 
+/* ---- networks ------------------------------------------------------------------------------- */
+
+static script_request network = { .inputs = { .dtype = TN_F32 },
+                                  .eval = true,
+                                  .cast = TN_DTYPE_AUTO };
+
+static bool take_input(const char *value)
+{
+    return inputs_take(&network.inputs, value);
+}
+
+static bool take_dynamic(const char *value)
+{
+    network.dynamic = value;
+    return true;
+}
+
+/* Files of other frameworks have the whole network. */
+static bool is_network(const char *path)
+{
+    return script_ends_with(path, ".onnx") || script_ends_with(path, ".pt2");
+}
+
+static int write_network(char **arguments, bool json)
+{
+    if (change_count > 0)
+        return tool_refuse(TN_ERR_VALUE, "--prefix and --rename are for files of tensors; expected "
+                                         "neither with a network");
+    network.model = arguments[0];
+    network.out = arguments[1];
+    if (wants_dtype)
+        network.cast = network.inputs.dtype = wanted_dtype;
+    return script_write(&network, json);
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static tn_status save(const tn_state *state, const char *path)
@@ -214,6 +250,8 @@ static int run_convert(int count, char **arguments, bool json)
     /* Loads into host memory, also if TENON_DEVICE names another device. */
     if (tn_set_default_device("cpu") != TN_OK)
         return tool_fail(NULL);
+    if (is_network(arguments[1]))
+        return write_network(arguments, json);
     tn_state *state = tn_state_load(arguments[0]);
     for (int i = 0; i < change_count && state != NULL; i++)
         state = apply(&changes[i], state);
@@ -249,18 +287,27 @@ static const tool_option options[] = {
       "converts the tensors of floating-point dtypes: to float16, bfloat16, float32, float64, "
       "float8_e4m3fn or float8_e5m2",
       take_dtype },
+    { "--input", "SHAPE",
+      "of a network: an example of an input, 1,3,224,224 or 8,20:int64; repeat it for each (at "
+      "most 8)",
+      take_input },
+    { "--dynamic", "SHAPES",
+      "of a network: sizes that may vary, such as \"[N, 3, 224, 224]\"; default: none may",
+      take_dynamic },
     { NULL, NULL, NULL, NULL }
 };
 
 const command convert_command = {
     "convert",
     "FROM TO",
-    "converts a file of tensors to another format",
+    "converts a file of tensors, or a network, to another format",
     "Reads a file of tensors (or a folder with weights) and writes them to another one, whose "
     "extension selects the format. The file is written atomically: on a failure an old file of "
     "that name is unchanged.\n\nNames are changed by --prefix and --rename in the order in which "
     "they are given. It is an error if one of them changes no name, or if two entries would get "
-    "the same name.",
+    "the same name.\n\nWith a TO of the extension .onnx (ONNX) or .pt2 (PyTorch), FROM is a "
+    "MODEL as for the other commands, and the file has the network in evaluation mode: its "
+    "operators and weights. --input is then needed, unless FROM is a script, or a program of the same format.",
     2,
     2,
     run_convert,

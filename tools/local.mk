@@ -48,6 +48,7 @@ tools_tenon_SOURCES = \
 	%D%/read_file.c \
 	%D%/prune.c \
 	%D%/script.c \
+	%D%/script.h \
 	%D%/show.c \
 	%D%/statistics.c \
 	%D%/summary.c \

@@ -5,18 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
+#include <tenon/foreign.h>
+
+#include "script.h"
 #include "train/model.h"
 
-enum { FILES = 16, FILE_MOST = INT32_MAX };
+enum { FILE_MOST = INT32_MAX };
 
-typedef struct request {
-    const char *model, *out, *weights, *passes, *dynamic;
-    input_list inputs;
-    const char *files[FILES];
-    int file_count;
-    bool eval;
-} request;
+typedef script_request request;
 
 /* ---- the script ------------------------------------------------------------------------------ */
 
@@ -116,32 +112,91 @@ static void answer(tn_module *script, const request *wanted, bool json)
     printf("written     %s\n", wanted->out);
 }
 
-static int make(const request *wanted, bool json)
+/* Traces the module. Returns NULL and sets the error on failure. */
+static tn_module *traced(tn_module *module, const request *wanted)
 {
-    TN_SCOPE;
     tn_tracing_options how = TN_TRACING_OPTIONS;
-    model_notes notes = { 0 };
-    tn_module *module = model_open(wanted->model, wanted->weights, 0, &notes), *script = NULL;
-    tn_pack *input = module != NULL ? tn_pack_new() : NULL;
-    tn_status status = input != NULL ? tn_module_eval(module) : tn_error_code();
+    tn_pack *input = tn_pack_new();
+    tn_module *script = NULL;
 
     how.flags = TN_TRACE_THROUGH;
     how.dynamic = wanted->dynamic;
-    if (status == TN_OK)
-        status = inputs_add(&wanted->inputs, input);
-    if (status == TN_OK)
-        status = input_prepare(module, input);
-    if (status == TN_OK) {
+    if (input == NULL)
+        return NULL;
+    if (wanted->inputs.count == 0)
+        tn_fail(TN_ERR_VALUE, "--input: missing; expected the shape of an input, such as "
+                              "1,3,224,224");
+    else if (inputs_add(&wanted->inputs, input) == TN_OK && input_prepare(module, input) == TN_OK)
         script = wanted->eval || wanted->passes != NULL
                      ? one_mode(module, input, wanted, &how)
                      : tn_module_script_pack(module, input, &how);
-        status = script != NULL ? add_files(script, &notes, wanted) : tn_error_code();
-    }
-    if (status == TN_OK)
-        status = tn_module_save(script, wanted->out);
-    if (status == TN_OK)
-        answer(script, wanted, json);
     tn_pack_drop(input);
+    return script;
+}
+
+static bool is_script(const tn_module *module)
+{
+    uint64_t mark = tn_error_mark();
+    bool is = tn_script_original(module) != NULL;
+
+    tn_error_restore(mark);
+    return is;
+}
+
+/* Whether the module is a program that is written as it is. */
+static bool is_program(tn_module *module, const char *out)
+{
+    uint64_t mark = tn_error_mark();
+    const char *extension = tn_program_extension(module);
+    bool is = extension != NULL && script_ends_with(out, extension);
+
+    tn_error_restore(mark);
+    return is;
+}
+
+bool script_ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), last = strlen(end);
+
+    return length > last && strcmp(text + length - last, end) == 0;
+}
+
+static void answer_program(tn_module *module, const request *wanted, bool json)
+{
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("out", wanted->out);
+        json_int("parameters", tn_module_parameter_count(module));
+        json_end('}');
+        return;
+    }
+    printf("program     %lld parameters\n", (long long)tn_module_parameter_count(module));
+    printf("written     %s\n", wanted->out);
+}
+
+int script_write(const request *wanted, bool json)
+{
+    TN_SCOPE;
+    model_notes notes = { 0 };
+    tn_module *module = model_open(wanted->model, wanted->weights, 0, &notes), *script = NULL;
+    tn_status status = module != NULL ? tn_module_eval(module) : tn_error_code();
+    bool program = status == TN_OK && is_program(module, wanted->out);
+
+    if (status == TN_OK && wanted->cast != TN_DTYPE_AUTO)
+        status = tn_module_to(module, NULL, wanted->cast);
+    if (status == TN_OK && program) {
+        status = tn_module_save(module, wanted->out);
+        if (status == TN_OK)
+            answer_program(module, wanted, json);
+    } else if (status == TN_OK) {
+        script = is_script(module) && wanted->inputs.count == 0 ? tn_module_keep(module)
+                                                                : traced(module, wanted);
+        status = script != NULL ? add_files(script, &notes, wanted) : tn_error_code();
+        if (status == TN_OK)
+            status = tn_module_save(script, wanted->out);
+        if (status == TN_OK)
+            answer(script, wanted, json);
+    }
     tn_module_drop(script);
     tn_module_drop(module);
     model_notes_free(&notes);
@@ -150,7 +205,7 @@ static int make(const request *wanted, bool json)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static request wanted = { .inputs = { .dtype = TN_F32 } };
+static request wanted = { .inputs = { .dtype = TN_F32 }, .cast = TN_DTYPE_AUTO };
 
 static bool take_out(const char *value)
 {
@@ -188,7 +243,7 @@ static bool take_eval(const char *value)
 
 static bool take_file(const char *value)
 {
-    if (wanted.file_count == FILES)
+    if (wanted.file_count == SCRIPT_FILES)
         return false;
     wanted.files[wanted.file_count++] = value;
     return value[0] != '\0' && value[0] != '=';
@@ -202,8 +257,6 @@ static bool take_weights(const char *value)
 
 static int run(int count, char **arguments, bool json)
 {
-    size_t length = wanted.out != NULL ? strlen(wanted.out) : 0;
-
     (void)count;
     wanted.model = arguments[0];
     if (wanted.out == NULL || wanted.inputs.count == 0) {
@@ -211,12 +264,12 @@ static int run(int count, char **arguments, bool json)
                 wanted.out == NULL ? "--out" : "--input");
         return EXIT_USAGE;
     }
-    if (length < 8 || strcmp(wanted.out + length - 7, ".script") != 0) {
+    if (!script_ends_with(wanted.out, ".script")) {
         fprintf(stderr, "tenon script: --out: wrong name, got %s; expected NAME.script\n",
                 wanted.out);
         return EXIT_USAGE;
     }
-    return make(&wanted, json);
+    return script_write(&wanted, json);
 }
 
 static const tool_option options[] = {

@@ -5,6 +5,24 @@ plugins_foreign_la_SOURCES = \
 	%D%/arena.c \
 	%D%/arena.h \
 	%D%/control.c \
+	%D%/export/export.h \
+	%D%/export/graph.c \
+	%D%/export/graph.h \
+	%D%/export/onnx.c \
+	%D%/export/onnx.h \
+	%D%/export/onnx_constants.c \
+	%D%/export/onnx_elements.c \
+	%D%/export/onnx_file.c \
+	%D%/export/onnx_index.c \
+	%D%/export/onnx_layers.c \
+	%D%/export/onnx_make.c \
+	%D%/export/onnx_products.c \
+	%D%/export/onnx_reduce.c \
+	%D%/export/onnx_shapes.c \
+	%D%/export/onnx_text.c \
+	%D%/export/onnx_windows.c \
+	%D%/export/plain.c \
+	%D%/export/sizes.c \
 	%D%/foreign.h \
 	%D%/host.c \
 	%D%/modes.c \
@@ -37,6 +55,8 @@ plugins_foreign_la_SOURCES = \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/segments.c \
+	%D%/onnx/buffer.c \
+	%D%/onnx/buffer.h \
 	%D%/onnx/control.c \
 	%D%/onnx/scope.c \
 	%D%/onnx/load.c \

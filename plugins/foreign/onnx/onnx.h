@@ -88,6 +88,8 @@ TN_HIDDEN tn_status onnx_tensor_host(struct onnx_file *file, const struct onnx_t
                                      tn_value *out);
 /* The dtype for a number of ONNX; fails for those that Tenon does not have. */
 TN_HIDDEN tn_status onnx_tensor_dtype(int64_t type, tn_dtype *out);
+/* The number of ONNX for a dtype; 0: none. */
+TN_HIDDEN uint64_t onnx_tensor_type(tn_dtype dtype);
 
 /* write.c: makes the text of the program, and reads the texts of the model. */
 TN_HIDDEN tn_status onnx_write_text(struct onnx_file *file);

@@ -57,6 +57,14 @@ tn_status onnx_tensor_dtype(int64_t type, tn_dtype *out)
     return TN_OK;
 }
 
+uint64_t onnx_tensor_type(tn_dtype dtype)
+{
+    for (int64_t type = 1; type < TYPES; type++)
+        if (types[type].dtype == dtype && dtype != TN_DTYPE_AUTO)
+            return (uint64_t)type;
+    return 0;
+}
+
 /* ---- the description ------------------------------------------------------------------------- */
 
 static tn_status add_dim(struct onnx_tensor *tensor, uint64_t size)

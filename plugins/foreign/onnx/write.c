@@ -3,62 +3,14 @@
  * Writing ONNX files. A program keeps the model without the data of its initializers
  * (program->text); a file is that text with the tensors that the module has now. Texts of the user
  * (tn_program_files) are metadata of the model. */
+#include "export/export.h"
 #include "foreign.h"
+#include "onnx/buffer.h"
 #include "onnx/onnx.h"
 
 #include <string.h>
 
 enum { TEXT_MOST = 4096 }; /* bytes of a name, at most (model.c) */
-
-/* Bytes that grow. */
-struct buffer {
-    unsigned char *at;
-    size_t count, capacity;
-    tn_status status;
-};
-
-static void put(struct buffer *b, const void *from, size_t count)
-{
-    unsigned char *more;
-
-    if (b->status != TN_OK || count == 0)
-        return;
-    if (count > b->capacity - b->count) {
-        b->capacity = 2 * (b->capacity + count);
-        more = tn_realloc(b->at, b->capacity);
-        if (more == NULL) {
-            b->status = TN_ERR_MEMORY;
-            return;
-        }
-        b->at = more;
-    }
-    memcpy(b->at + b->count, from, count);
-    b->count += count;
-}
-
-static void put_number(struct buffer *b, uint64_t n)
-{
-    unsigned char bytes[10];
-    size_t count = 0;
-
-    for (; n > 127; n >>= 7)
-        bytes[count++] = (unsigned char)(n | 128);
-    bytes[count++] = (unsigned char)n;
-    put(b, bytes, count);
-}
-
-static void put_int(struct buffer *b, uint32_t field, uint64_t n)
-{
-    put_number(b, (uint64_t)field << 3 | WIRE_VARINT);
-    put_number(b, n);
-}
-
-static void put_bytes(struct buffer *b, uint32_t field, const void *from, size_t count)
-{
-    put_number(b, (uint64_t)field << 3 | WIRE_BYTES);
-    put_number(b, count);
-    put(b, from, count);
-}
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
@@ -97,13 +49,13 @@ static void put_graph(struct buffer *b, const struct onnx_file *file, struct wir
                            : -1;
 
         if (slot < 0) {
-            put(b, first, (size_t)(graph.at - first));
+            buffer_put(b, first, (size_t)(graph.at - first));
             continue;
         }
         stub.count = 0;
-        put_bytes(&stub, 8, file->program->slots[slot].source,
-                  strlen(file->program->slots[slot].source));
-        put_bytes(b, 5, stub.at, stub.count);
+        buffer_bytes(&stub, 8, file->program->slots[slot].source,
+                     strlen(file->program->slots[slot].source));
+        buffer_bytes(b, 5, stub.at, stub.count);
         if (stub.status != TN_OK)
             b->status = stub.status;
     }
@@ -152,15 +104,15 @@ tn_status onnx_write_text(struct onnx_file *file)
             status = read_texts(file, field.bytes);
         } else if (field.number == 7 && field.type == WIRE_BYTES) {
             put_graph(&graph, file, field.bytes);
-            put_bytes(&b, 7, graph.at, graph.count);
+            buffer_bytes(&b, 7, graph.at, graph.count);
         } else {
-            put(&b, first, (size_t)(model.at - first));
+            buffer_put(&b, first, (size_t)(model.at - first));
         }
     }
     tn_free(graph.at);
     if (status == TN_OK)
         status = graph.status != TN_OK ? graph.status : b.status;
-    put(&b, "", 1);
+    buffer_put(&b, "", 1);
     if (status != TN_OK || b.status != TN_OK) {
         tn_free(b.at);
         return status != TN_OK ? status : b.status;
@@ -187,21 +139,6 @@ struct writing {
     int64_t count;
     uint64_t total;
 };
-
-/* The number of ONNX for a dtype; 0: none. */
-static uint64_t type_of(tn_dtype dtype)
-{
-    for (int64_t type = 1; type < 20; type++) {
-        tn_dtype other;
-        uint64_t mark = tn_error_mark();
-
-        if (onnx_tensor_dtype(type, &other) != TN_OK)
-            tn_error_restore(mark);
-        else if (other == dtype)
-            return (uint64_t)type;
-    }
-    return 0;
-}
 
 /* The tensor that the module has for a slot; modules that took the place of another are refused. */
 static tn_tensor *tensor_of(const struct writing *w, const struct slot *slot)
@@ -230,7 +167,7 @@ static tn_status put_tensor(struct writing *w, const struct slot *slot, struct p
 {
     struct buffer head = { .status = TN_OK };
     tn_tensor *tensor = tensor_of(w, slot);
-    uint64_t type = tensor != NULL ? type_of(tn_tensor_dtype(tensor)) : 0, bytes;
+    uint64_t type = tensor != NULL ? onnx_tensor_type(tn_tensor_dtype(tensor)) : 0, bytes;
 
     if (tensor == NULL)
         return tn_error_last_code();
@@ -239,14 +176,14 @@ static tn_status put_tensor(struct writing *w, const struct slot *slot, struct p
                        slot->path, tn_dtype_name(tn_tensor_dtype(tensor)));
     bytes = (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
     for (int64_t i = 0; i < tn_tensor_ndim(tensor); i++)
-        put_int(&head, 1, (uint64_t)tn_tensor_size(tensor, i));
-    put_int(&head, 2, type);
-    put_bytes(&head, 8, slot->source, strlen(slot->source));
-    put_number(&head, 9 << 3 | WIRE_BYTES);
-    put_number(&head, bytes);
-    put_number(&piece->bytes, 5 << 3 | WIRE_BYTES);
-    put_number(&piece->bytes, head.count + bytes);
-    put(&piece->bytes, head.at, head.count);
+        buffer_int(&head, 1, (uint64_t)tn_tensor_size(tensor, i));
+    buffer_int(&head, 2, type);
+    buffer_bytes(&head, 8, slot->source, strlen(slot->source));
+    buffer_number(&head, 9 << 3 | WIRE_BYTES);
+    buffer_number(&head, bytes);
+    buffer_number(&piece->bytes, 5 << 3 | WIRE_BYTES);
+    buffer_number(&piece->bytes, head.count + bytes);
+    buffer_put(&piece->bytes, head.at, head.count);
     tn_free(head.at);
     piece->tensor = tn_tensor_keep(tensor);
     w->total += bytes;
@@ -266,7 +203,7 @@ static tn_status cut_graph(struct writing *w, struct wire graph)
                            : -1;
 
         if (slot < 0)
-            put(&w->at[w->count].bytes, first, (size_t)(graph.at - first));
+            buffer_put(&w->at[w->count].bytes, first, (size_t)(graph.at - first));
         else if (w->count == w->program->n_slots)
             status = tn_fail(TN_ERR_FORMAT, "graph: initializers given twice; expected once");
         else
@@ -304,8 +241,8 @@ static tn_status send_graph(const struct writing *w)
     struct buffer key = { .status = TN_OK };
     tn_status status;
 
-    put_number(&key, 7 << 3 | WIRE_BYTES);
-    put_number(&key, w->total);
+    buffer_number(&key, 7 << 3 | WIRE_BYTES);
+    buffer_number(&key, w->total);
     status = key.status == TN_OK ? send(w, key.at, key.count) : key.status;
     tn_free(key.at);
     for (int64_t i = 0; i <= w->count && status == TN_OK; i++) {
@@ -332,9 +269,9 @@ static tn_status send_texts(const struct writing *w)
             continue;
         }
         entry.count = 0;
-        put_bytes(&entry, 1, name, strlen(name));
-        put_bytes(&entry, 2, value.as.s, strlen(value.as.s));
-        put_bytes(&all, 14, entry.at, entry.count);
+        buffer_bytes(&entry, 1, name, strlen(name));
+        buffer_bytes(&entry, 2, value.as.s, strlen(value.as.s));
+        buffer_bytes(&all, 14, entry.at, entry.count);
     }
     if (status == TN_OK)
         status = entry.status != TN_OK ? entry.status : all.status;
@@ -371,14 +308,15 @@ static tn_status write_model(struct writing *w)
     return status == TN_OK ? send_texts(w) : status;
 }
 
-tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *module)
+static tn_status write_program(const tn_sink *sink, tn_module *module)
 {
     struct writing w = { .sink = sink, .module = module, .program = programs_of(module) };
     tn_status status = w.program != NULL ? TN_OK : tn_error_last_code();
 
-    (void)self;
     if (status == TN_OK && w.program->rules_of != RULES_ONNX)
-        status = tn_fail(TN_ERR_TYPE, "the program of %s; expected one of an .onnx file",
+        status = tn_fail(TN_ERR_TYPE,
+                         "the program of %s; expected one of an .onnx file: make a "
+                         "script of it first",
                          w.program->path);
     if (status == TN_OK && w.program->beside)
         status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -393,5 +331,14 @@ tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *
     }
     tn_free(w.at);
     names_free(&w.sources);
+    return status;
+}
+
+tn_status onnx_write(const tn_format_def *self, const tn_sink *sink, tn_module *module)
+{
+    tn_status status = export_is_script(module) ? export_onnx(sink, module)
+                                                : write_program(sink, module);
+
+    (void)self;
     return status == TN_OK ? TN_OK : tn_error_prefix("%s: onnx: ", sink->path);
 }
