@@ -13,7 +13,7 @@ nobase_dist_pages_DATA = %D%/README.md %D%/abi.md \
 	%D%/guides/recipes/averages.md %D%/guides/recipes/char-gpt.md %D%/guides/recipes/denoising.md \
 	%D%/guides/recipes/embedding.md %D%/guides/recipes/module-hooks.md %D%/guides/recipes/own-function.md \
 	%D%/guides/recipes/python-and-cpp.md \
-	%D%/reference/operators.md %D%/reference/operator-results.md %D%/reference/promotion.md %D%/reference/api.md %D%/reference/behaviour-notes.md %D%/reference/behaviour-broken.md %D%/reference/ported-tests.md %D%/reference/datasets.md %D%/reference/models.md \
+	%D%/reference/operators.md %D%/reference/operator-results.md %D%/reference/quantized-operators.md %D%/reference/promotion.md %D%/reference/api.md %D%/reference/behaviour-notes.md %D%/reference/behaviour-broken.md %D%/reference/ported-tests.md %D%/reference/datasets.md %D%/reference/models.md \
 	%D%/plugins/writing.md %D%/plugins/backends.md %D%/plugins/check.md %D%/plugins/graphs.md %D%/plugins/bindings.md \
 	%D%/plugins/backend-opencl.md %D%/plugins/backend-cuda.md %D%/plugins/kernels-onednn.md \
 	%D%/contributors/mutation.md

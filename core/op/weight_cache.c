@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+    INPUTS = TN_MAX_OPERANDS,
     OUTPUTS = 8, /* of a call, at most */
     MOST = 4,    /* rows of a storage, for different kernels, keys and views */
     /* The number of calls after which a call prepares the data. It is larger for calls that record
@@ -173,8 +174,8 @@ static row *row_of(kept *k, const subject *s)
 /* Calls `prepare` of the kernel, with views that have no memory, except that of the weight. */
 static tn__prepared_data *make(const subject *s)
 {
-    tn_view space[TN__FEW + OUTPUTS];
-    const tn_view *views[TN__FEW + OUTPUTS];
+    tn_view space[INPUTS + OUTPUTS];
+    const tn_view *views[INPUTS + OUTPUTS];
     const tn_call *call = s->call;
     tn_call own = *call;
 
@@ -280,7 +281,7 @@ static tn__prepared_data *hold_for(subject *s)
 
 static bool fits(const tn_call *call, int64_t weight)
 {
-    return weight < call->n_in && call->n_in <= TN__FEW && call->n_out <= OUTPUTS &&
+    return weight < call->n_in && call->n_in <= INPUTS && call->n_out <= OUTPUTS &&
            (call->flags & TN_CALL_CAPTURED) == 0;
 }
 

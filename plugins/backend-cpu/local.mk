@@ -15,6 +15,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/reduction_prepare.h %D%/op/scan_pieces.h \
 	%D%/op/scan_grad_template.h %D%/op/scan_template.h %D%/op/search_template.h \
 	%D%/op/sort_template.h \
+	%D%/quant/loops.h %D%/quant/loops_plain.h %D%/quant/loops_x86.h %D%/quant/quant.h \
 	%D%/simd/chain_template.h %D%/simd/copy_template.h %D%/simd/eight.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h %D%/simd/extremes_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
@@ -40,6 +41,8 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
 	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \
 	%D%/nn/softmax.c \
+	%D%/quant/convolution.c %D%/quant/linear.c %D%/quant/packed.c %D%/quant/product.c \
+	%D%/quant/rows.c %D%/quant/weight.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/addmm.c %D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
@@ -56,7 +59,7 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # at run time. TN_LOOPS_CFLAGS lets GCC assume that no code reads errno or the floating-point status
 # after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
 # heads of these files and of simd/elementwise.c say why.
-TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/chain.c %D%/simd/convert.c %D%/simd/copy.c \
+TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/quant/loops.c %D%/simd/chain.c %D%/simd/convert.c %D%/simd/copy.c \
 	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/elementwise_costly.c %D%/simd/integers.c %D%/simd/norm.c \
 	%D%/simd/optimizer.c %D%/simd/pool_max.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/special.c %D%/simd/winograd.c

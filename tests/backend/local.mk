@@ -26,7 +26,7 @@ TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_bfloat16 
 	%D%/test_conv_activation %D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
 	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_float32_call %D%/test_index %D%/test_index_rows %D%/test_integers %D%/test_kept_weights %D%/test_large_pages %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
-	%D%/test_matmul_layouts %D%/test_norm %D%/test_one_pass %D%/test_optimizer %D%/test_pool %D%/test_random %D%/test_shared_memory \
+	%D%/test_matmul_layouts %D%/test_norm %D%/test_one_pass %D%/test_optimizer %D%/test_pool %D%/test_quant %D%/test_random %D%/test_shared_memory \
 	%D%/test_reduction %D%/test_reduction_prod %D%/test_rnn %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
 	%D%/test_shape %D%/test_capture %D%/test_softmax %D%/test_sort %D%/test_special %D%/test_strict %D%/test_training \
 	%D%/test_vector_tails
@@ -48,6 +48,11 @@ TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
 %C%_test_fft_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_fft_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_%C%_test_fft_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_quant_SOURCES = %D%/test_quant.c $(TN_BACKEND_SHARED)
+%C%_test_quant_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_quant_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_quant_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_pool_SOURCES = %D%/test_pool.c
 %C%_test_pool_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -89,6 +89,7 @@ static inline struct tn__philox tn__kernel_philox(int64_t seed, int64_t block, c
     X(copy) X(creation) X(embedding) X(fft) X(histogram) X(index) X(index_nonzero)                 \
     X(index_reduce) X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise)            \
     X(loss_nll) X(masked_scatter) X(matmul) X(norm) X(optimizer) X(optimizer_rules) X(pool)        \
+    X(quant_convolution) X(quant_linear) X(quant_packed) X(quant_rows)                             \
     X(random) X(random_permutation) X(reduction) X(rnn) X(scan) X(scan_extreme) X(scan_grad)       \
     X(search) X(softmax) X(sort) X(special) X(unary)
 /* clang-format on */
