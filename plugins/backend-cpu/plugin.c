@@ -150,7 +150,7 @@ static tn_status activate(const tn_plugin *self)
 #define REFERENCE(family) &tn__kernels_##family,
 static const struct tn__kernel_table *const tables[] = { TN__KERNEL_FAMILIES(REFERENCE) };
 
-enum { MOST_KERNELS = 256 };
+enum { MOST_KERNELS = 320 };
 static tn_kernel_def kernels[MOST_KERNELS];
 
 static const void *const contributions[] = { &tn__backend_cpu, &tn__compiler_fuse };

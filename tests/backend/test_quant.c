@@ -264,6 +264,26 @@ static void rows_case(int64_t which)
     compare("quantize_rows", which, in, 1, &o);
 }
 
+static void quantize_case(int64_t which)
+{
+    TN_SCOPE;
+    tn_quantize_options o = TN_QUANTIZE_OPTIONS;
+    tn_dtype dtype = a_byte();
+    tn_tensor *in[3] = { floats(TN_SHAPE(1 + below(9), below(300)), chance(2) ? 3 : 30) };
+
+    if (chance(3)) /* many ties */
+        in[0] = tn_mul_scalar(tn_round(tn_mul_scalar(in[0], 2.0)), 0.5);
+    in[1] = chance(3) ? tn_tensor_full((tn_ints){ NULL, 0 }, 1.0, TN_F32, NULL)
+                      : scales(one_or(chance(2), TN_SHAPE(1)));
+    in[2] = maybe(2, integers(dtype, tn_tensor_shape(in[1])));
+    o.dtype = dtype;
+    if (chance(3)) {
+        o.qmin = dtype == TN_I8 ? -8 : 0;
+        o.qmax = 7;
+    }
+    compare("quantize", which, in, 3, &o);
+}
+
 static void packed_case(int64_t which)
 {
     static const char *const formats[] = { "int8", "int4", "uint4" };
@@ -292,7 +312,7 @@ static const struct {
 } operators[] = {
     { "linear_int8", TN_U8, linear_case },    { "convolution_int8", TN_U8, convolution_case },
     { "matmul_int8", TN_U8, matmul_case },    { "quantize_rows", TN_F32, rows_case },
-    { "linear_packed", TN_F32, packed_case },
+    { "linear_packed", TN_F32, packed_case }, { "quantize", TN_U8, quantize_case },
 };
 static const char *const sets[] = { "baseline", "avx2", "avx512" };
 enum { OPERATORS = sizeof operators / sizeof *operators, SETS = sizeof sets / sizeof *sets };

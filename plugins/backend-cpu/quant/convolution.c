@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operator convolution_int8: the windows of one image become rows, which are multiplied with
- * the packed weight of each group. */
+ * The operator convolution_int8. The channels of a group of an image are brought next to each
+ * other, with the padding around the image, so that a line of a window is contiguous; windows
+ * become rows, which are multiplied with the packed weight. */
 #include <string.h>
 
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "quant/quant.h"
 
-enum { DIMS = 3, QUAD = TN__QUANT_QUAD };
+enum { DIMS = 3, QUAD = TN__QUANT_QUAD, MOST_PADDED = 1 << 30 /* bytes of a padded image */ };
 
 /* Sizes with three dimensions each; missing ones come first and have size 1. */
 struct geometry {
     int64_t images, channels, outputs, groups;
     int64_t size[DIMS], kernel[DIMS], count[DIMS], stride[DIMS], padding[DIMS], dilation[DIMS];
-    int64_t k, rows; /* of one group; windows of one image */
+    int64_t padded[DIMS]; /* sizes with padding */
+    int64_t inner, quads; /* channels of a group; in whole quads */
+    int64_t taps, rows;   /* of a window; windows of one image */
 };
 
 /* One number for all dimensions, one for each, or none. */
@@ -40,14 +43,17 @@ static struct geometry geometry_of(const tn_call *call)
     read_option(o->stride, dims, 1, g.stride);
     read_option(o->padding, dims, 0, g.padding);
     read_option(o->dilation, dims, 1, g.dilation);
-    g.k = g.channels / g.groups;
+    g.inner = g.channels / g.groups;
+    g.quads = (g.inner + QUAD - 1) / QUAD * QUAD;
+    g.taps = 1;
     for (int32_t i = 0; i < DIMS; i++) {
         int32_t at = i - (DIMS - dims) + 2;
 
         g.size[i] = at < 2 ? 1 : x->shape[at];
         g.kernel[i] = at < 2 ? 1 : w->shape[at];
         g.count[i] = at < 2 ? 1 : y->shape[at];
-        g.k *= g.kernel[i];
+        g.padded[i] = g.size[i] + 2 * g.padding[i];
+        g.taps *= g.kernel[i];
         g.rows *= g.count[i];
     }
     return g;
@@ -57,8 +63,13 @@ static bool supports_convolution_int8(const tn_call *call, char *reason, size_t 
 {
     const struct geometry g = geometry_of(call);
 
-    if (g.k > TN__QUANT_MOST) {
+    if ((double)g.taps * (double)g.inner > TN__QUANT_MOST) {
         tn_snprint(reason, size, "more than %d products of each sum", TN__QUANT_MOST);
+        return false;
+    }
+    if ((double)g.padded[0] * (double)g.padded[1] * (double)g.padded[2] * (double)g.quads >
+        MOST_PADDED) {
+        tn_snprint(reason, size, "a large image with its padding");
         return false;
     }
     if (tn__quant_dense(call->in[TN__QUANT_X]) && tn__quant_dense(call->in[TN__QUANT_WEIGHT]) &&
@@ -77,18 +88,22 @@ static struct tn__quant_source source_of(const tn_call *call, const struct geome
     const int64_t outputs = g->outputs / g->groups;
 
     return (struct tn__quant_source){ .at = (const uint8_t *)w->data + w->byte_offset +
-                                            group * outputs * g->k,
+                                            group * outputs * g->inner * g->taps,
                                       .n = outputs,
-                                      .k = g->k,
-                                      .n_step = g->k,
-                                      .k_step = 1,
+                                      .taps = g->taps,
+                                      .channels = g->inner,
+                                      .n_step = g->inner * g->taps,
+                                      .tap_step = 1,
+                                      .step = g->taps,
                                       .is_signed = tn__quant_is_signed(w) };
 }
 
 /* The bytes of the packed weight of each group. */
 static size_t group_bytes(const struct geometry *g)
 {
-    const struct tn__quant_source from = { .n = g->outputs / g->groups, .k = g->k };
+    const struct tn__quant_source from = { .n = g->outputs / g->groups,
+                                           .taps = g->taps,
+                                           .channels = g->inner };
 
     return (tn__quant_weight_bytes(&from) + 63) / 64 * 64;
 }
@@ -142,56 +157,106 @@ struct work {
     const tn_call *call;
     const struct geometry *g;
     const uint8_t *x; /* the channels of a group of one image */
-    int8_t *rows;
-    int32_t *sums;
-    int64_t step;
-    uint8_t flip, zero; /* zero: what stands for 0 in the padding */
+    int8_t *image;    /* [padded...][quads], signed */
+    int32_t *pixels;  /* the sum of each pixel of it */
+    int8_t *rows;     /* [rows][taps][quads]; or the image itself */
+    int32_t *sums;    /* of each row; or pixels */
+    uint8_t flip;
+    int8_t zero;   /* what stands for 0, signed */
+    bool in_place; /* windows of one pixel, each used once */
 };
 
-/* One row of a window in one channel: kernel[2] elements. */
-static void copy_line(const struct work *w, const uint8_t *line, int64_t column, uint8_t *to)
+/* Four channels of a line of n pixels; `count` of them are there. */
+static void gather_quad(const struct work *w, const uint8_t *from, int64_t plane, int64_t count,
+                        int64_t n, int8_t *to)
 {
-    const struct geometry *g = w->g;
+    const uint8_t flip = w->flip;
+    const int64_t step = w->g->quads;
 
-    for (int64_t i = 0; i < g->kernel[2]; i++, column += g->dilation[2])
-        to[i] = line != NULL && column >= 0 && column < g->size[2] ? line[column] : w->zero;
+    if (count >= QUAD) {
+        const uint8_t *b = from + plane, *c = b + plane, *d = c + plane;
+
+        for (int64_t i = 0; i < n; i++) {
+            uint8_t four[QUAD] = { from[i] ^ flip, b[i] ^ flip, c[i] ^ flip, d[i] ^ flip };
+
+            memcpy(to + i * step, four, QUAD);
+        }
+        return;
+    }
+    for (int64_t c = 0; c < count; c++)
+        for (int64_t i = 0; i < n; i++)
+            to[i * step + c] = (int8_t)(from[c * plane + i] ^ flip);
 }
 
-/* The window at `place` as a row: [channels][kernel...]. */
-static void copy_window(const struct work *w, const int64_t *place, uint8_t *to)
+static void add_pixels(int64_t n, int64_t step, int64_t count, const int8_t *x, int32_t *sums)
+{
+    for (int64_t i = 0; i < n; i++, x += step) {
+        int32_t sum = 0;
+
+        for (int64_t c = 0; c < count; c++)
+            sum += x[c];
+        sums[i] = sum;
+    }
+}
+
+/* Lines [begin, end) of the padded image. */
+static tn_status gather_lines(void *user, int64_t begin, int64_t end)
+{
+    const struct work *w = user;
+    const struct geometry *g = w->g;
+    const int64_t plane = g->size[0] * g->size[1] * g->size[2], line = g->padded[2] * g->quads;
+
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t z = i / g->padded[1] - g->padding[0], y = i % g->padded[1] - g->padding[1];
+        const bool inside = z >= 0 && z < g->size[0] && y >= 0 && y < g->size[1];
+        const uint8_t *from = w->x + (z * g->size[1] + y) * g->size[2];
+        int8_t *to = w->image + i * line;
+
+        if (!inside || g->padding[2] > 0)
+            memset(to, w->zero, (size_t)line);
+        for (int64_t c = 0; c < g->inner && inside; c += QUAD)
+            gather_quad(w, from + c * plane, plane, g->inner - c, g->size[2],
+                        to + g->padding[2] * g->quads + c);
+        add_pixels(g->padded[2], g->quads, g->inner, to, w->pixels + i * g->padded[2]);
+    }
+    return TN_OK;
+}
+
+/* One line of a window, from pixel `at` on; returns the sum of its pixels. */
+static int32_t copy_line(const struct work *w, int64_t at, int8_t *to)
 {
     const struct geometry *g = w->g;
-    const int64_t plane = g->size[0] * g->size[1] * g->size[2];
-    int64_t from[DIMS];
+    const int64_t apart = g->dilation[2];
+    int32_t sum = 0;
 
-    for (int i = 0; i < DIMS; i++)
-        from[i] = place[i] * g->stride[i] - g->padding[i];
-    for (int64_t c = 0; c < g->channels / g->groups; c++)
-        for (int64_t a = 0; a < g->kernel[0]; a++)
-            for (int64_t b = 0; b < g->kernel[1]; b++, to += g->kernel[2]) {
-                int64_t z = from[0] + a * g->dilation[0], y = from[1] + b * g->dilation[1];
-                bool inside = z >= 0 && z < g->size[0] && y >= 0 && y < g->size[1];
-
-                copy_line(w, inside ? w->x + c * plane + (z * g->size[1] + y) * g->size[2] : NULL,
-                          from[2], to);
-            }
+    if (apart == 1)
+        memcpy(to, w->image + at * g->quads, (size_t)(g->kernel[2] * g->quads));
+    for (int64_t i = 0; i < g->kernel[2]; i++, at += apart) {
+        sum += w->pixels[at];
+        if (apart != 1)
+            memcpy(to + i * g->quads, w->image + at * g->quads, (size_t)g->quads);
+    }
+    return sum;
 }
 
 static tn_status make_rows(void *user, int64_t begin, int64_t end)
 {
     const struct work *w = user;
     const struct geometry *g = w->g;
-    bool dot;
-    const struct tn__quant_loops *loops = tn__quant_loops_chosen(&dot);
+    const int64_t plane = g->padded[1] * g->padded[2];
 
     for (int64_t i = begin; i < end; i++) {
-        int8_t *to = w->rows + i * w->step;
-        const int64_t place[DIMS] = { i / (g->count[1] * g->count[2]),
-                                      i / g->count[2] % g->count[1], i % g->count[2] };
+        const int64_t z = i / (g->count[1] * g->count[2]) * g->stride[0];
+        const int64_t y = i / g->count[2] % g->count[1] * g->stride[1];
+        const int64_t at = z * plane + y * g->padded[2] + i % g->count[2] * g->stride[2];
+        int8_t *to = w->rows + i * g->taps * g->quads;
+        int32_t sum = 0;
 
-        copy_window(w, place, (uint8_t *)to);
-        w->sums[i] = (int32_t)loops->flip(g->k, to, w->flip, to);
-        memset(to + g->k, 0, (size_t)(w->step - g->k));
+        for (int64_t a = 0; a < g->kernel[0]; a++)
+            for (int64_t b = 0; b < g->kernel[1]; b++, to += g->kernel[2] * g->quads)
+                sum += copy_line(
+                    w, at + a * g->dilation[0] * plane + b * g->dilation[1] * g->padded[2], to);
+        w->sums[i] = sum;
     }
     return TN_OK;
 }
@@ -204,12 +269,15 @@ static tn_status compute(struct work *w, int64_t image, int64_t group, struct tn
     const struct geometry *g = w->g;
     const tn_view *x = w->call->in[TN__QUANT_X], *y = w->call->out[0];
     const int64_t plane = g->size[0] * g->size[1] * g->size[2], item = tn__view_item(y);
-    const int64_t outputs = g->outputs / g->groups, channels = g->channels / g->groups;
+    const int64_t outputs = g->outputs / g->groups;
     const int64_t first = (image * g->outputs + group * outputs) * g->rows;
     tn_status status;
 
-    w->x = (const uint8_t *)tn__view_at(x) + (image * g->channels + group * channels) * plane;
-    status = tn_parallel_for(g->rows, 1 + 16384 / (1 + g->k), make_rows, w);
+    w->x = (const uint8_t *)tn__view_at(x) + (image * g->channels + group * g->inner) * plane;
+    status = tn_parallel_for(g->padded[0] * g->padded[1], 1 + 16384 / (1 + g->padded[2] * g->quads),
+                             gather_lines, w);
+    if (status == TN_OK && !w->in_place)
+        status = tn_parallel_for(g->rows, 1 + 16384 / (1 + g->taps * g->quads), make_rows, w);
     run->y = tn__view_at(y) + first * item;
     run->y_row = item;
     run->y_column = g->rows * item;
@@ -227,7 +295,7 @@ static void set_image(struct work *w, int64_t image, float *scale, int32_t *zero
         scale[i] = scale[0];
         zero[i] = zero[0];
     }
-    w->zero = (uint8_t)(zero[0] + (w->flip != 0 ? 128 : 0));
+    w->zero = (int8_t)zero[0];
 }
 
 /* Groups one after the other, so that the vectors of channels are made once for each. */
@@ -251,35 +319,60 @@ static tn_status run_group(const tn_call *call, struct work *w, int64_t group, c
     return status;
 }
 
+/* Memory for an image, its rows and what belongs to them. NULL: none is left. */
+static void *take_memory(struct work *w, struct tn__quant_run *run)
+{
+    const struct geometry *g = w->g;
+    const int64_t pixels = g->padded[0] * g->padded[1] * g->padded[2], row = g->taps * g->quads;
+    const int64_t copied = w->in_place ? 0 : g->rows;
+    float *memory = tn__scratch_take((size_t)(pixels * (g->quads + 4) + copied * (row + 4)) +
+                                     (size_t)g->rows * 8);
+
+    if (memory == NULL)
+        return NULL;
+    run->x_scale = memory;
+    run->x_zero = (int32_t *)(void *)(memory + g->rows);
+    w->pixels = (int32_t *)(void *)(memory + 2 * g->rows);
+    w->sums = w->in_place ? w->pixels : w->pixels + pixels;
+    w->image = (int8_t *)(w->pixels + pixels + copied);
+    w->rows = w->in_place ? w->image : w->image + pixels * g->quads;
+    run->x = w->rows;
+    run->x_sum = w->sums;
+    run->x_step = row;
+    return memory;
+}
+
+static bool is_in_place(const struct geometry *g)
+{
+    for (int i = 0; i < DIMS; i++)
+        if (g->kernel[i] != 1 || g->stride[i] != 1 || g->padding[i] != 0)
+            return false;
+    return true;
+}
+
 static tn_status run_convolution_int8(const tn_call *call)
 {
     const tn_convolution_int8_options *o = call->options;
     const struct geometry g = geometry_of(call);
     struct work w = { .call = call,
                       .g = &g,
-                      .step = (g.k + QUAD - 1) / QUAD * QUAD,
+                      .in_place = is_in_place(&g),
                       .flip = tn__quant_is_signed(call->in[TN__QUANT_X]) ? 0 : 128 };
     struct tn__quant_run run = { .min = (float)o->min, .max = (float)o->max, .rows = g.rows };
-    char *own = NULL, *memory;
+    char *own = NULL;
+    void *memory;
     const char *packed = call->prepared;
     tn_status status = TN_OK;
 
     if (tn__span_view_count(call->out[0]) == 0)
         return TN_OK;
-    memory = tn__scratch_take((size_t)g.rows * (size_t)(w.step + 12));
+    memory = take_memory(&w, &run);
     if (packed == NULL)
         packed = own = tn__scratch_take(group_bytes(&g) * (size_t)g.groups);
     if (memory == NULL || packed == NULL)
         status = TN_ERR_MEMORY;
     if (status == TN_OK && own != NULL)
         status = pack_groups(call, &g, own);
-    if (memory != NULL) {
-        run.x_scale = (float *)(void *)memory;
-        run.x_zero = (int32_t *)(void *)(memory + g.rows * 4);
-        run.x_sum = w.sums = (int32_t *)(void *)(memory + g.rows * 8);
-        run.x = w.rows = (int8_t *)memory + g.rows * 12;
-        run.x_step = w.step;
-    }
     for (int64_t group = 0; group < g.groups && status == TN_OK; group++)
         status = run_group(call, &w, group, packed, &run);
     tn__scratch_give(own);

@@ -40,9 +40,10 @@ static struct tn__quant_source linear_source(const tn_call *call)
 
     return (struct tn__quant_source){ .at = NULL,
                                       .n = w->shape[0],
-                                      .k = w->shape[1],
+                                      .taps = 1,
+                                      .channels = w->shape[1],
                                       .n_step = w->strides[0],
-                                      .k_step = w->strides[1],
+                                      .step = w->strides[1],
                                       .is_signed = tn__quant_is_signed(w) };
 }
 
@@ -52,9 +53,10 @@ static struct tn__quant_source product_source(const tn_call *call)
 
     return (struct tn__quant_source){ .at = NULL,
                                       .n = b->shape[1],
-                                      .k = b->shape[0],
+                                      .taps = 1,
+                                      .channels = b->shape[0],
                                       .n_step = b->strides[1],
-                                      .k_step = b->strides[0],
+                                      .step = b->strides[0],
                                       .is_signed = tn__quant_is_signed(b) };
 }
 
@@ -145,7 +147,7 @@ static tn_status multiply(const tn_call *call, const struct tn__quant_source *fr
         return packed == NULL ? TN_ERR_MEMORY : tn_error_last_code();
     }
     run->x_step = run->w->quads * TN__QUANT_QUAD;
-    make_rows(x, rows, from->k, run->x_step, to);
+    make_rows(x, rows, from->channels, run->x_step, to);
     run->x = to->x;
     run->x_sum = to->sum;
     run->x_zero = to->zero;
@@ -172,7 +174,8 @@ static tn_status run_linear_int8(const tn_call *call)
     if (count == 0)
         return TN_OK;
     from.at = (const uint8_t *)tn__view_at(call->in[TN__QUANT_WEIGHT]);
-    memory = take_rows(rows, (from.k + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD * TN__QUANT_QUAD, &to);
+    memory = take_rows(rows, (from.channels + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD * TN__QUANT_QUAD,
+                       &to);
     channels = tn__quant_channels(call, 0, from.n, &run);
     if (memory != NULL && channels != NULL) {
         bool one = tn__span_view_count(call->in[TN__QUANT_X_SCALE]) == 1;
@@ -216,7 +219,8 @@ static tn_status run_matmul_int8(const tn_call *call)
     if (count == 0)
         return TN_OK;
     from.at = (const uint8_t *)tn__view_at(b);
-    memory = take_rows(rows, (from.k + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD * TN__QUANT_QUAD, &to);
+    memory = take_rows(rows, (from.channels + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD * TN__QUANT_QUAD,
+                       &to);
     zeros = tn__scratch_take((size_t)tn__quant_whole(from.n) * sizeof *zeros);
     if (memory != NULL && zeros != NULL) {
         memset(zeros, 0, (size_t)tn__quant_whole(from.n) * sizeof *zeros);

@@ -28,15 +28,36 @@ TN__INTO_LOOPS float nearest(float x)
  * every range of bytes. */
 TN__INTO_LOOPS int32_t to_integer(float x, float scale, int32_t zero, int32_t low, int32_t high)
 {
-    float t = x / scale;
+    float quotient = x / scale, t = quotient;
     int32_t q;
 
-    t = t < 4096.0f ? t : 4096.0f;
-    t = x / scale == x / scale ? t : 0.0f;
+    /* A mask instead of a third choice, which would not become vector code. */
     t = t > -4096.0f ? t : -4096.0f;
-    q = (int32_t)nearest(t) + zero;
+    t = t < 4096.0f ? t : 4096.0f;
+    q = ((int32_t)nearest(t) & -(int32_t)(quotient == quotient)) + zero;
     q = q < low ? low : q;
     return q > high ? high : q;
+}
+
+/* The low byte is that of int8 and of uint8. */
+static void to_bytes(int64_t n, const float *x, float scale, int32_t zero, int32_t low,
+                     int32_t high, void *y)
+{
+    uint8_t *to = y;
+
+    TN__IVDEP
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint8_t)to_integer(x[i], scale, zero, low, high);
+}
+
+static void bound(int64_t n, float min, float max, float *y)
+{
+    if (min == min)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = y[i] < min ? min : y[i];
+    if (max == max)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = y[i] > max ? max : y[i];
 }
 
 static void add(int64_t n, const float *x, float *y)
@@ -70,20 +91,10 @@ static void finish(const struct tn__quant_finish *f)
         add(n, bias, at);
     if (residual)
         add(n, residual, at);
-    if (f->min == f->min)
-        for (int64_t i = 0; i < n; i++)
-            at[i] = at[i] < f->min ? f->min : at[i];
-    if (f->max == f->max)
-        for (int64_t i = 0; i < n; i++)
-            at[i] = at[i] > f->max ? f->max : at[i];
+    bound(n, f->min, f->max, at);
     if (!f->quantized)
         return;
-    if (f->is_signed)
-        for (int64_t i = 0; i < n; i++)
-            ((int8_t *)f->y)[i] = (int8_t)to_integer(y[i], f->y_scale, f->y_zero, -128, 127);
-    else
-        for (int64_t i = 0; i < n; i++)
-            ((uint8_t *)f->y)[i] = (uint8_t)to_integer(y[i], f->y_scale, f->y_zero, 0, 255);
+    to_bytes(n, y, f->y_scale, f->y_zero, f->is_signed ? -128 : 0, f->is_signed ? 127 : 255, f->y);
 }
 
 /* The smallest and the largest number, and 0; NaN is passed over. */
@@ -120,16 +131,11 @@ static void row(struct tn__quant_row *r)
     scale = r->symmetric ? (-low > high ? -low : high) / 127.0f : (high - low) / 255.0f;
     if (scale == 0)
         scale = 1;
-    if (!r->symmetric)
+    if (!r->symmetric && r->n > 0)
         zero = to_integer(-low, scale, from, from, to);
     r->scale = scale;
     r->zero = zero;
-    if (r->is_signed)
-        for (int64_t i = 0; i < r->n; i++)
-            ((int8_t *)r->q)[i] = (int8_t)to_integer(r->x[i], scale, zero, from, to);
-    else
-        for (int64_t i = 0; i < r->n; i++)
-            ((uint8_t *)r->q)[i] = (uint8_t)to_integer(r->x[i], scale, zero, from, to);
+    to_bytes(r->n, r->x, scale, zero, from, to, r->q);
 }
 
 static int64_t flip(int64_t n, const void *x, int by, int8_t *to)
@@ -193,4 +199,5 @@ const struct tn__quant_loops LOOPS(TN__SIMD_SET) = {
     .flip = flip,
     .x_blocks = x_blocks,
     .transpose = transpose,
+    .to_bytes = to_bytes,
 };

@@ -151,11 +151,9 @@ static void read_residual(const struct tn__quant_run *r, int64_t row, int64_t fi
 
 /* Finishes one row of a piece. */
 static void end_row(const struct tn__quant_run *r, const struct tn__quant_loops *loops, int64_t row,
-                    int64_t first, int64_t n, const int32_t *sums)
+                    int64_t first, int64_t n, const int32_t *sums, void *y)
 {
-    const int64_t item = (int64_t)tn_dtype_size(r->dtype);
-    char *y = r->y + row * r->y_row + first * r->y_column;
-    float parts[TN__QUANT_COLUMNS], residual[TN__QUANT_COLUMNS];
+    float residual[TN__QUANT_COLUMNS];
     struct tn__quant_finish f = {
         .n = n,
         .sums = sums,
@@ -170,7 +168,7 @@ static void end_row(const struct tn__quant_run *r, const struct tn__quant_loops 
         .is_signed = r->dtype == TN_I8,
         .y_scale = r->y_scale,
         .y_zero = r->y_zero,
-        .y = r->y_column == item ? (void *)y : (void *)parts,
+        .y = y,
     };
 
     if (r->x_scale != NULL) {
@@ -185,9 +183,21 @@ static void end_row(const struct tn__quant_run *r, const struct tn__quant_loops 
         f.whole = f.y;
     }
     loops->finish(&f);
-    if (f.y == (void *)parts)
-        for (int64_t i = 0; i < n; i++)
-            memcpy(y + i * r->y_column, (const char *)parts + i * item, (size_t)item);
+}
+
+/* Stores a piece of rows [rows][64] as lines of channels, for a result whose rows are next to each
+ * other. */
+static void store_channels(const struct tn__quant_run *r, int64_t rows, int64_t n,
+                           const void *piece, char *to)
+{
+    for (int64_t c = 0; c < n; c++, to += r->y_column) {
+        if (tn_dtype_size(r->dtype) == 1)
+            for (int64_t i = 0; i < rows; i++)
+                to[i] = ((const char *)piece)[i * TN__QUANT_COLUMNS + c];
+        else
+            for (int64_t i = 0; i < rows; i++)
+                ((int32_t *)(void *)to)[i] = ((const int32_t *)piece)[i * TN__QUANT_COLUMNS + c];
+    }
 }
 
 /* Pieces [begin, end): 48 rows and 64 channels each; those of the same channels follow each other,
@@ -196,7 +206,9 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct tn__quant_run *r = user;
     const int64_t down = (r->rows + ROWS - 1) / ROWS;
-    int32_t sums[ROWS * TN__QUANT_COLUMNS];
+    const int64_t item = (int64_t)tn_dtype_size(r->dtype);
+    const bool by_rows = r->y_column == item;
+    int32_t sums[ROWS * TN__QUANT_COLUMNS], piece[ROWS * TN__QUANT_COLUMNS];
     bool dot;
     const struct tn__quant_loops *loops = tn__quant_loops_chosen(&dot);
 
@@ -217,7 +229,11 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 
         loops->product(&p);
         for (int64_t j = 0; j < rows; j++)
-            end_row(r, loops, row + j, first, n, sums + j * TN__QUANT_COLUMNS);
+            end_row(r, loops, row + j, first, n, sums + j * TN__QUANT_COLUMNS,
+                    by_rows ? r->y + (row + j) * r->y_row + first * item
+                            : (char *)piece + j * TN__QUANT_COLUMNS * item);
+        if (!by_rows)
+            store_channels(r, rows, n, piece, r->y + row * item + first * r->y_column);
     }
     return TN_OK;
 }

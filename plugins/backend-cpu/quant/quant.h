@@ -35,15 +35,17 @@ static inline int64_t tn__quant_whole(int64_t n)
 
 /* A packed weight, in one piece of memory: this head, then the sums, then the panels. */
 struct tn__quant_weight {
-    int64_t n, k, quads, n_panels;
-    int32_t *sums; /* of each channel, of the unsigned numbers */
+    int64_t n, k, quads, n_panels; /* k: products of a sum, without those that fill quads */
+    int32_t *sums;                 /* of each channel, of the unsigned numbers */
     uint8_t *panels;
 };
 
-/* Where the numbers of a weight are: number k of channel n at at[n * n_step + k * k_step]. */
+/* Where the numbers of a weight are: of output channel n, tap t of the window and input channel c,
+ * at[n * n_step + t * tap_step + c * step]. A weight of linear has one tap. The channels of each
+ * tap are packed in whole quads. */
 struct tn__quant_source {
     const uint8_t *at;
-    int64_t n, k, n_step, k_step;
+    int64_t n, taps, channels, n_step, tap_step, step;
     bool is_signed;
 };
 /* The bytes that a packed weight needs. */
@@ -65,7 +67,8 @@ struct tn__quant_run {
     float min, max, y_scale;
     int32_t y_zero;
     tn_dtype dtype; /* of y */
-    char *y;        /* element (row, n) at y + row * y_row + n * y_column bytes */
+    char *
+        y; /* element (row, n) at y + row * y_row + n * y_column bytes; one of both is an element */
     int64_t y_row, y_column;
     const tn_view *residual; /* with the strides of y; NULL: none */
     int64_t residual_offset; /* elements before that of row 0 and channel 0 */

@@ -19,7 +19,7 @@ static int64_t panels_of(const struct tn__quant_source *from)
 
 static int64_t quads_of(const struct tn__quant_source *from)
 {
-    return (from->k + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD;
+    return from->taps * ((from->channels + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD);
 }
 
 size_t tn__quant_weight_bytes(const struct tn__quant_source *from)
@@ -34,12 +34,28 @@ struct packing {
     struct tn__quant_weight *to;
 };
 
+/* Packs one output channel of a panel; returns the sum of its numbers. */
+static int32_t pack_channel(const struct tn__quant_source *from, const uint8_t *at, uint8_t *to)
+{
+    const uint8_t flip = from->is_signed ? 128 : 0;
+    const int64_t quads = (from->channels + TN__QUANT_QUAD - 1) / TN__QUANT_QUAD;
+    uint32_t sum = 0;
+
+    for (int64_t t = 0; t < from->taps; t++, at += from->tap_step, to += quads * BYTES)
+        for (int64_t c = 0; c < from->channels; c++) {
+            const uint8_t w = at[c * from->step] ^ flip;
+
+            to[c / TN__QUANT_QUAD * BYTES + c % TN__QUANT_QUAD] = w;
+            sum += w;
+        }
+    return (int32_t)sum;
+}
+
 /* Packs panels [begin, end). */
 static tn_status pack(void *user, int64_t begin, int64_t end)
 {
     const struct packing *p = user;
     const struct tn__quant_source *from = p->from;
-    const uint8_t flip = from->is_signed ? 128 : 0;
 
     for (int64_t panel = begin; panel < end; panel++) {
         uint8_t *to = p->to->panels + panel * p->to->quads * BYTES;
@@ -47,16 +63,9 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
         memset(to, 0, (size_t)p->to->quads * BYTES);
         for (int64_t c = 0; c < TN__QUANT_PANEL && panel * TN__QUANT_PANEL + c < from->n; c++) {
             const int64_t n = panel * TN__QUANT_PANEL + c;
-            const uint8_t *at = from->at + n * from->n_step;
-            uint32_t sum = 0;
 
-            for (int64_t k = 0; k < from->k; k++) {
-                uint8_t w = at[k * from->k_step] ^ flip;
-
-                to[k / TN__QUANT_QUAD * BYTES + c * TN__QUANT_QUAD + k % TN__QUANT_QUAD] = w;
-                sum += w;
-            }
-            p->to->sums[n] = (int32_t)sum;
+            p->to->sums[n] = pack_channel(from, from->at + n * from->n_step,
+                                          to + c * TN__QUANT_QUAD);
         }
     }
     return TN_OK;
@@ -68,14 +77,14 @@ struct tn__quant_weight *tn__quant_weight_pack(const struct tn__quant_source *fr
     struct packing p = { from, w };
     size_t sums = (size_t)tn__quant_whole(from->n) * sizeof(int32_t);
 
-    *w = (struct tn__quant_weight){
-        .n = from->n, .k = from->k, .quads = quads_of(from), .n_panels = panels_of(from)
-    };
+    *w = (struct tn__quant_weight){ .n = from->n,
+                                    .k = from->taps * from->channels,
+                                    .quads = quads_of(from),
+                                    .n_panels = panels_of(from) };
     w->sums = (int32_t *)(void *)((char *)memory + to_line(sizeof *w));
     w->panels = (uint8_t *)w->sums + to_line(sums);
     memset(w->sums, 0, sums);
-    return tn_parallel_for(w->n_panels, 1 + 32768 / (1 + from->k * TN__QUANT_PANEL), pack, &p) ==
-                   TN_OK
+    return tn_parallel_for(w->n_panels, 1 + 32768 / (1 + w->k * TN__QUANT_PANEL), pack, &p) == TN_OK
                ? w
                : NULL;
 }
