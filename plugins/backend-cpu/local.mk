@@ -41,7 +41,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
 	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \
 	%D%/nn/softmax.c \
-	%D%/quant/convolution.c %D%/quant/linear.c %D%/quant/packed.c %D%/quant/product.c \
+	%D%/quant/convolution.c %D%/quant/depthwise.c %D%/quant/linear.c %D%/quant/packed.c %D%/quant/product.c \
 	%D%/quant/rows.c %D%/quant/weight.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \

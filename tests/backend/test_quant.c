@@ -200,7 +200,7 @@ static void convolution_case(int64_t which)
     TN_SCOPE;
     tn_convolution_int8_options o = TN_CONVOLUTION_INT8_OPTIONS;
     int64_t dims = 1 + below(3), groups = chance(3) ? 1 + below(4) : 1;
-    int64_t x[5] = { 1 + below(2), groups * (1 + below(4)) };
+    int64_t x[5] = { 1 + below(2), groups * (chance(3) ? 1 : 1 + below(5)) };
     int64_t w[5] = { groups * (1 + below(20)), x[1] / groups }, step[3], pad[3], apart[3];
     bool one = chance(2), one_w = chance(3);
     tn_tensor *in[INPUTS];

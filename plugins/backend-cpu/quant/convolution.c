@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operator convolution_int8. The channels of a group of an image are brought next to each
- * other, with the padding around the image, so that a line of a window is contiguous; windows
- * become rows, which are multiplied with the packed weight. */
+ * The operator convolution_int8, but for depthwise.c. The channels of a group of an image are
+ * brought next to each other, with the padding around the image, so that a line of a window is
+ * contiguous; windows become rows, which are multiplied with the packed weight. */
 #include <string.h>
 
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "quant/quant.h"
 
-enum { DIMS = 3, QUAD = TN__QUANT_QUAD, MOST_PADDED = 1 << 30 /* bytes of a padded image */ };
-
-/* Sizes with three dimensions each; missing ones come first and have size 1. */
-struct geometry {
-    int64_t images, channels, outputs, groups;
-    int64_t size[DIMS], kernel[DIMS], count[DIMS], stride[DIMS], padding[DIMS], dilation[DIMS];
-    int64_t padded[DIMS]; /* sizes with padding */
-    int64_t inner, quads; /* channels of a group; in whole quads */
-    int64_t taps, rows;   /* of a window; windows of one image */
+enum {
+    DIMS = TN__QUANT_DIMS,
+    QUAD = TN__QUANT_QUAD,
+    MOST_PADDED = 1 << 30 /* bytes of a padded image */
 };
 
 /* One number for all dimensions, one for each, or none. */
@@ -32,13 +27,13 @@ static void read_option(tn_ints given, int32_t dims, int64_t otherwise, int64_t 
         to[i] = otherwise;
 }
 
-static struct geometry geometry_of(const tn_call *call)
+static struct tn__quant_geometry geometry_of(const tn_call *call)
 {
     const tn_convolution_int8_options *o = call->options;
     const tn_view *x = call->in[TN__QUANT_X], *w = call->in[TN__QUANT_WEIGHT];
     const tn_view *y = call->out[0];
     const int32_t dims = x->ndim - 2;
-    struct geometry g = { x->shape[0], x->shape[1], w->shape[0], o->groups, .rows = 1 };
+    struct tn__quant_geometry g = { x->shape[0], x->shape[1], w->shape[0], o->groups, .rows = 1 };
 
     read_option(o->stride, dims, 1, g.stride);
     read_option(o->padding, dims, 0, g.padding);
@@ -61,7 +56,7 @@ static struct geometry geometry_of(const tn_call *call)
 
 static bool supports_convolution_int8(const tn_call *call, char *reason, size_t size)
 {
-    const struct geometry g = geometry_of(call);
+    const struct tn__quant_geometry g = geometry_of(call);
 
     if ((double)g.taps * (double)g.inner > TN__QUANT_MOST) {
         tn_snprint(reason, size, "more than %d products of each sum", TN__QUANT_MOST);
@@ -81,7 +76,7 @@ static bool supports_convolution_int8(const tn_call *call, char *reason, size_t 
 
 /* ---- the weight ---- */
 
-static struct tn__quant_source source_of(const tn_call *call, const struct geometry *g,
+static struct tn__quant_source source_of(const tn_call *call, const struct tn__quant_geometry *g,
                                          int64_t group)
 {
     const tn_view *w = call->in[TN__QUANT_WEIGHT];
@@ -99,7 +94,7 @@ static struct tn__quant_source source_of(const tn_call *call, const struct geome
 }
 
 /* The bytes of the packed weight of each group. */
-static size_t group_bytes(const struct geometry *g)
+static size_t group_bytes(const struct tn__quant_geometry *g)
 {
     const struct tn__quant_source from = { .n = g->outputs / g->groups,
                                            .taps = g->taps,
@@ -108,7 +103,7 @@ static size_t group_bytes(const struct geometry *g)
     return (tn__quant_weight_bytes(&from) + 63) / 64 * 64;
 }
 
-static tn_status pack_groups(const tn_call *call, const struct geometry *g, char *to)
+static tn_status pack_groups(const tn_call *call, const struct tn__quant_geometry *g, char *to)
 {
     for (int64_t i = 0; i < g->groups; i++, to += group_bytes(g)) {
         struct tn__quant_source from = source_of(call, g, i);
@@ -123,12 +118,15 @@ static uint64_t key_convolution_int8(const tn_call *call)
 {
     const tn_convolution_int8_options *o = call->options;
 
-    return tn__span_view_count(call->in[TN__QUANT_WEIGHT]) >= 1024 ? (uint64_t)o->groups : 0;
+    return tn__span_view_count(call->in[TN__QUANT_WEIGHT]) >= 1024 &&
+                   call->in[TN__QUANT_WEIGHT]->shape[1] > 1
+               ? (uint64_t)o->groups
+               : 0;
 }
 
 static tn_status prepare_convolution_int8(const tn_call *call, tn_prepared_data *out)
 {
-    const struct geometry g = geometry_of(call);
+    const struct tn__quant_geometry g = geometry_of(call);
     tn_status status;
 
     if (!(call->constant >> TN__QUANT_WEIGHT & 1) || g.outputs == 0)
@@ -155,7 +153,7 @@ static void release(const tn_kernel_def *kernel, void *data)
 
 struct work {
     const tn_call *call;
-    const struct geometry *g;
+    const struct tn__quant_geometry *g;
     const uint8_t *x; /* the channels of a group of one image */
     int8_t *image;    /* [padded...][quads], signed */
     int32_t *pixels;  /* the sum of each pixel of it */
@@ -203,7 +201,7 @@ static void add_pixels(int64_t n, int64_t step, int64_t count, const int8_t *x, 
 static tn_status gather_lines(void *user, int64_t begin, int64_t end)
 {
     const struct work *w = user;
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const int64_t plane = g->size[0] * g->size[1] * g->size[2], line = g->padded[2] * g->quads;
 
     for (int64_t i = begin; i < end; i++) {
@@ -225,7 +223,7 @@ static tn_status gather_lines(void *user, int64_t begin, int64_t end)
 /* One line of a window, from pixel `at` on; returns the sum of its pixels. */
 static int32_t copy_line(const struct work *w, int64_t at, int8_t *to)
 {
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const int64_t apart = g->dilation[2];
     int32_t sum = 0;
 
@@ -242,7 +240,7 @@ static int32_t copy_line(const struct work *w, int64_t at, int8_t *to)
 static tn_status make_rows(void *user, int64_t begin, int64_t end)
 {
     const struct work *w = user;
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const int64_t plane = g->padded[1] * g->padded[2];
 
     for (int64_t i = begin; i < end; i++) {
@@ -266,7 +264,7 @@ static tn_status make_rows(void *user, int64_t begin, int64_t end)
 /* One group of one image. */
 static tn_status compute(struct work *w, int64_t image, int64_t group, struct tn__quant_run *run)
 {
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const tn_view *x = w->call->in[TN__QUANT_X], *y = w->call->out[0];
     const int64_t plane = g->size[0] * g->size[1] * g->size[2], item = tn__view_item(y);
     const int64_t outputs = g->outputs / g->groups;
@@ -302,7 +300,7 @@ static void set_image(struct work *w, int64_t image, float *scale, int32_t *zero
 static tn_status run_group(const tn_call *call, struct work *w, int64_t group, const char *packed,
                            struct tn__quant_run *run)
 {
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const int64_t outputs = g->outputs / g->groups;
     void *channels = tn__quant_channels(call, group * outputs, outputs, run);
     tn_status status = channels != NULL ? TN_OK : TN_ERR_MEMORY;
@@ -322,7 +320,7 @@ static tn_status run_group(const tn_call *call, struct work *w, int64_t group, c
 /* Memory for an image, its rows and what belongs to them. NULL: none is left. */
 static void *take_memory(struct work *w, struct tn__quant_run *run)
 {
-    const struct geometry *g = w->g;
+    const struct tn__quant_geometry *g = w->g;
     const int64_t pixels = g->padded[0] * g->padded[1] * g->padded[2], row = g->taps * g->quads;
     const int64_t copied = w->in_place ? 0 : g->rows;
     float *memory = tn__scratch_take((size_t)(pixels * (g->quads + 4) + copied * (row + 4)) +
@@ -342,7 +340,7 @@ static void *take_memory(struct work *w, struct tn__quant_run *run)
     return memory;
 }
 
-static bool is_in_place(const struct geometry *g)
+static bool is_in_place(const struct tn__quant_geometry *g)
 {
     for (int i = 0; i < DIMS; i++)
         if (g->kernel[i] != 1 || g->stride[i] != 1 || g->padding[i] != 0)
@@ -353,7 +351,7 @@ static bool is_in_place(const struct geometry *g)
 static tn_status run_convolution_int8(const tn_call *call)
 {
     const tn_convolution_int8_options *o = call->options;
-    const struct geometry g = geometry_of(call);
+    const struct tn__quant_geometry g = geometry_of(call);
     struct work w = { .call = call,
                       .g = &g,
                       .in_place = is_in_place(&g),
@@ -366,6 +364,8 @@ static tn_status run_convolution_int8(const tn_call *call)
 
     if (tn__span_view_count(call->out[0]) == 0)
         return TN_OK;
+    if (g.inner == 1)
+        return tn__quant_depthwise(call, &g);
     memory = take_memory(&w, &run);
     if (packed == NULL)
         packed = own = tn__scratch_take(group_bytes(&g) * (size_t)g.groups);

@@ -178,6 +178,23 @@ static void x_blocks(int64_t k, const float *x, int8_t *q, float *scale, int32_t
     }
 }
 
+static void centre(int64_t n, const void *x, bool is_signed, int32_t zero, int32_t *to)
+{
+    const uint8_t *from = x;
+    const int32_t flip = is_signed ? 128 : 0, less = zero + flip;
+
+    TN__IVDEP
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (from[i] ^ flip) - less;
+}
+
+static void tap(int64_t n, const int32_t *x, int32_t w, int32_t *sums)
+{
+    TN__IVDEP
+    for (int64_t i = 0; i < n; i++)
+        sums[i] += x[i] * w;
+}
+
 static void transpose(int64_t count, int64_t n, const float *from, float *to)
 {
     int64_t i = 0;
@@ -199,5 +216,7 @@ const struct tn__quant_loops LOOPS(TN__SIMD_SET) = {
     .flip = flip,
     .x_blocks = x_blocks,
     .transpose = transpose,
+    .centre = centre,
+    .tap = tap,
     .to_bytes = to_bytes,
 };

@@ -83,6 +83,9 @@ struct tn__quant_loops {
     void (*x_blocks)(int64_t k, const float *x, int8_t *q, float *scale, int32_t *sum);
     /* to[i][c] = from[c][i] for c < count, 0 up to 16. */
     void (*transpose)(int64_t count, int64_t n, const float *from, float *to);
+    /* to[i] = x[i] - zero, x int8 or uint8; sums[i] += x[i] * w. */
+    void (*centre)(int64_t n, const void *x, bool is_signed, int32_t zero, int32_t *to);
+    void (*tap)(int64_t n, const int32_t *x, int32_t w, int32_t *sums);
     /* Operator quantize for bytes with one scale: y[i] from low to high. */
     void (*to_bytes)(int64_t n, const float *x, float scale, int32_t zero, int32_t low,
                      int32_t high, void *y);

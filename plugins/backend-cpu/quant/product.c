@@ -128,17 +128,14 @@ void *tn__quant_channels(const tn_call *call, int64_t first, int64_t n, struct t
 
 /* ---- the product ---- */
 
-/* Reads the residual of n channels from channel `first` on, of one row. */
-static void read_residual(const struct tn__quant_run *r, int64_t row, int64_t first, int64_t n,
-                          float *to)
+void tn__quant_residual(const struct tn__quant_run *r, int64_t from, int64_t step, int64_t n,
+                        float *to)
 {
-    const int64_t item = tn__view_item(r->residual), out = (int64_t)tn_dtype_size(r->dtype);
-    const int64_t column = r->y_column / out;
-    const int64_t start = r->residual_offset + row * (r->y_row / out) + first * column;
-    const char *at = tn__view_at(r->residual) + start * item;
+    const int64_t item = tn__view_item(r->residual);
+    const char *at = tn__view_at(r->residual) + from * item;
     const tn_dtype dtype = tn_view_dtype(r->residual);
 
-    for (int64_t i = 0; i < n; i++, at += column * item) {
+    for (int64_t i = 0; i < n; i++, at += step * item) {
         if (dtype == TN_F32) {
             to[i] = *(const float *)(const void *)at;
         } else {
@@ -153,6 +150,7 @@ static void read_residual(const struct tn__quant_run *r, int64_t row, int64_t fi
 static void end_row(const struct tn__quant_run *r, const struct tn__quant_loops *loops, int64_t row,
                     int64_t first, int64_t n, const int32_t *sums, void *y)
 {
+    const int64_t item = (int64_t)tn_dtype_size(r->dtype);
     float residual[TN__QUANT_COLUMNS];
     struct tn__quant_finish f = {
         .n = n,
@@ -176,7 +174,9 @@ static void end_row(const struct tn__quant_run *r, const struct tn__quant_loops 
         f.w_scale = r->w_scale + first;
         f.bias = r->bias != NULL ? r->bias + first : NULL;
         if (r->residual != NULL) {
-            read_residual(r, row, first, n, residual);
+            tn__quant_residual(r,
+                               r->residual_offset + (row * r->y_row + first * r->y_column) / item,
+                               r->y_column / item, n, residual);
             f.residual = residual;
         }
     } else {

@@ -76,6 +76,9 @@ struct tn__quant_run {
     int32_t residual_zero;
 };
 tn_status tn__quant_run(const struct tn__quant_run *run);
+/* Reads n elements of the residual in float, `step` elements apart, from element `from` on. */
+void tn__quant_residual(const struct tn__quant_run *r, int64_t from, int64_t step, int64_t n,
+                        float *to);
 
 /* Makes signed rows of k bytes each, with zeros up to a multiple of 4, and their sums. */
 void tn__quant_row(const void *x, int64_t k, bool is_signed, int8_t *to, int64_t step,
@@ -109,5 +112,20 @@ struct tn__quant_rows {
 };
 /* Sets the scale and the zero point of a row. */
 void tn__quant_row_scale(const tn_call *call, int64_t i, float *scale, int32_t *zero);
+
+/* ---- convolution.c, depthwise.c ---- */
+
+enum { TN__QUANT_DIMS = 3 };
+/* Sizes with three dimensions each; missing ones come first and have size 1. */
+struct tn__quant_geometry {
+    int64_t images, channels, outputs, groups;
+    int64_t size[TN__QUANT_DIMS], kernel[TN__QUANT_DIMS], count[TN__QUANT_DIMS],
+        stride[TN__QUANT_DIMS], padding[TN__QUANT_DIMS], dilation[TN__QUANT_DIMS];
+    int64_t padded[TN__QUANT_DIMS]; /* sizes with padding */
+    int64_t inner, quads;           /* channels of a group; in whole quads */
+    int64_t taps, rows;             /* of a window; windows of one image */
+};
+/* Convolutions whose groups have one input channel each. */
+tn_status tn__quant_depthwise(const tn_call *call, const struct tn__quant_geometry *g);
 
 #endif
