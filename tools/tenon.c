@@ -262,7 +262,7 @@ static bool wants_help(const command *c, int count, char **given)
 
 /* Parses the arguments after the name of the command and runs it. Options may be anywhere before
  * `--`. */
-static int run_command(const command *c, int count, char **given)
+static int start_command(const command *c, int count, char **given)
 {
     bool json = false, options = true;
     int kept = 0, used;
@@ -334,7 +334,7 @@ int main(int count, char **arguments)
     const command *c = find(name);
     if (!c)
         return unknown(name);
-    int code = run_command(c, count - 2, arguments + 2);
+    int code = start_command(c, count - 2, arguments + 2);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "tenon: standard output cannot be written\n");
         code = EXIT_NOT_OK;

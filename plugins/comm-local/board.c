@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,12 +24,25 @@ static tn_status map(struct boards *boards, int file)
     return TN_OK;
 }
 
+/* Gives a file its size and its memory: without memory, a later access would end the process. */
+static bool reserve(int file, size_t size)
+{
+    struct rlimit limit;
+
+    errno = EFBIG;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        size > limit.rlim_cur) /* the system would send SIGXFSZ */
+        return false;
+    errno = posix_fallocate(file, 0, (off_t)size);
+    return errno == 0;
+}
+
 tn_status board_create(struct boards *boards, int32_t ranks, bool shared)
 {
     *boards = (struct boards){ NULL, (size_t)ranks * sizeof(struct board), -1 };
     if (shared) {
         boards->file = memfd_create("tenon-comm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        if (boards->file < 0 || ftruncate(boards->file, (off_t)boards->size) != 0 ||
+        if (boards->file < 0 || !reserve(boards->file, boards->size) ||
             fcntl(boards->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
             tn_fail_native(TN_ERR_MEMORY, errno,
                            "local: boards: cannot allocate %zu bytes of shared memory: %s",

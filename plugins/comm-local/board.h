@@ -18,12 +18,11 @@ enum {
 
 /* What a rank asks for in an exchange. The ranks compare it before they use any data. */
 struct board_call {
-    uint32_t kind; /* enum exchange_kind */
+    tn_exchange kind;
     uint32_t reduction;
     uint32_t dtype;
     int32_t root;
     int64_t count; /* elements of the tensor of one rank */
-    char label[104];
 };
 
 /* Counters only grow. `posted` is the number of calls that a rank has begun, `done` of those that

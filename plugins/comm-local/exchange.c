@@ -146,19 +146,19 @@ static void read_all(struct work *work, const struct part *part)
                part->bytes);
 }
 
-static const struct kind kinds[EXCHANGE_KINDS] = {
-    [EXCHANGE_ALL_REDUCE] = { "all_reduce", false, write_part, reduce_slice, read_reduced },
-    [EXCHANGE_BROADCAST] = { "broadcast", false, write_root, NULL, read_root },
-    [EXCHANGE_ALL_GATHER] = { "all_gather", false, write_part, NULL, read_all },
-    [EXCHANGE_REDUCE_SCATTER] = { "reduce_scatter", true, write_pieces, NULL, read_own_piece },
-    [EXCHANGE_BARRIER] = { "barrier", false, NULL, NULL, NULL },
-    [EXCHANGE_SEND] = { "send", false, NULL, NULL, NULL },
-    [EXCHANGE_RECV] = { "recv", false, NULL, NULL, NULL },
+static const struct kind kinds[TN_EXCHANGE_COUNT] = {
+    [TN_EXCHANGE_ALL_REDUCE] = { "all_reduce", false, write_part, reduce_slice, read_reduced },
+    [TN_EXCHANGE_BROADCAST] = { "broadcast", false, write_root, NULL, read_root },
+    [TN_EXCHANGE_ALL_GATHER] = { "all_gather", false, write_part, NULL, read_all },
+    [TN_EXCHANGE_REDUCE_SCATTER] = { "reduce_scatter", true, write_pieces, NULL, read_own_piece },
+    [TN_EXCHANGE_BARRIER] = { "barrier", false, NULL, NULL, NULL },
+    [TN_EXCHANGE_SEND] = { "send", false, NULL, NULL, NULL },
+    [TN_EXCHANGE_RECV] = { "recv", false, NULL, NULL, NULL },
 };
 
 const char *exchange_name(uint32_t kind)
 {
-    return kind < EXCHANGE_KINDS ? kinds[kind].name : "?";
+    return kind < TN_EXCHANGE_COUNT ? kinds[kind].name : "?";
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
@@ -234,8 +234,7 @@ static void post(struct work *work)
 static bool same_call(const struct board_call *a, const struct board_call *b)
 {
     return a->kind == b->kind && a->reduction == b->reduction && a->dtype == b->dtype &&
-           a->root == b->root && a->count == b->count &&
-           strncmp(a->label, b->label, sizeof a->label) == 0;
+           a->root == b->root && a->count == b->count;
 }
 
 /* Compares what all ranks ask for. Fails if they differ. */
@@ -303,7 +302,7 @@ static bool read_round(struct work *work, bool reduces)
  * caches. */
 static void run_rounds(struct work *work)
 {
-    const bool reduces = work->call.kind == EXCHANGE_ALL_REDUCE && !combines_all(work);
+    const bool reduces = work->call.kind == TN_EXCHANGE_ALL_REDUCE && !combines_all(work);
     bool more = true;
 
     while (more && work->read < work->rounds) {
@@ -359,8 +358,6 @@ tn_status exchange_progress(struct group *group)
         group->looked = now;
         frame_pump(group);
     }
-    if (group->failed == TN_OK)
-        message_advance(group);
     while (group->failed == TN_OK && group->works != NULL && done) {
         struct work *work = group->works;
 
@@ -374,6 +371,9 @@ tn_status exchange_progress(struct group *group)
         if (group->works == NULL)
             group->works_end = &group->works;
     }
+    /* after the exchanges that can still be completed without a rank that is gone */
+    if (group->failed == TN_OK)
+        message_advance(group);
     if (group->failed == TN_OK && group->works != NULL && looked)
         check_ranks(group->works);
     if (group->failed == TN_OK && !group->shared)
@@ -398,22 +398,31 @@ static int64_t count_of(const tn_view *view)
 }
 
 /* Performs an exchange in a group of one: a copy. */
-static void run_alone(struct work *work)
+static tn_status run_alone(struct work *work)
 {
-    if (work->out != NULL && work->out != work->in)
+    const bool copies = work->out != NULL && work->out != work->in;
+
+    if (copies && !work->group->host)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "local: %s: the device has no host memory; expected "
+                       "an exchange in place",
+                       exchange_name(work->call.kind));
+    if (copies)
         memcpy(work->out, work->in, work->bytes);
     work->done = true;
+    return TN_OK;
 }
 
-static void fill(struct work *work, const tn_comm_call *call, enum exchange_kind kind)
+static void fill(struct work *work, const tn_comm_call *call)
 {
-    const tn_view *one = kind == EXCHANGE_REDUCE_SCATTER || kind == EXCHANGE_RECV ? call->out
-                                                                                  : call->in;
+    const tn_exchange kind = call->exchange;
+    const tn_view *one = kind == TN_EXCHANGE_REDUCE_SCATTER || kind == TN_EXCHANGE_RECV ? call->out
+                                                                                        : call->in;
 
     *work = (struct work){ .group = call->comm, .peer = call->peer, .tag = call->tag };
     work->call.kind = kind;
     work->call.reduction = call->reduction;
-    work->call.root = kind == EXCHANGE_BROADCAST ? call->peer : 0;
+    work->call.root = kind == TN_EXCHANGE_BROADCAST ? call->peer : 0;
     work->call.count = count_of(one);
     work->call.dtype = one != NULL ? tn_view_dtype(one) : TN_U8;
     work->element = tn_dtype_size(work->call.dtype);
@@ -422,20 +431,21 @@ static void fill(struct work *work, const tn_comm_call *call, enum exchange_kind
     work->out = (char *)(uintptr_t)first_of(call->out);
 }
 
-tn_status exchange_start(struct work *work, const tn_comm_call *call, enum exchange_kind kind)
+tn_status exchange_start(struct work *work, const tn_comm_call *call)
 {
     struct group *group = call->comm;
     size_t most;
 
-    fill(work, call, kind);
-    if (kind == EXCHANGE_SEND)
+    fill(work, call);
+    if (exchange_is_message(call->exchange) && !group->host)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "local: %s: the device has no host memory",
+                       exchange_name(call->exchange));
+    if (call->exchange == TN_EXCHANGE_SEND)
         return message_send(work);
-    if (kind == EXCHANGE_RECV)
+    if (call->exchange == TN_EXCHANGE_RECV)
         return message_receive(work);
-    if (group->size == 1) {
-        run_alone(work);
-        return TN_OK;
-    }
+    if (group->size == 1)
+        return run_alone(work);
     most = most_of(work);
     work->rounds = work->bytes > 0 ? (work->bytes + most - 1) / most : 1;
     work->number = group->calls++;
@@ -460,18 +470,26 @@ static void rest(struct group *group, int64_t since)
     ppoll(sockets, count, &nap, NULL);
 }
 
+/* Without shared memory, the others wait until this rank has sent all, and only calls send. */
+static bool is_waiting(const struct work *work)
+{
+    const struct group *group = work->group;
+
+    return !work->done || (group->size > 1 && !group->shared && frame_pending(group));
+}
+
 tn_status exchange_wait(struct work *work)
 {
     struct group *group = work->group;
     const int64_t since = group_now();
 
-    if (!work->done && work->call.kind == EXCHANGE_RECV && work->peer == group->rank)
+    if (!work->done && work->call.kind == TN_EXCHANGE_RECV && work->peer == group->rank)
         return group_fail(group, TN_ERR_TIMEOUT,
                           "no message with tag %d was sent by this rank to itself", (int)work->tag);
-    for (int64_t n = 1; !work->done; n++) {
+    for (int64_t n = 1; is_waiting(work); n++) {
         if (exchange_progress(group) != TN_OK)
-            return group->failed;
-        if (work->done)
+            return work->done ? TN_OK : group->failed;
+        if (!is_waiting(work))
             break;
         if (n < SPINS) {
             if (n % SPINS_PER_YIELD == 0)

@@ -6,18 +6,6 @@
 
 #include "group.h"
 
-enum exchange_kind {
-    EXCHANGE_ALL_REDUCE,
-    EXCHANGE_BROADCAST,
-    EXCHANGE_ALL_GATHER,
-    EXCHANGE_REDUCE_SCATTER,
-    EXCHANGE_BARRIER,
-    EXCHANGE_ALL, /* those above are of all ranks, and compared; those below of two */
-    EXCHANGE_SEND = EXCHANGE_ALL,
-    EXCHANGE_RECV,
-    EXCHANGE_KINDS
-};
-
 /* One exchange of this rank. */
 struct work {
     struct work *next;
@@ -34,10 +22,16 @@ struct work {
     uint64_t rounds, written, reduced, read;
 };
 
+/* Tells whether an exchange is between two ranks, not all. */
+static inline bool exchange_is_message(tn_exchange kind)
+{
+    return kind == TN_EXCHANGE_SEND || kind == TN_EXCHANGE_RECV;
+}
+
 /* Returns the name of an exchange, such as "all_reduce". */
 const char *exchange_name(uint32_t kind);
 /* Fills a work from the call of the core and begins it. */
-tn_status exchange_start(struct work *work, const tn_comm_call *call, enum exchange_kind kind);
+tn_status exchange_start(struct work *work, const tn_comm_call *call);
 /* Does what is possible now for all works of the group, without waiting. */
 tn_status exchange_progress(struct group *group);
 /* Waits until a work is done. Fails if a rank is lost or late. */

@@ -12,9 +12,9 @@
 #include "mesh.h"
 #include "message.h"
 #include "reduce.h"
+#include "world.h"
 
 enum {
-    TIMEOUT = 300, /* seconds that a call waits unless the program or the user says otherwise */
     MOST_SECONDS = 1000000,
     CLOSE_MS = 1000 /* the longest time for the last frames */
 };
@@ -54,7 +54,8 @@ tn_status group_fail(struct group *group, tn_status code, const char *format, ..
     tn_snprintv(group->reason, sizeof group->reason, format, args);
     va_end(args);
     exchange_forget(group);
-    report_failure(group);
+    if (!group->closing)
+        report_failure(group);
     return code;
 }
 
@@ -65,6 +66,8 @@ tn_status group_refuse(const struct group *group)
 
 tn_status group_enter(struct group *group)
 {
+    tn_status status;
+
     if (group->process != getpid())
         return tn_fail(TN_ERR_RUNTIME,
                        "local: the group belongs to process %d, which has forked "
@@ -73,17 +76,19 @@ tn_status group_enter(struct group *group)
     pthread_mutex_lock(&group->lock);
     if (group->failed == TN_OK)
         return TN_OK;
-    group_refuse(group);
+    status = group_refuse(group);
     pthread_mutex_unlock(&group->lock);
-    return group->failed;
+    return status;
 }
 
 tn_status group_leave(struct group *group, tn_status status)
 {
-    if (group->failed != TN_OK)
+    const bool failed = group->failed != TN_OK;
+
+    if (failed && status != TN_OK)
         status = group_refuse(group);
     pthread_mutex_unlock(&group->lock);
-    if (group->failed == TN_OK && atomic_load(&group->aborted))
+    if (!failed && atomic_load(&group->aborted))
         group_abort(group); /* it came while the group was locked */
     return status;
 }
@@ -102,18 +107,29 @@ tn_status group_abort(void *comm)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+/* Returns the time limit of the program, or that of TENON_COMM_TIMEOUT. */
+static double timeout_of(const tn_comm_args *args)
+{
+    return args->timeout > 0 ? args->timeout : world_given.timeout;
+}
+
 static tn_status check_args(const tn_comm_args *args, const char *token)
 {
-    if (!tn_device_is_host(args->device))
+    const double timeout = timeout_of(args);
+
+    if (!tn_device_is_host(args->device) && args->size > 1)
         return tn_fail(TN_ERR_VALUE,
-                       "local: device: wrong, got %s; expected a device with host memory",
+                       "local: device: wrong, got %s; expected a device with host memory for more "
+                       "than one process",
                        tn_device_name(args->device));
     if (args->size > REDUCE_RANKS)
         return tn_fail(TN_ERR_VALUE, "local: size: too large, got %d; expected at most %d",
                        (int)args->size, (int)REDUCE_RANKS);
-    if (!(args->timeout <= MOST_SECONDS))
-        return tn_fail(TN_ERR_VALUE, "local: timeout: too large, got %g; expected at most %d",
-                       args->timeout, (int)MOST_SECONDS);
+    if (!(timeout > 0 && timeout <= MOST_SECONDS))
+        return tn_fail(TN_ERR_VALUE,
+                       "local: timeout: wrong, got %g; expected more than 0 and at "
+                       "most %d seconds",
+                       timeout, (int)MOST_SECONDS);
     if (*token != '\0' &&
         (strlen(token) != MESH_TOKEN || strspn(token, "0123456789abcdefABCDEF") != MESH_TOKEN))
         return tn_fail(TN_ERR_VALUE,
@@ -131,7 +147,8 @@ static struct group *group_new(const tn_comm_args *args)
     group->rank = args->rank;
     group->size = args->size;
     group->process = getpid();
-    group->timeout = args->timeout > 0 ? args->timeout : TIMEOUT;
+    group->host = tn_device_is_host(args->device);
+    group->timeout = timeout_of(args);
     group->works_end = &group->works;
     group->messages_end = &group->messages;
     group->inbox_end = &group->inbox;
@@ -167,7 +184,8 @@ static void group_free(struct group *group)
 
 tn_status group_open(const tn_comm_def *self, const tn_comm_args *args, void **comm)
 {
-    const char *token = ((const struct group_options *)args->data)->token;
+    const char *option = ((const struct group_options *)args->data)->token;
+    const char *token = *option != '\0' ? option : world_given.token;
     struct mesh_address address;
     tn_status status = check_args(args, token);
     struct group *group;
@@ -207,6 +225,7 @@ static void say_farewell(struct group *group)
     const int64_t end = group_now() + (int64_t)CLOSE_MS * 1000000;
     bool more = true;
 
+    group->closing = true;
     for (int32_t r = 0; r < group->size; r++)
         if (r != group->rank)
             frame_put(group, r, &frame, NULL, true, NULL);

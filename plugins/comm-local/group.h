@@ -25,7 +25,9 @@ struct message;
 struct group {
     int32_t rank, size;
     pid_t process; /* a child after fork must not use the group */
+    bool host;     /* tensors are in host memory */
     bool shared;   /* the boards are shared memory */
+    bool closing;  /* no failure matters to the others any more */
     double timeout;
     pthread_mutex_t lock;
     _Atomic bool aborted;

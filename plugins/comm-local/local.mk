@@ -20,6 +20,8 @@ plugins_comm_local_la_SOURCES = \
 	%D%/reduce.h \
 	%D%/reduce_template.h \
 	%D%/report.c \
-	%D%/report.h
+	%D%/report.h \
+	%D%/world.c \
+	%D%/world.h
 plugins_comm_local_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_comm_local_la_LDFLAGS = $(TN_PLUGIN_LINK)

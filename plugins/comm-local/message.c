@@ -49,9 +49,8 @@ tn_status message_send(struct work *work)
         status = frame_put(group, work->peer, &frame, work->in, false, &work->sent);
         if (status != TN_OK)
             return status;
-        frame_flush(group);
         wait_for_message(work);
-        return message_advance(group);
+        return exchange_progress(group);
     }
     message = message_new(group->rank, work->tag, work->call.dtype, work->bytes);
     if (message == NULL)
@@ -65,7 +64,7 @@ tn_status message_send(struct work *work)
 tn_status message_receive(struct work *work)
 {
     wait_for_message(work);
-    return message_advance(work->group);
+    return exchange_progress(work->group);
 }
 
 /* Stores the first message that a work waits for, if there is one. */
@@ -107,7 +106,7 @@ tn_status message_advance(struct group *group)
     while (*at != NULL) {
         struct work *work = *at;
 
-        if (work->call.kind == EXCHANGE_RECV && receive(work) != TN_OK)
+        if (work->call.kind == TN_EXCHANGE_RECV && receive(work) != TN_OK)
             return group->failed;
         if (work->sent == FRAME_LOST)
             return group_fail(

@@ -4,9 +4,10 @@
  * through shared memory, or through TCP on the loopback interface. */
 #include "exchange.h"
 #include "reduce.h"
+#include "world.h"
 
 /* Performs an exchange and waits for it. */
-static tn_status run(const tn_comm_call *call, enum exchange_kind kind)
+static tn_status run(const tn_comm_call *call)
 {
     struct group *group = call->comm;
     struct work work;
@@ -14,45 +15,53 @@ static tn_status run(const tn_comm_call *call, enum exchange_kind kind)
 
     if (status != TN_OK)
         return status;
-    status = exchange_start(&work, call, kind);
+    status = exchange_start(&work, call);
     if (status == TN_OK)
         status = exchange_wait(&work);
     return group_leave(group, status);
 }
 
-static tn_status all_reduce(const tn_comm_call *call)
+static tn_status start(const tn_comm_call *call, void **handle)
 {
-    return run(call, EXCHANGE_ALL_REDUCE);
+    struct group *group = call->comm;
+    struct work *work = tn_malloc(sizeof *work);
+    tn_status status = work != NULL ? group_enter(group) : tn_error_last_code();
+
+    if (status == TN_OK)
+        status = group_leave(group, exchange_start(work, call));
+    if (status == TN_OK)
+        *handle = work;
+    else
+        tn_free(work);
+    return status;
 }
 
-static tn_status broadcast(const tn_comm_call *call)
+static tn_status progress(void *comm, void *handle, bool *done)
 {
-    return run(call, EXCHANGE_BROADCAST);
+    const struct work *work = handle;
+    tn_status status = TN_OK;
+
+    if (work == NULL || !work->done) {
+        status = group_enter(comm);
+        if (status == TN_OK)
+            status = group_leave(comm, exchange_progress(comm));
+    }
+    *done = work == NULL || work->done;
+    return status;
 }
 
-static tn_status all_gather(const tn_comm_call *call)
+static tn_status wait_for(void *comm, void *handle)
 {
-    return run(call, EXCHANGE_ALL_GATHER);
-}
+    struct work *work = handle;
+    tn_status status = TN_OK;
 
-static tn_status reduce_scatter(const tn_comm_call *call)
-{
-    return run(call, EXCHANGE_REDUCE_SCATTER);
-}
-
-static tn_status send_tensor(const tn_comm_call *call)
-{
-    return run(call, EXCHANGE_SEND);
-}
-
-static tn_status receive_tensor(const tn_comm_call *call)
-{
-    return run(call, EXCHANGE_RECV);
-}
-
-static tn_status barrier(const tn_comm_call *call)
-{
-    return run(call, EXCHANGE_BARRIER);
+    if (!work->done) {
+        status = group_enter(comm);
+        if (status == TN_OK)
+            status = group_leave(comm, exchange_wait(work));
+    }
+    tn_free(work);
+    return status;
 }
 
 static const tn_option options[] = {
@@ -71,22 +80,31 @@ static const tn_comm_def local = {
     .open = group_open,
     .close = group_close,
     .abort = group_abort,
-    .all_reduce = all_reduce,
-    .broadcast = broadcast,
-    .all_gather = all_gather,
-    .reduce_scatter = reduce_scatter,
-    .send = send_tensor,
-    .recv = receive_tensor,
-    .barrier = barrier,
+    .all_reduce = run,
+    .broadcast = run,
+    .all_gather = run,
+    .reduce_scatter = run,
+    .send = run,
+    .recv = run,
+    .barrier = run,
+    .world = world_find,
+    .start = start,
+    .progress = progress,
+    .wait = wait_for,
 };
 
 static const void *const contributions[] = { &local };
 
 static const tn_plugin comm_local = {
-    TN_HEAD(tn_plugin),   .id = "tenon.comm",
-    .version = "0.1.0",   .help = "groups of processes of one host",
-    .license = "MIT",     .contributions = contributions,
+    TN_HEAD(tn_plugin),
+    .id = "tenon.comm",
+    .version = "0.1.0",
+    .help = "groups of processes of one host",
+    .license = "MIT",
+    .contributions = contributions,
     .n_contributions = 1,
+    .options = world_options,
+    .options_data = &world_given,
 };
 
 TN_PLUGIN_EXPORT(comm_local);

@@ -2,6 +2,10 @@
  *
  * The arithmetic of reductions: a table of loops by dtype, and the tree in which they are
  * called. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3") /* vector instructions for the loops; clang uses them anyway */
+#endif
+
 #include "reduce.h"
 
 #include <complex.h>

@@ -4,28 +4,25 @@
  * they are the flight recorder. */
 #include "report.h"
 
-#include <string.h>
-
 enum { CALL_TEXT = 256, RANKS_TEXT = 256 };
 
-/* Writes a call, such as `all_reduce #12 "bucket 2" (25.0 MiB float32, SUM)`. */
+/* Writes a call, such as `all_reduce #12 (4096 float32, SUM)`. */
 static const char *call_text(char *out, const struct board_call *call, uint64_t number)
 {
     static const char *const reductions[] = { "SUM", "PRODUCT", "MIN", "MAX", "AVERAGE" };
-    const bool reduces = call->kind == EXCHANGE_ALL_REDUCE || call->kind == EXCHANGE_REDUCE_SCATTER;
-    const int label = (int)strnlen(call->label, sizeof call->label);
+    const bool reduces = call->kind == TN_EXCHANGE_ALL_REDUCE ||
+                         call->kind == TN_EXCHANGE_REDUCE_SCATTER;
     char what[64] = "", how[32] = "";
 
-    if (call->kind == EXCHANGE_BROADCAST)
+    if (call->kind == TN_EXCHANGE_BROADCAST)
         tn_snprint(how, sizeof how, ", root %d", (int)call->root);
     else if (reduces && call->reduction < TN_REDUCTION_COUNT)
         tn_snprint(how, sizeof how, ", %s", reductions[call->reduction]);
-    if (call->kind != EXCHANGE_BARRIER)
+    if (call->kind != TN_EXCHANGE_BARRIER)
         tn_snprint(what, sizeof what, " (%lld %s%s)", (long long)call->count,
                    tn_dtype_name((tn_dtype)call->dtype), how);
-    tn_snprint(out, CALL_TEXT, "%s #%llu%s%.*s%s%s", exchange_name(call->kind),
-               (unsigned long long)number, label > 0 ? " \"" : "", label, call->label,
-               label > 0 ? "\"" : "", what);
+    tn_snprint(out, CALL_TEXT, "%s #%llu%s", exchange_name(call->kind), (unsigned long long)number,
+               what);
     return out;
 }
 
@@ -101,7 +98,7 @@ tn_status report_late(const struct work *work, double seconds)
     struct group *group = work->group;
     int32_t first = 0;
 
-    if (work->call.kind >= EXCHANGE_ALL)
+    if (exchange_is_message(work->call.kind))
         return group_fail(
             group, TN_ERR_TIMEOUT, "%s of %lld %s with tag %d: rank %d has not answered for %.1f s",
             exchange_name(work->call.kind), (long long)work->call.count,

@@ -193,6 +193,15 @@ typedef struct conform_case {
     bool keep;    /* set by the receiver to keep the case until conform_cases() returns */
 } conform_case;
 
+/* Returns true if an option has no default, so that the name alone is not a valid spec. */
+static inline bool conform_needs_options(const tn_option *options)
+{
+    for (; options != NULL && options->kind != TN_OPTION_KIND_END; options++)
+        if (options->flags & TN_OPTION_REQUIRED)
+            return true;
+    return false;
+}
+
 static inline bool is_float(tn_dtype dtype)
 {
     return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;

@@ -12,6 +12,9 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/case_tensors.c \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
+	sdk/conform/comms.c \
+	sdk/conform/comms.h \
+	sdk/conform/comms_ranks.c \
 	sdk/conform/contract.c \
 	sdk/conform/datasets.c \
 	sdk/conform/device.c \

@@ -296,7 +296,7 @@ START_TEST(different_exchanges_are_an_error_of_all_with_both_signatures)
         "rank 1 for all_reduce #1 (300000 float64, SUM)",
         "rank 1 for all_reduce #1 (299999 float32, SUM)",
         "rank 1 for all_reduce #1 (300000 float32, MAX)",
-        "rank 1 for barrier #1;",
+        "rank 1 for barrier #1",
     };
 
     make_shared();

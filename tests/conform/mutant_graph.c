@@ -103,7 +103,8 @@ static void drop(void *program)
 
 static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, void **comm)
 {
-    (void)self, (void)args;
+    if (args->size != 1)
+        return tn_fail(TN_ERR_VALUE, "%s: size: expected 1 process", self->name);
     *comm = NULL;
     return TN_OK;
 }

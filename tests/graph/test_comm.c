@@ -46,6 +46,49 @@ static tn_status exchange(const tn_comm_call *call)
     return answer != TN_OK ? tn_fail(answer, "process 2 is gone") : TN_OK;
 }
 
+/* Works: a group has one at a time, which is done after the second look. */
+static int looks, waited;
+
+static tn_status start(const tn_comm_call *call, void **work)
+{
+    called++;
+    last = *call;
+    looks = 0;
+    if (answer != TN_OK)
+        return tn_fail(answer, "process 2 is gone");
+    *work = &looks;
+    return TN_OK;
+}
+
+static tn_status progress(void *comm, void *work, bool *done)
+{
+    ck_assert_ptr_eq(comm, &opened);
+    ck_assert(work == NULL || work == &looks);
+    *done = ++looks >= 2;
+    return TN_OK;
+}
+
+static tn_status wait_for(void *comm, void *work)
+{
+    ck_assert_ptr_eq(comm, &opened);
+    ck_assert_ptr_eq(work, &looks);
+    waited++;
+    return answer != TN_OK ? tn_fail(answer, "process 2 is gone") : TN_OK;
+}
+
+/* What a launcher has told this process. */
+static tn_comm_args told;
+
+static tn_status world(const tn_comm_def *self, tn_comm_args *args)
+{
+    ck_assert_str_eq(self->name, "test");
+    ck_assert_ptr_eq(args->device, tn_device_find("cpu"));
+    args->rank = told.rank;
+    args->size = told.size;
+    args->address = told.address;
+    return answer != TN_OK ? tn_fail(answer, "two launchers disagree") : TN_OK;
+}
+
 static tn_comm_def test = { TN_HEAD(tn_comm_def),
                             .name = "test",
                             .help = "for this test",
@@ -119,6 +162,115 @@ START_TEST(in_a_group_of_one_all_exchanges_are_copies)
     ck_assert_ptr_null(tn_comm_new("alone()", &two));
     expect_failure(TN_ERR_VALUE,
                    "communicator alone: alone: size: too large, got 2; expected 1 process");
+}
+END_TEST
+
+/* ---- works ----------------------------------------------------------------------------------- */
+
+START_TEST(a_work_runs_until_it_is_waited_for)
+{
+    TN_SCOPE;
+    tn_comm_stats stats = { 0, 0, 0 };
+    bool done = true;
+
+    test.start = start;
+    test.progress = progress;
+    test.wait = wait_for;
+    tn_comm *comm = three();
+    tn_tensor *x = numbers(1), *w = numbers(2), *y;
+    ck_ok(tn_tensor_set_requires_grad(w, true));
+    tn_work *work = tn_comm_all_reduce_start(comm, x, TN_REDUCTION_MAX);
+    ck_made(work);
+    ck_assert_uint_eq(last.exchange, TN_EXCHANGE_ALL_REDUCE);
+    ck_assert_uint_eq(last.reduction, TN_REDUCTION_MAX);
+    ck_assert_ptr_eq(last.in, tn_tensor_view(x));
+    y = tn_sum(tn_mul(w, x)); /* before the work is done: what is saved is not valid */
+    ck_ok(tn_work_done(work, &done));
+    ck_assert(!done);
+    ck_ok(tn_comm_progress(comm));
+    ck_ok(tn_work_done(work, &done));
+    ck_assert(done);
+    tn_comm_drop(comm); /* the group stays until the work is waited for */
+    ck_assert_int_eq(closed, 0);
+    ck_ok(tn_work_wait(work));
+    ck_assert_int_eq(waited, 1);
+    ck_assert_int_eq(closed, 1);
+    ck_assert_int_ne(tn_backward(y), TN_OK);
+    tn_error_clear();
+
+    comm = tn_comm_new("test(port=7)", &(tn_comm_args){ TN_HEAD(tn_comm_args), .rank = 1, .size = 3,
+                                                        .address = "here" });
+    ck_made(comm);
+    work = tn_comm_send_start(comm, x, 2, 9);
+    ck_made(work);
+    ck_assert_int_eq(last.peer, 2);
+    ck_assert_int_eq(last.tag, 9);
+    ck_assert_ptr_null(last.out);
+    answer = TN_ERR_PEER;
+    ck_assert_int_eq(tn_work_wait(work), TN_ERR_PEER);
+    expect_failure(TN_ERR_PEER, "tn_comm_send: process 2 is gone");
+    ck_assert_ptr_null(tn_comm_recv_start(comm, x, 0, 9));
+    expect_failure(TN_ERR_PEER, "tn_comm_recv: process 2 is gone");
+    answer = TN_OK;
+    ck_assert_ptr_null(tn_comm_broadcast_start(comm, x, 3));
+    expect_failure(TN_ERR_INDEX, "tn_comm_broadcast: rank out of range, got 3");
+    ck_assert_ptr_null(tn_comm_start(comm, TN_EXCHANGE_COUNT, x, NULL, 0, 0));
+    expect_failure(TN_ERR_VALUE, "exchange: unknown, got 7");
+    work = tn_comm_all_reduce_start(comm, tn_tensor_empty(TN_SHAPE(0), TN_F32, NULL), 0);
+    ck_ok(tn_work_wait(work)); /* empty tensors: nothing is started */
+    ck_assert_int_eq(waited, 2);
+    ck_ok(tn_comm_stats_of(comm, TN_EXCHANGE_SEND, &stats));
+    ck_assert_int_eq(stats.calls, 1);
+    ck_assert_int_eq(stats.bytes, 24);
+    ck_assert_int_eq(tn_comm_stats_of(comm, TN_EXCHANGE_COUNT, &stats), TN_ERR_VALUE);
+    tn_error_clear();
+    tn_comm_drop(comm);
+}
+END_TEST
+
+START_TEST(without_background_a_work_is_done_at_once)
+{
+    TN_SCOPE;
+    tn_comm *comm = three();
+    tn_tensor *x = numbers(1), *many = tn_tensor_full(TN_SHAPE(6, 3), 0, TN_F32, NULL);
+    bool done = false;
+    tn_work *work = tn_comm_all_gather_start(comm, many, x);
+
+    ck_made(work);
+    ck_assert_uint_eq(last.exchange, TN_EXCHANGE_ALL_GATHER);
+    ck_ok(tn_work_done(work, &done));
+    ck_assert(done);
+    ck_ok(tn_work_wait(work));
+    work = tn_comm_reduce_scatter_start(comm, x, many, TN_REDUCTION_MIN);
+    ck_made(work);
+    ck_assert_uint_eq(last.reduction, TN_REDUCTION_MIN);
+    ck_ok(tn_work_wait(work));
+    ck_ok(tn_comm_progress(comm));
+    tn_comm_drop(comm);
+}
+END_TEST
+
+/* ---- processes that were started together ---------------------------------------------------- */
+
+START_TEST(without_arguments_the_communicator_asks_the_launcher)
+{
+    TN_SCOPE;
+    tn_comm *comm;
+
+    test.world = world;
+    ck_ok(tn_register(&test));
+    told = (tn_comm_args){ .rank = 1, .size = 3, .address = "here" };
+    comm = tn_comm_new("test(port=7)", NULL);
+    ck_made(comm);
+    ck_assert_int_eq(tn_comm_rank(comm), 1);
+    ck_assert_int_eq(tn_comm_size(comm), 3);
+    tn_comm_drop(comm);
+    told.rank = 3;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", NULL));
+    expect_failure(TN_ERR_VALUE, "wrong group, got rank 3 of size 3");
+    answer = TN_ERR_VALUE;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", NULL));
+    expect_failure(TN_ERR_VALUE, "communicator test: two launchers disagree");
 }
 END_TEST
 
@@ -255,9 +407,10 @@ START_TEST(wrong_groups_are_refused)
 {
     tn_comm_args args = { TN_HEAD(tn_comm_args), .rank = 1, .size = 3, .address = "here" };
     ck_ok(tn_register(&test));
-    ck_assert_ptr_null(tn_comm_new(NULL, &args));
-    ck_assert_ptr_null(tn_comm_new("test(port=7)", NULL));
-    tn_error_clear();
+    args.size = 0;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VALUE, "wrong group, got rank 1 of size 0");
+    args.size = 3;
     ck_assert_ptr_null(tn_comm_new("tset", &args));
     expect_failure(TN_ERR_KEY,
                    "no plugin provides a communicator \"tset\"; did you mean \"test\"?");
@@ -292,10 +445,14 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        in_a_group_of_one_all_exchanges_are_copies, a_plugin_gets_what_the_program_asks_for,
-        wrong_tensors_do_not_reach_the_plugin,      wrong_groups_are_refused,
-        memory_that_fails_anywhere_is_an_error,     NULL
-    };
+    const TTest *const tests[] = { in_a_group_of_one_all_exchanges_are_copies,
+                                   a_plugin_gets_what_the_program_asks_for,
+                                   wrong_tensors_do_not_reach_the_plugin,
+                                   wrong_groups_are_refused,
+                                   memory_that_fails_anywhere_is_an_error,
+                                   a_work_runs_until_it_is_waited_for,
+                                   without_background_a_work_is_done_at_once,
+                                   without_arguments_the_communicator_asks_the_launcher,
+                                   NULL };
     return suite_run("comm", tests);
 }

@@ -103,6 +103,9 @@ my %sample = (
     'tn_comm *'                => 'given_comm()',
     'const tn_comm *'          => 'given_comm()',
     'const tn_comm_args *'     => '&given_group',
+    'tn_work *'                => 'given_work()',
+    'bool *'                   => '(bool *)given_bytes',
+    'tn_comm_stats *'          => '(tn_comm_stats *)(void *)given_bytes',
     'const tn_prune_target *'  => '(const tn_prune_target *)(const void *)given_bytes',
     'tn_prune_report *'        => '(tn_prune_report *)(void *)given_bytes',
     'tn_channels *'            => '(tn_channels *)(void *)given_bytes',
@@ -127,7 +130,7 @@ my %plain = (
     'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
     'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0',
     'tn_memory_kind' => '0', 'tn_hook_handle' => '1',
-    'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0',
+    'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0', 'tn_exchange' => '6',
 );
 # Only from inside a callback, or from a device that records, can these be had: such functions are
 # called with all NULL only.

@@ -60,7 +60,7 @@ check 0 "help" 'plugins ' 'why NAME' 'Exit status'
 check 0 "--help" 'plugins '
 check 2 "help dance" 'unknown command'
 for command in plugins why devices ops env info inspect convert eval predict bench \
-    train finetune sweep report prune new help version; do
+    train finetune sweep run report prune new help version; do
     check 0 "$command --help" "^usage: tenon $command" 'Exit status: 0 success'
     check 0 "help $command" "^usage: tenon $command"
 done

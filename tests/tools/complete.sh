@@ -16,7 +16,7 @@ check 0 '' complete -- help tr
 test "$(cat out)" = train || complain 'help tr'
 check 0 '^finetune:trains a new head' complete --describe -- fine
 # the options are those of the help of a command, of each kind: a table, settings, its own text
-for name in eval train sweep profile check; do
+for name in eval train sweep profile run check; do
     check 0 '' help $name
     sed -n 's/^  \(--[a-z][a-z-]*\).*/\1/p' out >wanted
     test -s wanted || complain "$name has no options"

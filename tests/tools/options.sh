@@ -34,7 +34,7 @@ while read -r name; do
         cd .. && rm -rf each
         grep -Eq -e "$strange" err && complain "$name refuses $option, which its help lists"
     done <listed
-    test "$name" = profile || check 0 '^usage: ' "$name" something --help
+    test "$name" = profile || test "$name" = run || check 0 '^usage: ' "$name" something --help
     check 0 '^usage: ' "$name" --help something
 done <commands
 "$tenon" help new | sed -n '/^Kinds/,/^$/s/^  \([a-z]*\) .*/\1/p' >kinds

@@ -29,6 +29,19 @@ enum {
     TN_REDUCTION_COUNT
 };
 
+/* The exchanges between the processes of a group. */
+typedef uint32_t tn_exchange;
+enum {
+    TN_EXCHANGE_ALL_REDUCE = 0,
+    TN_EXCHANGE_BROADCAST = 1,
+    TN_EXCHANGE_ALL_GATHER = 2,
+    TN_EXCHANGE_REDUCE_SCATTER = 3,
+    TN_EXCHANGE_SEND = 4,
+    TN_EXCHANGE_RECV = 5,
+    TN_EXCHANGE_BARRIER = 6,
+    TN_EXCHANGE_COUNT
+};
+
 /* Describes the group that a process joins. The program fills in the members up to `timeout`; the
  * core passes a copy to the plugin that also has `data` and `handle`. */
 typedef struct tn_comm_args {
@@ -48,9 +61,13 @@ typedef struct tn_comm_args {
 /* ---- for programs and layers ----------------------------------------------------------------- */
 
 /* Joins a group. `spec` names the communicator and its options, such as "tcp(port=29500)". Waits
- * for the other processes. [owned] */
+ * for the other processes. Without `args`, joins the group of all processes that were started
+ * together with this one, by `tenon run` or another launcher that the communicator knows; a process
+ * that was started alone is a group of one. Without `spec`, the first communicator that serves
+ * these processes is used. [owned] [null-ok: spec, args] */
 TN_API tn_comm *tn_comm_new(const char *spec, const tn_comm_args *args);
-/* Leaves the group and frees the communicator. [null-ok: comm] */
+/* Leaves the group and frees the communicator, when all its works have been waited for.
+ * [null-ok: comm] */
 TN_API void tn_comm_drop(tn_comm *comm);
 /* Makes all later calls of the group fail, in every thread, and the running ones too if the
  * communicator can stop them (`abort` of tn_comm_def). Does not wait for them. [null-through] */
@@ -91,6 +108,70 @@ TN_API tn_status tn_comm_recv(tn_comm *comm, tn_tensor *tensor, int32_t from, in
 /* Waits until all processes of the group have called tn_comm_barrier. [null-through] */
 TN_API tn_status tn_comm_barrier(tn_comm *comm);
 
+/* ---- exchanges that run while the program computes ------------------------------------------- */
+
+/* An exchange that was started and has not been waited for. */
+typedef struct tn_work tn_work;
+
+/* Starts an exchange and returns. `out` and `in` are those of the functions above, NULL if the
+ * exchange has none; all_reduce and broadcast have only `out`. `with` is the reduction, the root or
+ * the other process, `tag` that of a message. All processes must start and call exchanges in the
+ * same order. Until tn_work_wait returns, the program must neither write to the tensors nor read
+ * `out`. If the communicator cannot run exchanges in the background, the function waits.
+ * [owned] [null-through] [null-ok: out, in] */
+TN_API tn_work *tn_comm_start(tn_comm *comm, tn_exchange exchange, tn_tensor *out, tn_tensor *in,
+                              int32_t with, int32_t tag);
+/* Waits until a work is done, and frees it, also on failure. On a device with streams, later work
+ * of the current stream waits, not the program. [taken: work] [null-through] */
+TN_API tn_status tn_work_wait(tn_work *work);
+/* Does what is possible now for the works of the group, without waiting, and stores in *done
+ * whether this one is done. [null-through] */
+TN_API tn_status tn_work_done(tn_work *work, bool *done);
+/* Does what is possible now for all works of the group, without waiting. Exchanges have no thread
+ * of their own: call this, or tn_work_done, now and then during a long computation.
+ * [null-through] */
+TN_API tn_status tn_comm_progress(tn_comm *comm);
+
+/* tn_comm_start for one exchange each. */
+static inline tn_work *tn_comm_all_reduce_start(tn_comm *comm, tn_tensor *tensor,
+                                                tn_reduction reduction)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_ALL_REDUCE, tensor, NULL, (int32_t)reduction, 0);
+}
+static inline tn_work *tn_comm_broadcast_start(tn_comm *comm, tn_tensor *tensor, int32_t root)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_BROADCAST, tensor, NULL, root, 0);
+}
+static inline tn_work *tn_comm_all_gather_start(tn_comm *comm, tn_tensor *out, tn_tensor *in)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_ALL_GATHER, out, in, 0, 0);
+}
+static inline tn_work *tn_comm_reduce_scatter_start(tn_comm *comm, tn_tensor *out, tn_tensor *in,
+                                                    tn_reduction reduction)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_REDUCE_SCATTER, out, in, (int32_t)reduction, 0);
+}
+static inline tn_work *tn_comm_send_start(tn_comm *comm, tn_tensor *tensor, int32_t to, int32_t tag)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_SEND, NULL, tensor, to, tag);
+}
+static inline tn_work *tn_comm_recv_start(tn_comm *comm, tn_tensor *tensor, int32_t from,
+                                          int32_t tag)
+{
+    return tn_comm_start(comm, TN_EXCHANGE_RECV, tensor, NULL, from, tag);
+}
+
+/* What a group has done. `seconds` is the time that the program has spent in calls of exchanges,
+ * tn_work_wait and tn_work_done: the part that computation did not hide. */
+typedef struct tn_comm_stats {
+    int64_t calls;
+    int64_t bytes; /* of the larger tensor of each call */
+    double seconds;
+} tn_comm_stats;
+
+/* Stores what the group has done with exchanges of one kind since it was opened. [null-through] */
+TN_API tn_status tn_comm_stats_of(const tn_comm *comm, tn_exchange exchange, tn_comm_stats *out);
+
 /* ---- for plugins ----------------------------------------------------------------------------- */
 
 /* The arguments of an exchange. Views are contiguous, not empty, and on the device of the group. In
@@ -106,7 +187,7 @@ typedef struct tn_comm_call {
     /* The other process: of broadcast the root, of send the target, of recv the source. */
     int32_t peer;
     int32_t tag;
-    uint32_t reserved;
+    tn_exchange exchange;
     void *device; /* the backend's handle of the device */
     /* The stream for the work: the function returns when the work is queued. NULL if the device has
      * no streams: the work must then be complete when the function returns. */
@@ -138,6 +219,19 @@ typedef struct tn_comm_def {
     tn_status (*send)(const tn_comm_call *call);
     tn_status (*recv)(const tn_comm_call *call);
     tn_status (*barrier)(const tn_comm_call *call);
+    /* Fills rank, size, address and timeout of the group of all processes that a launcher has
+     * started together with this one. The strings live as long as the process. Stores the size 0 if
+     * no launcher is known. NULL: the communicator knows no launchers. */
+    tn_status (*world)(const struct tn_comm_def *self, tn_comm_args *args);
+    /* For exchanges in the background; NULL: there are none. `start` begins the exchange
+     * call->exchange and does not wait. `call` and its views are valid only during the call, their
+     * memory until the work is done. Works of one group that all processes take part in are done in
+     * the order in which they were started. If `start` fails, there is no work. */
+    tn_status (*start)(const tn_comm_call *call, void **work);
+    /* Does what is possible now, without waiting. `work` may be NULL: then only that. */
+    tn_status (*progress)(void *comm, void *work, bool *done);
+    /* Waits until the work is done, and frees it, also on failure. */
+    tn_status (*wait)(void *comm, void *work);
 } tn_comm_def;
 
 TN_END_DECLS
