@@ -307,7 +307,8 @@ const command convert_command = {
     "they are given. It is an error if one of them changes no name, or if two entries would get "
     "the same name.\n\nWith a TO of the extension .onnx (ONNX) or .pt2 (PyTorch), FROM is a "
     "MODEL as for the other commands, and the file has the network in evaluation mode: its "
-    "operators and weights. --input is then needed, unless FROM is a script, or a program of the same format.",
+    "operators and weights. --input is then needed, unless FROM is a script, or a program of the "
+    "same format.",
     2,
     2,
     run_convert,

@@ -91,6 +91,13 @@ plugins_foreign_la_SOURCES = \
 	$(TN_ZIP_SOURCES)
 if HAVE_JANSSON
 plugins_foreign_la_SOURCES += \
+	%D%/export/aten.c \
+	%D%/export/aten.h \
+	%D%/export/aten_file.c \
+	%D%/export/aten_layers.c \
+	%D%/export/aten_make.c \
+	%D%/export/aten_rules.c \
+	%D%/export/aten_text.c \
 	%D%/pt2.c \
 	%D%/pt2.h \
 	%D%/pt2_archive.c \

@@ -5,6 +5,8 @@
  * and tensors that share a storage still do. */
 #include "pt2.h"
 
+#include "export/export.h"
+
 #include <string.h>
 
 #define FOLDER "program/"
@@ -322,12 +324,11 @@ static tn_status write_all(struct writing *w, tn_module *module)
     return status == TN_OK ? zip_writer_finish(&w->zip) : status;
 }
 
-tn_status pt2_write(const tn_format_def *self, const tn_sink *sink, tn_module *module)
+static tn_status write_program(const tn_sink *sink, tn_module *module)
 {
     struct writing w = { .program = programs_of(module) };
     tn_status status;
 
-    (void)self;
     if (w.program != NULL && w.program->rules_of != RULES_ATEN)
         return tn_fail(TN_ERR_TYPE, "%s: pt2: the program of %s; expected one of a .pt2 file",
                        sink->path, w.program->path);
@@ -340,4 +341,15 @@ tn_status pt2_write(const tn_format_def *self, const tn_sink *sink, tn_module *m
     tn_free(w.at);
     zip_writer_close(&w.zip);
     return status;
+}
+
+tn_status pt2_write(const tn_format_def *self, const tn_sink *sink, tn_module *module)
+{
+    tn_status status;
+
+    (void)self;
+    if (!export_is_script(module))
+        return write_program(sink, module);
+    status = export_pt2(sink, module);
+    return status == TN_OK ? TN_OK : tn_error_prefix("%s: pt2: ", sink->path);
 }

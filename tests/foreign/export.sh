@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tenon convert of networks to files of other frameworks: what it prints, tensors in a file beside,
-# names of the state, and what it refuses. If PYTHON (python3) has onnx and onnxruntime, they judge
-# the files (onnx_export.py).
+# names of the state, and what it refuses. If PYTHON (python3) has onnx and onnxruntime, or PyTorch,
+# they judge the files (export_cases.py).
 . "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
 source=$(cd "${abs_srcdir:-$srcdir}" && pwd)
 build=${abs_builddir-.}
@@ -28,6 +28,15 @@ for file in inside beside; do
 done
 sed 1d inside.txt >a && sed 1d beside.txt >b && cmp a b || complain 'the tensors beside differ'
 
+# ---- PyTorch ----
+check 0 '^written     net.pt2$' convert "$net" net.pt2 --input 2,3,8,8 --dynamic '[N, 3, 8, 8]'
+check 0 '' convert net.pt2 two.npz
+check 0 '"1.num_batches_tracked"' inspect two.npz --json
+check 0 '^program     ' convert net.pt2 copy.pt2
+check 0 '' bench copy.pt2 --input 5,3,8,8 --seconds 0.01
+check 0 '' convert net.pt2 again.onnx --input 1,3,8,8
+check 0 '' bench again.onnx --input 1,3,8,8 --seconds 0.01
+
 # ---- refusals ----
 echo old >old.onnx
 check 1 'input: missing' convert "$net" old.onnx
@@ -40,13 +49,18 @@ TENON_FOREIGN_ONNX_OPSET=16 "$tenon" convert net.script old.onnx >said 2>&1 && s
 grep -q 'expected 17 to 23' said || complain 'a version that is too old is accepted'
 
 # ---- judges ----
-if "${PYTHON-python3}" -c 'import onnx, onnxruntime' 2>/dev/null && test -f "$build/sdk/api.json" &&
-    test "${TN_SANITIZERS-no}" = no; then
-    cp -r "$source/bindings/python/tenon" . && chmod -R u+w tenon &&
-        "${PYTHON-python3}" "$source/bindings/python/generate.py" "$build/sdk" tenon/_api.py &&
-        TENON_LIBRARY=$build/.libs/libtenon.so PYTHONPATH=$PWD PYTHONDONTWRITEBYTECODE=1 \
-            "${PYTHON-python3}" "$source/tests/foreign/onnx_export.py" || complain onnxruntime
+cp -r "$source/bindings/python/tenon" . && chmod -R u+w tenon
+judge() {
+    TENON_LIBRARY=$build/.libs/libtenon.so PYTHONPATH=$PWD PYTHONDONTWRITEBYTECODE=1 \
+        "${PYTHON-python3}" "$source/tests/foreign/export_cases.py" "$@"
+    code=$?
+    test $code -eq 0 || test $code -eq 77 || complain "the judge of $*"
+}
+if test -f "$build/sdk/api.json" && test "${TN_SANITIZERS-no}" = no &&
+    "${PYTHON-python3}" "$source/bindings/python/generate.py" "$build/sdk" tenon/_api.py; then
+    judge
+    judge --pt2
 else
-    echo 'SKIP of the judges: no onnx and onnxruntime'
+    echo 'SKIP of the judges: no Python, or the library has sanitizers'
 fi
 exit $bad

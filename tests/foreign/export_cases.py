@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# onnx_export.py [--torchvision] [NAME...]: writes networks as models of ONNX and compares three
-# runs of each: Tenon's own, onnxruntime's of the file, and Tenon's of the file that it reads again.
-# onnx.checker checks the files with its full check. A size that varies is tried with another value,
-# too. Needs onnx and onnxruntime, and for the networks of torchvision (in ten minutes) PyTorch;
-# TENON_LIBRARY and PYTHONPATH are those of bindings/python/check.sh. Ends with 77 if a package is
-# missing. export.sh runs it.
+# export_cases.py [--pt2] [--torchvision] [NAME...]: writes networks as models of ONNX, or with
+# --pt2 as programs of PyTorch, and compares three runs of each: Tenon's own, that of onnxruntime or
+# PyTorch on the file, and Tenon's on the file that it reads again. onnx.checker checks the files
+# with its full check; of programs the gradients are compared, too, and they are unflattened. A size
+# that varies is tried with another value. Needs onnx and onnxruntime, or PyTorch, and torchvision
+# for its networks (in ten minutes); TENON_LIBRARY and PYTHONPATH are those of
+# bindings/python/check.sh. Ends with 77 if a package is missing. export.sh runs it.
 import ctypes as c
 import os
 import sys
@@ -14,10 +15,15 @@ import tempfile
 import warnings
 
 warnings.filterwarnings("ignore")
+PT2 = "--pt2" in sys.argv
 try:
     import numpy as np
-    import onnx
-    import onnxruntime as ort
+
+    if PT2:
+        import torch
+    else:
+        import onnx
+        import onnxruntime as ort
 except ImportError as missing:
     print("SKIP:", missing)
     sys.exit(77)
@@ -27,7 +33,6 @@ from tenon._library import Scope, checked, lib
 from tenon._module import LoadedModule, adopt_module
 from tenon._values import Pack
 
-ort.set_default_logger_severity(3)
 TOLERANCE = 1e-5
 
 
@@ -86,33 +91,86 @@ def sample(shape, random):
     return random.standard_normal(shape).astype(np.float32)
 
 
+class Onnx:
+    """A model in onnxruntime."""
+
+    extension = ".onnx"
+
+    def __init__(self, path):
+        ort.set_default_logger_severity(3)
+        onnx.checker.check_model(path, full_check=True)
+        self.session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+        version = onnx.load(path, load_external_data=False).opset_import[0].version
+        self.note = f"opset {version}, onnxruntime"
+
+    def run(self, inputs):
+        names = [x.name for x in self.session.get_inputs()]
+        return self.session.run(None, dict(zip(names, inputs, strict=True)))
+
+    def gradients(self, inputs):
+        return None
+
+
+class Pt2:
+    """A program in PyTorch."""
+
+    extension, note = ".pt2", "PyTorch"
+
+    def __init__(self, path):
+        program = torch.export.load(path)
+        self.module = program.module()
+        self.tree = torch.export.unflatten(program)
+
+    def run(self, inputs):
+        result = self.module(*map(torch.from_numpy, inputs))
+        return [x.detach().numpy() for x in (result if isinstance(result, tuple) else [result])]
+
+    def gradients(self, inputs):
+        """Of the sum of the squares of the first result."""
+        parameters = dict(self.module.named_parameters())
+        if not parameters:
+            return None
+        result = self.module(*map(torch.from_numpy, inputs))
+        result = result[0] if isinstance(result, tuple) else result
+        (result.double() ** 2).sum().backward()
+        return {k: p.grad.numpy() for k, p in parameters.items() if p.grad is not None}
+
+
+def own_gradients(module, inputs):
+    result = module(*[tenon.from_numpy(x) for x in inputs])
+    while isinstance(result, (list, tuple, dict)):
+        result = list(result.values())[0] if isinstance(result, dict) else result[0]
+    (result * result).sum().backward()
+    return {k: p.grad.numpy() for k, p in module.named_parameters() if p.grad is not None}
+
+
 def compare(name, module, shapes, dynamic=None, others=()):
     """Returns a line of the report. `others` has further shapes, if sizes vary."""
     random = np.random.default_rng(0)
+    judge = Pt2 if PT2 else Onnx
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "net.onnx")
+        path = os.path.join(folder, "net" + judge.extension)
         inputs = [sample(s, random) for s in shapes]
-        write(
-            module,
-            [tenon.from_numpy(x) for x in inputs],
-            dynamic.encode() if dynamic else None,
-            path,
-        )
-        onnx.checker.check_model(path, full_check=True)
-        session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+        names = dynamic.encode() if dynamic else None
+        write(module, [tenon.from_numpy(x) for x in inputs], names, path)
+        other = judge(path)
         again = adopt_module(checked(lib.tn_module_from_file(path.encode())), LoadedModule)
-        beside, own = 0.0, 0.0
+        beside, own, slopes = 0.0, 0.0, 0.0
         for at in (shapes, *others):
             inputs = [sample(s, random) for s in at]
             wanted = flat(module(*[tenon.from_numpy(x) for x in inputs]))
-            names = [x.name for x in session.get_inputs()]
-            beside = max(
-                beside, difference(session.run(None, dict(zip(names, inputs, strict=True))), wanted)
-            )
+            beside = max(beside, difference(other.run(inputs), wanted))
             own = max(own, difference(flat(again(*[tenon.from_numpy(x) for x in inputs])), wanted))
-        opset = onnx.load(path, load_external_data=False).opset_import[0].version
-    bad = "" if beside <= TOLERANCE and own <= TOLERANCE else "  WRONG"
-    return f"{name}: opset {opset}, onnxruntime {beside:.1e}, read again {own:.1e}{bad}"
+        found = other.gradients(inputs)
+        if found is not None:
+            wanted = own_gradients(module, inputs)
+            if found.keys() != wanted.keys():
+                raise RuntimeError(f"gradients of {sorted(found.keys() ^ wanted.keys())}")
+            most = max(1e-30, max(np.abs(x).max(initial=0) for x in wanted.values()))
+            slopes = max(np.abs(found[k] - wanted[k]).max(initial=0) / most for k in wanted)
+    bad = "" if beside <= TOLERANCE and own <= TOLERANCE and slopes <= 1e-4 else "  WRONG"
+    more = f", gradients {slopes:.1e}" if found is not None else ""
+    return f"{name}: {other.note} {beside:.1e}{more}, read again {own:.1e}{bad}"
 
 
 def torchvision_file(name, folder):
@@ -299,6 +357,8 @@ def main(wanted):
     wrong = count = 0
     with tempfile.TemporaryDirectory() as folder:
         both = list(cases())
+        if PT2:
+            wanted.remove("--pt2")
         if "--torchvision" in wanted:
             wanted.remove("--torchvision")
             both = list(vision_cases(folder))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts as models of ONNX: what is written is read again and computes the same. The reader is
- * tested with files of others (test_onnx.c); onnx_export.py runs the written files in onnxruntime.
- */
+ * Scripts as models of ONNX and programs of PyTorch: what is written is read again and computes the
+ * same. The readers are tested with files of others (test_onnx.c, test_pt2.c); export_cases.py runs
+ * the written files in onnxruntime and PyTorch. */
 #include "tests/libcheck.h"
 
 #include <math.h>
@@ -15,12 +15,23 @@
 #include <tenon/tenon.h>
 #include <unistd.h>
 
+#ifdef TN_TEST_PT2
+static const char *const extensions[] = { ".onnx", ".pt2" };
+#else
+static const char *const extensions[] = { ".onnx" };
+#endif
+
+enum { FORMATS = sizeof extensions / sizeof *extensions };
+
+static int format; /* that the test writes */
+
 static const char *path_here(void)
 {
     static char path[600];
 
-    tn_snprint(path, sizeof path, "%s/tenon-export-%d.onnx",
-               getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", (int)getpid());
+    tn_snprint(path, sizeof path, "%s/tenon-export-%d%s",
+               getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", (int)getpid(),
+               extensions[format]);
     return path;
 }
 
@@ -140,10 +151,11 @@ static const struct network networks[] = {
 START_TEST(a_written_network_computes_the_same)
 {
     TN_SCOPE;
-    const struct network *row = &networks[_i];
+    const struct network *row = &networks[_i / FORMATS];
     tn_module *net, *again;
     tn_tensor *x;
 
+    format = _i % FORMATS;
     tn_random_seed(3);
     net = tn_module_new(row->spec);
     ck_assert_msg(net != NULL, "%s", tn_error_text());
@@ -176,6 +188,7 @@ START_TEST(the_names_of_the_state_and_the_types_of_modules_stay)
     tn_module *net = tn_module_new(row->spec), *again, *part;
     tn_state *state, *other;
 
+    format = _i;
     again = written(net, sample(&row->in), row->dynamic);
     state = tn_module_state(net);
     other = tn_module_state(again);
@@ -188,13 +201,41 @@ START_TEST(the_names_of_the_state_and_the_types_of_modules_stay)
                                      tn_none_ints(), false)) != 0,
                       "%s: other values", name);
     }
-    ck_assert_int_eq(tn_state_count(other), tn_state_count(state) - 1); /* num_batches_tracked */
+    /* ONNX has no tensor that nothing uses, such as num_batches_tracked */
+    ck_assert_int_eq(tn_state_count(other), tn_state_count(state) - (format == 0));
     ck_assert_int_eq(tn_module_parameter_count(again), tn_module_parameter_count(net));
     part = tn_module_find(again, "1");
     ck_assert_msg(part != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_module_type(part), "BatchNorm2d");
     tn_state_drop(state);
     tn_state_drop(other);
+    tn_module_drop(again);
+    tn_module_drop(net);
+}
+END_TEST
+
+/* The last format: the tied weight is one tensor, and gets the gradient of both its uses. */
+START_TEST(ties_and_gradients_stay)
+{
+    TN_SCOPE;
+    const struct network row = { "gpt2_small(vocab_size=9, n_positions=16, n_embd=4, n_layer=1, "
+                                 "n_head=2)",
+                                 INDICES(9, 2, 5), "[N, T]", INDICES(9, 1, 6), 1e-5 };
+    tn_module *net = tn_module_new(row.spec), *again;
+    tn_tensor *x = sample(&row.in), *weights[2], *y;
+
+    format = FORMATS - 1;
+    again = written(net, x, row.dynamic);
+    y = tn_module_call(net, x);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, y))), TN_OK);
+    y = tn_module_call(again, x);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(y, y))), TN_OK);
+    ck_assert_int_eq(tn_module_parameter_count(again), tn_module_parameter_count(net));
+    weights[0] = tn_module_find_tensor(net, "transformer.wte.weight");
+    weights[1] = tn_module_find_tensor(again, "transformer.wte.weight");
+    if (format == 1)
+        ck_assert_ptr_eq(tn_module_find_tensor(again, "lm_head.weight"), weights[1]);
+    expect_close(tn_tensor_grad(weights[1]), tn_tensor_grad(weights[0]), &row);
     tn_module_drop(again);
     tn_module_drop(net);
 }
@@ -280,10 +321,11 @@ static tn_module *plain(int number)
 START_TEST(operators_and_promotions_compute_the_same)
 {
     TN_SCOPE;
-    const struct network row = { .spec = calculations[_i].name, .tolerance = 1e-12 };
-    tn_module *net = plain(_i), *again;
+    const struct network row = { .spec = calculations[_i / FORMATS].name, .tolerance = 1e-12 };
+    tn_module *net = plain(_i / FORMATS), *again;
     tn_tensor *x;
 
+    format = _i % FORMATS;
     tn_random_seed(4);
     x = tn_normal(tn_tensor_full(TN_SHAPE(3, 4), 0.0, TN_F64, NULL), 0.0, 1.0);
     again = written(net, x, NULL);
@@ -350,6 +392,7 @@ START_TEST(what_cannot_be_written_is_refused_with_all_its_names)
     tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 3), 1.0, TN_F32, NULL);
     tn_module *net = tn_module_plain("Calculation"), *script;
 
+    format = _i;
     ck_assert_int_eq(tn_module_set_forward(net, forward_impossible, NULL, NULL), TN_OK);
     script = script_of(net, x, NULL);
     expect_refused(script, names);
@@ -367,17 +410,18 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("onnx_export");
-    TCase *tcase = tcase_create("onnx_export");
+    Suite *suite = suite_create("export");
+    TCase *tcase = tcase_create("export");
     SRunner *runner;
     int failed;
 
     tcase_add_loop_test(tcase, a_written_network_computes_the_same, 0,
-                        sizeof networks / sizeof *networks);
-    tcase_add_test(tcase, the_names_of_the_state_and_the_types_of_modules_stay);
+                        FORMATS * sizeof networks / sizeof *networks);
+    tcase_add_loop_test(tcase, the_names_of_the_state_and_the_types_of_modules_stay, 0, FORMATS);
+    tcase_add_test(tcase, ties_and_gradients_stay);
     tcase_add_loop_test(tcase, operators_and_promotions_compute_the_same, 0,
-                        sizeof calculations / sizeof *calculations);
-    tcase_add_test(tcase, what_cannot_be_written_is_refused_with_all_its_names);
+                        FORMATS * sizeof calculations / sizeof *calculations);
+    tcase_add_loop_test(tcase, what_cannot_be_written_is_refused_with_all_its_names, 0, FORMATS);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
