@@ -286,21 +286,27 @@ static void quantize_case(int64_t which)
 
 static void packed_case(int64_t which)
 {
-    static const char *const formats[] = { "int8", "int4", "uint4" };
+    static const char *const formats[] = { "int8", "int4", "uint4", "q8_0", "q4_0" };
     TN_SCOPE;
     tn_linear_packed_options o = TN_LINEAR_PACKED_OPTIONS;
-    int which_format = (int)below(3);
+    int which_format = (int)below(5);
     int64_t rows = 1 + (chance(3) ? below(80) : below(9)), outs = 1 + below(70), groups, ins;
     tn_tensor *in[5];
 
     groups = chance(3) ? 1 : 1 + below(12);
     ins = groups == 1 ? 2 * (1 + below(150)) : groups * 32 * (1 + below(3));
     o.format = formats[which_format];
+    if (which_format > 2) { /* blocks, with any bits as scales */
+        in[1] = integers(TN_U8, TN_SHAPE(outs, groups * (which_format == 3 ? 34 : 18)));
+        in[2] = in[3] = TN_NONE;
+        ins = groups * 32;
+    } else {
+        in[1] = integers(which_format == 0 ? TN_I8 : TN_U8,
+                         TN_SHAPE(outs, which_format == 0 ? ins : ins / 2));
+        in[2] = scales(groups == 1 && chance(2) ? TN_SHAPE(outs) : TN_SHAPE(outs, groups));
+        in[3] = maybe(2, integers(which_format == 2 ? TN_U8 : TN_I8, tn_tensor_shape(in[2])));
+    }
     in[0] = floats(TN_SHAPE(rows, ins), 2);
-    in[1] = integers(which_format == 0 ? TN_I8 : TN_U8,
-                     TN_SHAPE(outs, which_format == 0 ? ins : ins / 2));
-    in[2] = scales(groups == 1 && chance(2) ? TN_SHAPE(outs) : TN_SHAPE(outs, groups));
-    in[3] = maybe(2, integers(which_format == 2 ? TN_U8 : TN_I8, tn_tensor_shape(in[2])));
     in[4] = maybe(2, floats(TN_SHAPE(outs), 1));
     compare("linear_packed", which, in, 5, &o);
 }

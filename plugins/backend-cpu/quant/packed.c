@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operator linear_packed with x in int8, for the formats int8, int4 and uint4: the weight in
- * panels of 16 output channels, which are read at the speed of the memory (loops.h). */
+ * The operator linear_packed with x in int8: the weight in panels of 16 output channels, which are
+ * read at the speed of the memory (loops.h). */
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "quant/quant.h"
@@ -24,31 +25,43 @@ enum {
  */
 struct weight {
     int64_t n, k, panels, groups, blocks, group; /* group: blocks of a group */
-    int64_t panel_bytes;
+    int64_t panel_bytes, block_bytes; /* block_bytes: of blocks with their scale, else 0 */
     bool four_bits;
 };
 
-enum { INT8, INT4, UINT4, OTHER };
+static const struct format {
+    const char *name;
+    int64_t block_bytes;
+    int32_t zero; /* what the number 0 is without sign */
+    bool four_bits;
+} formats[] = {
+    { "int8", 0, 128, false },  { "int4", 0, 8, true },  { "uint4", 0, 0, true },
+    { "q8_0", 34, 128, false }, { "q4_0", 18, 8, true },
+};
+enum { INT8, INT4, UINT4, Q8_0, Q4_0, FORMATS };
 
 static int format_of(const tn_call *call)
 {
     const tn_linear_packed_options *o = call->options;
+    int i = 0;
 
-    return strcmp(o->format, "int8") == 0    ? INT8
-           : strcmp(o->format, "int4") == 0  ? INT4
-           : strcmp(o->format, "uint4") == 0 ? UINT4
-                                             : OTHER;
+    while (i < FORMATS && strcmp(o->format, formats[i].name) != 0)
+        i++;
+    return i;
 }
 
 static struct weight shape_of(const tn_call *call)
 {
     const tn_view *w = call->in[WEIGHT], *scale = call->in[SCALE];
-    struct weight s = { .n = w->shape[0], .four_bits = format_of(call) != INT8 };
+    const struct format *f = &formats[format_of(call)];
+    struct weight s = { .n = w->shape[0], .four_bits = f->four_bits };
 
-    s.k = w->shape[1] * (s.four_bits ? 2 : 1);
+    s.block_bytes = f->block_bytes;
+    s.k = s.block_bytes > 0 ? w->shape[1] / s.block_bytes * BLOCK
+                            : w->shape[1] * (s.four_bits ? 2 : 1);
     s.panels = (s.n + PANEL - 1) / PANEL;
-    s.groups = scale->ndim == 2 ? scale->shape[1] : 1;
     s.blocks = (s.k + BLOCK - 1) / BLOCK;
+    s.groups = s.block_bytes > 0 ? s.blocks : scale->ndim == 2 ? scale->shape[1] : 1;
     s.group = s.groups > 1 ? s.blocks / s.groups : s.blocks;
     s.panel_bytes = s.blocks * PANEL * BLOCK / (s.four_bits ? 2 : 1);
     return s;
@@ -60,7 +73,7 @@ static bool supports_linear_packed(const tn_call *call, char *reason, size_t siz
     const tn_view *w = call->in[WEIGHT];
     struct weight s;
 
-    if (!o->quantize_x || format_of(call) == OTHER) {
+    if (!o->quantize_x || format_of(call) == FORMATS) {
         tn_snprint(reason, size, "format %s%s", o->format, o->quantize_x ? "" : " with x in float");
         return false;
     }
@@ -80,25 +93,30 @@ static bool supports_linear_packed(const tn_call *call, char *reason, size_t siz
 
 static size_t all_bytes(const struct weight *w)
 {
-    return (size_t)(w->panels * w->panel_bytes);
+    return (size_t)(w->panels * w->panel_bytes) +
+           (w->block_bytes > 0 ? (size_t)(w->panels * w->groups) * PANEL * sizeof(float) : 0);
 }
 
-/* Number k of channel n without sign: what zero_of() says is subtracted later. */
+static float *scales_of(const struct weight *w, const uint8_t *bytes)
+{
+    return (float *)(uintptr_t)(const void *)(bytes + w->panels * w->panel_bytes);
+}
+
+/* Number k of a channel without sign: what formats[].zero says is subtracted later. */
 static uint8_t number_at(const uint8_t *row, int64_t k, int format)
 {
     uint8_t four;
 
-    if (format == INT8)
-        return row[k] ^ 128;
-    four = k % 2 ? row[k / 2] >> 4 : row[k / 2] & 15;
-    return format == INT4 ? four ^ 8 : four;
-}
-
-static int32_t zero_of(const tn_call *call)
-{
-    const int format = format_of(call);
-
-    return format == INT8 ? 128 : format == INT4 ? 8 : 0;
+    switch (format) {
+    case INT8: return row[k] ^ 128;
+    case Q8_0: return row[k / BLOCK * 34 + 2 + k % BLOCK] ^ 128;
+    case Q4_0:
+        four = row[k / BLOCK * 18 + 2 + k % (BLOCK / 2)];
+        return k % BLOCK < BLOCK / 2 ? four & 15 : four >> 4;
+    default:
+        four = k % 2 ? row[k / 2] >> 4 : row[k / 2] & 15;
+        return format == INT4 ? four ^ 8 : four;
+    }
 }
 
 struct packing {
@@ -124,6 +142,17 @@ static void pack_channel(const struct packing *p, uint8_t *to, const uint8_t *ro
     }
 }
 
+/* The scales of the blocks of one channel, 16 numbers apart. */
+static void pack_scales(const struct weight *w, const uint8_t *row, float *to)
+{
+    for (int64_t b = 0; b < w->blocks; b++) {
+        uint16_t half;
+
+        memcpy(&half, row + b * w->block_bytes, sizeof half);
+        tn__dtype_load(TN_F16, TN__F32)(1, (const char *)&half, 2, (char *)(to + b * PANEL));
+    }
+}
+
 static tn_status pack(void *user, int64_t begin, int64_t end)
 {
     const struct packing *p = user;
@@ -131,11 +160,18 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
 
     for (int64_t panel = begin; panel < end; panel++) {
         uint8_t *to = p->to + panel * p->w->panel_bytes;
+        float *scales = scales_of(p->w, p->to) + panel * p->w->groups * PANEL;
 
         memset(to, 0, (size_t)p->w->panel_bytes);
-        for (int64_t n = panel * PANEL; n < (panel + 1) * PANEL && n < p->w->n; n++)
-            pack_channel(p, to + n % PANEL * QUAD,
-                         (const uint8_t *)tn__view_at(weight) + n * weight->shape[1]);
+        if (p->w->block_bytes > 0)
+            memset(scales, 0, (size_t)(p->w->groups * PANEL) * sizeof *scales);
+        for (int64_t n = panel * PANEL; n < (panel + 1) * PANEL && n < p->w->n; n++) {
+            const uint8_t *row = (const uint8_t *)tn__view_at(weight) + n * weight->shape[1];
+
+            pack_channel(p, to + n % PANEL * QUAD, row);
+            if (p->w->block_bytes > 0)
+                pack_scales(p->w, row, scales + n % PANEL);
+        }
     }
     return TN_OK;
 }
@@ -208,10 +244,14 @@ static void read_scales(const struct run *r, int64_t panel, float *scale, int32_
     const tn_view *from = r->call->in[SCALE], *of_zero = r->call->in[ZERO];
     const int64_t first = panel * PANEL, groups = r->w.groups;
     const int64_t count = r->w.n - first < PANEL ? r->w.n - first : PANEL;
-    const int32_t offset = zero_of(r->call);
+    const int32_t offset = formats[format_of(r->call)].zero;
 
-    r->loops->transpose(count, groups,
-                        (const float *)(const void *)tn__view_at(from) + first * groups, scale);
+    if (r->w.block_bytes > 0)
+        memcpy(scale, scales_of(&r->w, r->bytes) + panel * groups * PANEL,
+               (size_t)(groups * PANEL) * sizeof *scale);
+    else
+        r->loops->transpose(count, groups,
+                            (const float *)(const void *)tn__view_at(from) + first * groups, scale);
     for (int64_t i = 0; i < groups * PANEL; i++)
         zero[i] = offset;
     for (int64_t c = 0; c < count && of_zero != NULL; c++)
