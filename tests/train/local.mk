@@ -11,8 +11,8 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_h
 	%D%/files/lbfgs-5.pt %D%/files/lbfgs-6.pt %D%/files/lbfgs-7.pt %D%/files/lbfgs-8.pt %D%/files/lbfgs-9.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
-TESTS += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/ends.sh %D%/kills.sh %D%/metrics.sh %D%/refusals.sh %D%/sweep.sh %D%/tables.sh %D%/texts.sh
-EXTRA_DIST += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/ends.sh %D%/kills.sh %D%/metrics.sh %D%/refusals.sh %D%/sweep.sh %D%/tables.sh %D%/texts.sh
+TESTS += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/ends.sh %D%/kills.sh %D%/metrics.sh %D%/ranks.sh %D%/refusals.sh %D%/sweep.sh %D%/tables.sh %D%/texts.sh
+EXTRA_DIST += %D%/amp.sh %D%/compile.sh %D%/devices.sh %D%/ends.sh %D%/kills.sh %D%/metrics.sh %D%/ranks.sh %D%/refusals.sh %D%/sweep.sh %D%/tables.sh %D%/texts.sh
 # tenon train, ended or failing at each call that changes a file.
 TESTS += %D%/faults.sh
 EXTRA_DIST += %D%/faults.sh

@@ -451,12 +451,13 @@ static tn_status build_evaluation(run *r)
 static tn_status build_loader(run *r)
 {
     const char *mix = setting_text(r->set, SET_MIX);
+    char part[96];
 
+    ranks_loader(r, part, sizeof part);
     r->loader = tn_loader_new(r->data,
-                              "batch_size=%lld, shuffle=True, seed=%lld, workers=%lld, "
+                              "%s, shuffle=True, seed=%lld, workers=%lld, "
                               "skip_damaged=%b, batch_transform=%q",
-                              (long long)setting_count(r->set, SET_BATCH_SIZE),
-                              (long long)setting_count(r->set, SET_SEED),
+                              part, (long long)setting_count(r->set, SET_SEED),
                               (long long)setting_count(r->set, SET_WORKERS),
                               (int)setting_on(r->set, SET_SKIP_DAMAGED), mix != NULL ? mix : "[]");
     if (r->loader == NULL && mix != NULL)

@@ -168,7 +168,11 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
                          "--data: no sample of epoch %lld could be read; expected at least one",
                          (long long)epoch);
     if (status == TN_OK && r->val != NULL)
+        status = ranks_before_score(r);
+    if (status == TN_OK && r->val != NULL)
         status = validate(r, epoch, &val);
+    if (status == TN_OK && r->val != NULL)
+        status = ranks_score(r, &val);
     if (status == TN_OK && !part)
         status = step_scheduler(r, &train, &val);
     if (status == TN_OK)
@@ -240,7 +244,7 @@ static tn_status data_failed(run *r)
 
 static tn_status one_batch(run *r, int64_t *share)
 {
-    int64_t next = r->pending == 0 ? share_of(r) : *share;
+    int64_t next = r->pending == 0 ? share_of(r) : *share, position = tn_loader_position(r->loader);
     double loss = 0;
     tn_pack *batch;
     tn_status status;
@@ -251,7 +255,8 @@ static tn_status one_batch(run *r, int64_t *share)
     if (batch == NULL)
         return tn_failed() ? data_failed(r) : end_epoch(r);
     *share = next;
-    status = step_batch(r, batch, next, &loss);
+    status = r->wrapped != NULL ? ranks_batch(r, batch, position, &loss)
+                                : step_batch(r, batch, next, &loss);
     if (status == TN_OK && r->pending >= next) {
         status = step_take(r, batch);
         if (status == TN_OK)
@@ -289,7 +294,7 @@ tn_status epochs_run(run *r)
     }
     begin_epoch(r);
     while (status == TN_OK && !is_done(r)) {
-        if (signals_asked() != 0 && r->pending == 0) {
+        if (ranks_asked(r) != 0 && r->pending == 0) {
             status = save_checkpoint(r);
             return status == TN_OK ? TN_ERR_CANCELLED : status;
         }

@@ -36,6 +36,7 @@ tools_tenon_SOURCES += %D%/program.c
 tools_tenon_SOURCES += %D%/program.h
 tools_tenon_SOURCES += %D%/progress.c
 tools_tenon_SOURCES += %D%/progress.h
+tools_tenon_SOURCES += %D%/ranks.c
 tools_tenon_SOURCES += %D%/record.c
 tools_tenon_SOURCES += %D%/resume.c
 tools_tenon_SOURCES += %D%/save.c

@@ -74,8 +74,11 @@ static tn_status record_rate(run *r)
 
 tn_status record_step(run *r, double loss)
 {
-    tn_status status = report_scalar(r->report, "loss/step", r->step, loss);
+    tn_status status = TN_OK;
 
+    if (r->report == NULL)
+        return TN_OK;
+    status = report_scalar(r->report, "loss/step", r->step, loss);
     return status == TN_OK ? record_rate(r) : status;
 }
 
@@ -116,8 +119,11 @@ static tn_status record_histograms(run *r)
 tn_status record_epoch(run *r, int64_t epoch, const score *train, const score *val)
 {
     double seconds = run_clock() - r->began;
-    tn_status status = record_score(r, train, "train");
+    tn_status status = TN_OK;
 
+    if (r->report == NULL)
+        return TN_OK;
+    status = record_score(r, train, "train");
     if (status == TN_OK)
         status = record_score(r, val, "validation");
     if (status == TN_OK && seconds > 0 && r->counted > 0)

@@ -281,9 +281,11 @@ static int64_t saved_count(const run *r, const char *name)
 
 tn_status resume_restore(run *r)
 {
-    tn_status status = tn_checkpoint_restore(r->checkpoint, r->resumed);
+    tn_status status = ranks_resume(r);
     tn_value by;
 
+    if (status == TN_OK)
+        status = tn_checkpoint_restore(r->checkpoint, r->resumed);
     if (status != TN_OK)
         return status;
     tn_state_drop(r->resumed);

@@ -167,6 +167,8 @@ void save_clean(const run *r)
 {
     char path[PATH_SIZE];
 
+    if (!ranks_first(r))
+        return;
     path_of(r, best_link, path, sizeof path);
     unlink(path);
     remove_old(r);
@@ -178,6 +180,8 @@ tn_status save_checkpoint(run *r)
     char path[PATH_SIZE];
     tn_status status = r->report != NULL ? report_flush(r->report) : TN_OK;
 
+    if (!ranks_first(r))
+        return TN_OK;
     if (status == TN_OK)
         status = program_keep(r);
     if (status == TN_OK)
@@ -196,6 +200,8 @@ tn_status save_best(run *r)
     char newest[PATH_SIZE], best[PATH_SIZE], fresh[PATH_SIZE];
     tn_status status;
 
+    if (!ranks_first(r))
+        return TN_OK;
     step_path(r, r->step, newest, sizeof newest);
     path_of(r, best_name, best, sizeof best);
     path_of(r, best_link, fresh, sizeof fresh);
@@ -260,6 +266,8 @@ tn_status save_weights(run *r, const char *name)
     tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
     char path[PATH_SIZE];
 
+    if (!ranks_first(r))
+        return TN_OK;
     snprintf(path, sizeof path, "%s/%s%s", r->folder, name, save_extension(r));
     if (module == NULL)
         return tn_error_last_code();

@@ -64,6 +64,9 @@ static const setting_row rows[SETTINGS] = {
                          "samples in a batch" },
     [SET_ACCUMULATE] = { "accumulate", "N", SETTING_COUNT, SETTING_SAME, "1", 1,
                          "batches whose gradients make one step" },
+    [SET_SHARDS] = { "shards", "N", SETTING_COUNT, SETTING_SAME | SETTING_ALONE, "0", 0,
+                     "equal parts of a batch, a power of two; 1, 2, ... processes of `tenon run` "
+                     "with the same number compute the same weights; 0: as many as processes" },
     [SET_CLIP_NORM] = { "clip-norm", "X", SETTING_NUMBER, SETTING_SAME, NULL, 0,
                         "scales the gradients of a step to at most this norm" },
     [SET_EMA] = { "ema", "D", SETTING_NUMBER, SETTING_SAME, NULL, 0,

@@ -30,6 +30,7 @@ typedef enum setting {
     SET_PATIENCE,
     SET_BATCH_SIZE,
     SET_ACCUMULATE,
+    SET_SHARDS,
     SET_CLIP_NORM,
     SET_EMA,
     SET_AMP,

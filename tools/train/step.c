@@ -298,7 +298,8 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
         status = tn_optimizer_zero_grad(r->optimizer);
     if (status == TN_OK)
         status = r->whole != NULL ? run_whole(r, batch, &output, &result)
-                                  : step_forward(r, r->model, batch, &output, &result);
+                                  : step_forward(r, r->wrapped != NULL ? r->wrapped : r->model,
+                                                 batch, &output, &result);
     if (status == TN_OK && r->whole == NULL)
         status = backward(r, result, share);
     if (status != TN_OK)

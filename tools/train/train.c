@@ -12,6 +12,7 @@ enum { SAID_AT_END = 6 };
 
 static void run_free(run *r)
 {
+    ranks_leave(r);
     tn_checkpoint_drop(r->checkpoint);
     tn_loader_drop(r->loader);
     tn_scheduler_drop(r->scheduler);
@@ -45,31 +46,47 @@ static tn_status begin_progress(run *r)
                                    .epochs = setting_count(r->set, SET_EPOCHS) };
 
     progress_drop(r->progress);
+    r->progress = NULL;
+    if (!ranks_first(r))
+        return TN_OK;
     r->progress = progress_new(&setup);
     return r->progress != NULL ? TN_OK : tn_error_last_code();
+}
+
+static tn_status choose_device(const run *r)
+{
+    const char *device = setting_text(r->set, SET_DEVICE);
+
+    return device != NULL ? tn_set_default_device(device) : TN_OK;
 }
 
 /* Opens what a run needs. The search for a learning rate has no folder. */
 static tn_status begin(run *r)
 {
-    const char *device;
     bool find = setting_on(r->set, SET_FIND_LR);
-    tn_status status = begin_progress(r);
+    tn_status status = choose_device(r);
 
-    if (status == TN_OK && !find)
+    if (status == TN_OK)
+        status = ranks_join(r);
+    if (status == TN_OK)
+        status = begin_progress(r);
+    if (status == TN_OK && !find && ranks_first(r))
         status = save_begin(r);
     if (status == TN_OK && setting_on(r->set, SET_RESUME))
         status = resume_read(r);
     if (status == TN_OK)
+        status = ranks_check(r);
+    if (status == TN_OK)
         status = begin_progress(r);
-    device = setting_text(r->set, SET_DEVICE);
-    if (status == TN_OK && device != NULL)
-        status = tn_set_default_device(device);
+    if (status == TN_OK)
+        status = choose_device(r);
     if (status == TN_OK)
         status = build_all(r);
     if (status == TN_OK && r->resumed != NULL)
         status = resume_restore(r);
-    return status == TN_OK && !find ? record_open(r) : status;
+    if (status == TN_OK)
+        status = ranks_wrap(r);
+    return status == TN_OK && !find && ranks_first(r) ? record_open(r) : status;
 }
 
 static int64_t elements(tn_tensor *const *tensors, int64_t count)
@@ -93,6 +110,9 @@ static void say_beginning(const run *r)
                  (long long)tn_dataset_count(r->data),
                  (long long)(r->val != NULL ? tn_dataset_count(r->val) : 0),
                  (long long)elements(r->learning, r->n_learning));
+    if (r->wrapped != NULL)
+        progress_say(r->progress, "%d process%s, %lld shards", (int)r->ranks,
+                     r->ranks == 1 ? "" : "es", (long long)(r->shards > 0 ? r->shards : r->ranks));
     if (setting_text(r->set, SET_TRANSFORM) != NULL && r->set->origin[SET_TRANSFORM] == FROM_TABLE)
         progress_say(r->progress, "transform: %s, from the file of the model",
                      setting_text(r->set, SET_TRANSFORM));
@@ -194,7 +214,8 @@ static int train(run *r)
     tn_status status, closed, charted = TN_OK;
     char outcome[1100] = "finished";
 
-    say_beginning(r);
+    if (ranks_first(r))
+        say_beginning(r);
     status = epochs_run(r);
     progress_clear(r->progress);
     if (status == TN_ERR_CANCELLED)
@@ -206,23 +227,24 @@ static int train(run *r)
     if (status != TN_OK && status != TN_ERR_CANCELLED)
         tool_refuse(status, tn_error_last()->message);
     /* The chart is for people; elsewhere the page has it. */
-    if (status == TN_OK && !tool_json && isatty(STDOUT_FILENO))
+    if (status == TN_OK && !tool_json && r->report != NULL && isatty(STDOUT_FILENO))
         charted = report_chart(r->report, "loss/train", chart_room(r));
-    closed = report_close(r->report, outcome);
+    closed = r->report != NULL ? report_close(r->report, outcome) : TN_OK;
     closed = closed != TN_OK ? closed : charted;
     if (closed != TN_OK && (status == TN_OK || status == TN_ERR_CANCELLED))
         return tool_refuse(closed, tn_error_last()->message);
-    if (tool_json && (status == TN_OK || status == TN_ERR_CANCELLED))
+    if (tool_json && ranks_first(r) && (status == TN_OK || status == TN_ERR_CANCELLED))
         answer_json(r, outcome, status == TN_OK);
     if (status == TN_ERR_CANCELLED) {
         progress_say(r->progress,
                      "stopped after step %lld; the checkpoint is saved, --resume continues",
                      (long long)r->step);
-        return 128 + signals_asked();
+        return 128 + ranks_asked(r);
     }
     if (status != TN_OK)
         return EXIT_NOT_OK;
-    say_end(r);
+    if (ranks_first(r))
+        say_end(r);
     return EXIT_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TN_TOOLS_TRAIN_TRAIN_H
 #define TN_TOOLS_TRAIN_TRAIN_H
 
+#include <tenon/parallel.h>
 #include <tenon/scaler.h>
 
 #include "progress.h"
@@ -73,6 +74,14 @@ typedef struct run {
         skipped;  /* damaged samples that validations and earlier processes of this run left out */
     double began; /* time at which the current epoch began */
     int64_t counted; /* samples that were counted since `began` */
+    /* several processes, or several parts of a batch (ranks.c) */
+    tn_comm *group;     /* NULL: one process */
+    tn_module *wrapped; /* the model in DistributedDataParallel; NULL: it is trained alone */
+    int32_t rank, ranks;
+    int64_t shards; /* equal parts of a batch, of which this process has `parts`; 0: none */
+    int64_t parts;
+    int asked;     /* the signal that asks all processes to stop; 0: none */
+    double *slots; /* what each part of a batch found */
 } run;
 
 /* ---- build.c: the objects ---- */
@@ -185,6 +194,33 @@ tn_status resume_compare(run *r);
 tn_status resume_restore(run *r);
 /* Stores where the training is in r->checkpoint. */
 tn_status resume_keep(run *r);
+
+/* ---- ranks.c: the processes of `tenon run`, or of another launcher ---- */
+
+/* Joins the group of all processes that were started together with this one. */
+tn_status ranks_join(run *r);
+/* Decides the number of shards, and refuses settings that are not for several processes. */
+tn_status ranks_check(run *r);
+/* Makes the options of the loader by which this process gets its part of the batches. */
+void ranks_loader(const run *r, char *out, size_t size);
+/* Makes the state of a checkpoint that of this number of processes. */
+tn_status ranks_resume(run *r);
+/* Lets the processes train the model together. */
+tn_status ranks_wrap(run *r);
+/* As step_batch, for all parts of a batch that this process has, of the batch at `position` of the
+ * epoch. The sums of the epoch then are those of all processes. */
+tn_status ranks_batch(run *r, tn_pack *batch, int64_t position, double *loss);
+/* Prepares the model for an evaluation; makes the score of the first process that of all. */
+tn_status ranks_before_score(run *r);
+tn_status ranks_score(const run *r, score *all);
+/* Returns the signal that asks to stop, 0 if there was none. All processes get the same answer. */
+int ranks_asked(run *r);
+/* Returns whether this process writes files and progress. */
+static inline bool ranks_first(const run *r)
+{
+    return r->rank == 0;
+}
+void ranks_leave(run *r);
 
 /* ---- signals.c ---- */
 
