@@ -147,39 +147,90 @@ void bucket_free_all(ddp *d)
 
 /* ---- combining ------------------------------------------------------------------------------- */
 
-/* Sends the gradients in a smaller dtype. They are divided first, so that their sum fits. */
-static tn_status combine_packed(const ddp *d, tn_tensor *flat)
+/* The mean of ranks needs no pass over the buckets after the exchange. */
+static bool averages(const ddp *d)
 {
-    tn_tensor *packed = tn_mul_scalar_(flat, 1.0 / d->size);
-    tn_status status;
+    return d->size > 1 && d->hook == NULL && d->packed == TN_DTYPE_AUTO && d->shards == 0 &&
+           d->average == TN_DDP_AVERAGE_RANKS;
+}
 
-    packed = tn_cast(packed, d->packed);
-    status = packed != NULL ? tn_comm_all_reduce(d->group, packed, TN_REDUCTION_SUM)
-                            : tn_error_last_code();
-    if (status != TN_OK)
-        return status;
-    return tn_mul_scalar_(tn_copy_(flat, packed), (double)d->size) != NULL ? TN_OK
-                                                                           : tn_error_last_code();
+/* Begins to combine the gradients while backward goes on. */
+static tn_status start(const ddp *d, ddp_bucket *b)
+{
+    tn_tensor *sent = b->flat;
+
+    if (d->packed != TN_DTYPE_AUTO && b->dtype != d->packed) {
+        /* divided first, so that the sum fits */
+        tn_tensor *part = tn_mul_scalar_(b->flat, 1.0 / d->size);
+
+        sent = b->packed = tn_tensor_keep(tn_cast(part, d->packed));
+        if (sent == NULL)
+            return tn_error_last_code();
+    }
+    b->work = tn_comm_all_reduce_start(d->group, sent,
+                                       averages(d) ? TN_REDUCTION_AVERAGE : TN_REDUCTION_SUM);
+    return b->work != NULL ? TN_OK : tn_error_last_code();
+}
+
+static tn_status name_bucket(const ddp *d, int64_t index)
+{
+    const ddp_bucket *b = &d->buckets[index];
+
+    return tn_error_prefix("bucket %lld (%s .. %s): ", (long long)index, b->paths[0],
+                           b->paths[b->count - 1]);
 }
 
 static tn_status combine(ddp *d, int64_t index)
 {
     TN_SCOPE;
-    const ddp_bucket *b = &d->buckets[index];
+    ddp_bucket *b = &d->buckets[index];
     const tn_ddp_bucket seen = { b->flat, index, d->n_buckets, b->count, b->paths };
     tn_status status = TN_OK;
 
     tn_grad_begin(false);
     if (d->hook != NULL)
         status = d->hook(d->hook_user, d->group, &seen);
-    else if (d->size > 1 && d->packed != TN_DTYPE_AUTO && b->dtype != d->packed)
-        status = combine_packed(d, b->flat);
     else if (d->size > 1)
-        status = tn_comm_all_reduce(d->group, b->flat, TN_REDUCTION_SUM);
+        status = start(d, b);
     tn_grad_end();
-    return status == TN_OK ? TN_OK
-                           : tn_error_prefix("bucket %lld (%s .. %s): ", (long long)index,
-                                             b->paths[0], b->paths[b->count - 1]);
+    return status == TN_OK ? TN_OK : name_bucket(d, index);
+}
+
+/* Waits for a bucket, and takes the sum out of what was sent. */
+static tn_status finish(const ddp *d, ddp_bucket *b)
+{
+    TN_SCOPE;
+    tn_status status = tn_work_wait(b->work);
+
+    b->work = NULL;
+    if (status == TN_OK && b->packed != NULL &&
+        tn_mul_scalar_(tn_copy_(b->flat, b->packed), (double)d->size) == NULL)
+        status = tn_error_last_code();
+    tn_tensor_drop(b->packed);
+    b->packed = NULL;
+    return status;
+}
+
+tn_status bucket_wait(ddp *d)
+{
+    tn_status status = TN_OK;
+
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < d->n_buckets && status == TN_OK; i++)
+        if (d->buckets[i].work != NULL && finish(d, &d->buckets[i]) != TN_OK)
+            status = name_bucket(d, i);
+    tn_grad_end();
+    return status;
+}
+
+void bucket_abandon(ddp *d)
+{
+    uint64_t mark = tn_error_mark();
+
+    for (int64_t i = 0; i < d->n_buckets; i++)
+        if (d->buckets[i].work != NULL)
+            finish(d, &d->buckets[i]);
+    tn_error_restore(mark);
 }
 
 void bucket_begin(ddp *d)
@@ -214,7 +265,7 @@ static double factor_of(const ddp *d)
 {
     double weights = d->message[DDP_WEIGHT];
 
-    if (d->average == TN_DDP_AVERAGE_NONE)
+    if (d->average == TN_DDP_AVERAGE_NONE || averages(d))
         return 1;
     if (d->average == TN_DDP_AVERAGE_SAMPLES)
         return weights > 0 ? 1 / weights : 0;

@@ -97,6 +97,14 @@ void ddp_keep(ddp *d)
     d->references++;
 }
 
+tn_status ddp_failed(ddp *d)
+{
+    tn_status status = group_abort(d->group);
+
+    bucket_abandon(d);
+    return status;
+}
+
 void ddp_drop(void *user)
 {
     ddp *d = user;
@@ -136,6 +144,9 @@ static void destroy(tn_module *self)
     if (d == NULL)
         return;
     d->closed = true;
+    if (d->walking && d->size > 1)
+        tn_comm_abort(d->group);
+    bucket_abandon(d);
     d->group = NULL;
     for (int64_t i = 0; i < d->count; i++)
         tn_hook_remove(d->parameters[i].hook);
@@ -392,7 +403,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (status == TN_OK && learns)
         status = walk_watch(o->state, output, batch_of(input));
     if (status != TN_OK && o->state != NULL && learns)
-        group_abort(o->state->group);
+        ddp_failed(o->state);
     return status;
 }
 
@@ -506,7 +517,7 @@ static tn_status skip(tn_module *net, ddp *d)
     if (status == TN_OK)
         status = walk_begin(d, d->no_sync == 0, 0);
     d->weight = weight;
-    return status == TN_OK ? step_end(d, true) : group_abort(d->group);
+    return status == TN_OK ? step_end(d, true) : ddp_failed(d);
 }
 
 tn_status ddp_skip(tn_module *net)

@@ -45,6 +45,8 @@ typedef struct ddp_bucket {
     int64_t count;      /* parameters */
     const char **paths; /* of the parameters; owned list */
     int64_t waiting;    /* parameters that are not placed yet */
+    tn_work *work;      /* combines `packed`, if there is one, or `flat`; NULL: none is running */
+    tn_tensor *packed;  /* owned; the gradients in the dtype in which they are sent */
 } ddp_bucket;
 
 /* What a wrapper knows. The nodes of its graphs and the hooks of its parameters hold references. */
@@ -123,6 +125,9 @@ static inline bool ddp_is_alone(const ddp *d)
 /* ddp.c: returns the state of a wrapper, NULL and sets the error if `net` is none. */
 TN_HIDDEN ddp *ddp_of(tn_module *net, const char *who);
 TN_HIDDEN void ddp_keep(ddp *d);
+/* Ends the work of the group after a failure of this rank; keeps the failure, and returns its
+ * status. */
+TN_HIDDEN tn_status ddp_failed(ddp *d);
 TN_HIDDEN void ddp_drop(void *d);
 
 /* compare.c: fails on all ranks if the modules or options of the ranks differ. */
@@ -143,6 +148,10 @@ TN_HIDDEN void bucket_free_all(ddp *d);
 TN_HIDDEN tn_status bucket_place(ddp *d, ddp_parameter *p, tn_tensor *gradient);
 /* Begins a step. */
 TN_HIDDEN void bucket_begin(ddp *d);
+/* Waits until all buckets are combined. */
+TN_HIDDEN tn_status bucket_wait(ddp *d);
+/* Frees what still runs, after a failure. */
+TN_HIDDEN void bucket_abandon(ddp *d);
 /* Multiplies all buckets by the factor that the average needs, after the message of the step. */
 TN_HIDDEN tn_status bucket_scale(ddp *d);
 

@@ -142,7 +142,9 @@ tn_status share_arrived(void *parameter, tn_tensor *gradient)
                          p->path);
     else
         status = arrived(d, p, gradient);
-    return status == TN_OK ? TN_OK : group_abort(d->group);
+    if (status == TN_OK && d->next_bucket > 0 && d->size > 1)
+        status = tn_comm_progress(d->group); /* of the buckets that are being combined */
+    return status == TN_OK ? TN_OK : ddp_failed(d);
 }
 
 tn_status share_absent(ddp *d, ddp_parameter *p)

@@ -185,8 +185,10 @@ static void reset(ddp *d)
 
 static tn_status finish(ddp *d)
 {
-    tn_status status = exchange_message(d);
+    tn_status status = bucket_wait(d);
 
+    if (status == TN_OK)
+        status = exchange_message(d);
     if (status == TN_OK && !ddp_is_alone(d))
         status = bucket_scale(d);
     tn_grad_begin(false);
@@ -213,12 +215,12 @@ tn_status step_end(ddp *d, bool skipped)
     }
     if (!d->combines) {
         d->shard += d->shards > 0;
-        return status == TN_OK ? TN_OK : group_abort(d->group);
+        return status == TN_OK ? TN_OK : ddp_failed(d);
     }
     if (status == TN_OK)
         status = finish(d);
     if (status != TN_OK)
-        return group_abort(d->group);
+        return ddp_failed(d);
     status = check_used(d);
     reset(d);
     return status == TN_OK ? bucket_reorder(d) : status;

@@ -98,7 +98,7 @@ static tn_status pass_backward(tn_function_ctx *ctx, void *user, tn_tensor *cons
         tn_log(TN_LOG_WARNING, "DistributedDataParallel: tn_grad returns the gradients of this "
                                "rank; only tn_backward combines those of all ranks");
     }
-    return status == TN_OK ? TN_OK : group_abort(p->ddp->group);
+    return status == TN_OK ? TN_OK : ddp_failed(p->ddp);
 }
 
 static const tn_function pass = { .name = "DistributedDataParallel",
