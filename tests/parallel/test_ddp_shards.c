@@ -152,6 +152,36 @@ START_TEST(the_gradient_is_the_mean_over_the_shards)
 }
 END_TEST
 
+/* The same input in each shard of two steps. */
+static void draw(void)
+{
+    const tn_ddp_options two = { .size = sizeof two, .shards = 2 };
+    tn_module *module = tn_module_parse("Sequential(Linear(8, 8), Dropout(0.5))"),
+              *net = tn_ddp_new(module, NULL, &two);
+
+    NEED(net != NULL);
+    for (int k = 0; k < 4; k++) {
+        tn_tensor *y = tn_module_call(net, input(0, 0));
+
+        tell(y);
+        NEED_OK(tn_backward(tn_sum(y)));
+    }
+    tn_module_drop(net);
+    tn_module_drop(module);
+}
+
+START_TEST(each_shard_of_each_step_has_random_numbers_of_its_own)
+{
+    const size_t bytes = 16 * sizeof(double);
+
+    dims = 2;
+    on_ranks(1, draw);
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < a; b++)
+            ck_assert(memcmp(found[0].numbers + 16 * a, found[0].numbers + 16 * b, bytes) != 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ddp shards");
@@ -163,6 +193,7 @@ int main(void)
     tcase_add_test(tcase, encoder_has_the_same_bits_on_1_2_and_4_ranks);
     tcase_add_test(tcase, weights_and_empty_shards_keep_the_bits);
     tcase_add_test(tcase, the_gradient_is_the_mean_over_the_shards);
+    tcase_add_test(tcase, each_shard_of_each_step_has_random_numbers_of_its_own);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
