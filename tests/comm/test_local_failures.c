@@ -4,6 +4,7 @@
  * exchanges, or never come. No case may hang. */
 #include "tests/comm/ranks.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -202,6 +203,55 @@ START_TEST(what_a_rank_did_before_it_left_is_whole)
 }
 END_TEST
 
+/* Opens, uses and closes groups; ends well whatever happens, if nothing hangs. */
+static void open_use_close(int rank, int size)
+{
+    for (int g = 0; g < 4; g++) {
+        TN_SCOPE;
+        tn_comm *comm = join_for(rank, size, 0.5);
+        tn_tensor *x = comm != NULL ? ones(LENGTH) : NULL;
+
+        for (int i = 0; i < 5 && comm != NULL; i++)
+            tn_comm_all_reduce(comm, x, TN_REDUCTION_MAX);
+        tn_comm_drop(comm);
+        if (tn_failed())
+            break;
+    }
+    seen->of[rank].seconds = seconds_now();
+}
+
+START_TEST(a_rank_killed_at_any_moment_hangs_nobody)
+{
+    static const int delays[] = { 1, 8, 30 }; /* ms: in open, in exchanges, in close */
+    int killed = 0;
+
+    make_shared();
+    for (int i = 0; i < 9; i++) {
+        pid_t pids[MOST_RANKS] = { 0 };
+
+        victim = i % 3;
+        make_address(i % 2 == 1);
+        start_ranks(open_use_close, 3, pids);
+        usleep((useconds_t)delays[i / 3] * 1000);
+        ck_assert_int_gt(pids[victim], 0);
+        kill(pids[victim], SIGKILL);
+        seen->moment = seconds_now();
+        for (int r = 0; r < 3; r++) {
+            int end = end_of_rank(pids[r]);
+
+            killed += end == -SIGKILL;
+            ck_assert(end == 0 || (r == victim && end == -SIGKILL));
+            if (r != victim)
+                ck_assert_double_lt(seen->of[r].seconds - seen->moment, 2.5);
+            snprintf(address, sizeof address, "%s/comm.%d", folder, r);
+            unlink(address); /* left by a rank that was killed in open */
+        }
+        remove_address();
+    }
+    ck_assert_int_gt(killed, 3);
+}
+END_TEST
+
 /* ---- ranks that are late --------------------------------------------------------------------- */
 
 static void wait_for_stopped(int rank, int size)
@@ -365,6 +415,41 @@ START_TEST(abort_stops_the_others)
 }
 END_TEST
 
+static void *abort_later(void *comm)
+{
+    usleep(100000);
+    tn_comm_abort(comm);
+    return NULL;
+}
+
+/* Another thread of the rank that waits. */
+static void abort_by_thread(int rank, int size)
+{
+    TN_SCOPE;
+    tn_comm *comm = join(rank, size);
+    pthread_t thread;
+
+    if (rank == 1) {
+        usleep(300000);
+        need(tn_comm_barrier(comm) == TN_ERR_PEER);
+    } else {
+        need(pthread_create(&thread, NULL, abort_later, comm) == 0);
+        need(tn_comm_all_reduce(comm, ones(LENGTH), TN_REDUCTION_SUM) == TN_ERR_PEER);
+        need(pthread_join(thread, NULL) == 0);
+    }
+    note(rank);
+    tn_comm_drop(comm);
+}
+
+START_TEST(a_thread_stops_the_call_of_another)
+{
+    make_shared();
+    run_ranks(abort_by_thread, 2, false);
+    ck_text(0, TN_ERR_PEER, "rank 0 has aborted the group");
+    ck_text(1, TN_ERR_PEER, "rank 0 reports: rank 0 has aborted the group");
+}
+END_TEST
+
 static void fork_and_reduce(int rank, int size)
 {
     tn_comm *comm = join(rank, size);
@@ -468,6 +553,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = { a_killed_rank_is_an_error_of_all_others,
+                                   a_rank_killed_at_any_moment_hangs_nobody,
+                                   a_thread_stops_the_call_of_another,
                                    a_rank_that_ends_in_open_is_an_error_of_the_others,
                                    a_rank_that_leaves_is_an_error_of_the_others,
                                    what_a_rank_did_before_it_left_is_whole,
