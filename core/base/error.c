@@ -296,8 +296,10 @@ static tn_status recorded_since(uint64_t mark)
     return r->last.code != TN_OK && r->last_serial > mark ? record_again(r) : TN_OK;
 }
 
-tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who)
+tn_status tn_error_returned(tn_status status, uint64_t mark, const char *who)
 {
+    if (!tn__given(who != NULL, "tn_error_returned: who"))
+        return TN_ERR_VALUE;
     if (tn__likely(status == TN_OK))
         return TN_OK;
     tn_status recorded = recorded_since(mark);
@@ -327,7 +329,7 @@ tn_status tn__error_reserved(const void *const *words, int64_t count, const char
     return TN_OK;
 }
 
-tn_status tn__error_null_input(const char *what)
+tn_status tn_error_null(const char *what)
 {
     if (mine()->first.code != TN_OK)
         return mine()->first.code;
@@ -347,7 +349,7 @@ tn_status tn__error_null_of(const char *function, const char *names, ...)
     tn_snprint(what, sizeof what, "%s: %s", function, names);
     if (strchr(names, ',') != NULL)
         *strchr(what, ',') = '\0';
-    return tn__error_null_input(what);
+    return tn_error_null(what);
 }
 
 tn_status tn__error_index(int64_t index, int64_t count, const char *format, ...)

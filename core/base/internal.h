@@ -256,10 +256,7 @@ void tn__error_cut(const char *prefix);
 /* Records a failure, with its plugin and native code unchanged: for failures from another
  * thread. */
 void tn__error_put(const tn_error *error);
-/* For functions that were given NULL as an object, probably because an earlier call failed. Returns
- * the code of this thread's first failure; if there is none, fails with TN_ERR_RUNTIME. */
-tn_status tn__error_null_input(const char *what);
-/* Like tn__error_null_input(), for the first pointer that is NULL. `names` are the arguments of
+/* Like tn_error_null(), for the first pointer that is NULL. `names` are the arguments of
  * `function` in the order of the pointers, as in "module, name". */
 tn_status tn__error_null_of(const char *function, const char *names, ...);
 /* Fails with TN_ERR_INDEX: "WHAT: out of range, got INDEX; expected 0 to COUNT - 1". The format and
@@ -275,20 +272,15 @@ static inline bool tn__given(bool given, const char *what)
 {
     return __builtin_expect(given, 1) || tn__error_refuse_null(what) == TN_OK;
 }
-/* Like tn__given(), for objects: fails with tn__error_null_input(). */
+/* Like tn__given(), for objects: fails with tn_error_null(). */
 static inline bool tn__not_null(const void *object, const char *what)
 {
-    return __builtin_expect(object != NULL, 1) || tn__error_null_input(what) == TN_OK;
+    return __builtin_expect(object != NULL, 1) || tn_error_null(what) == TN_OK;
 }
 /* Checks a status that code of a plugin returned, and returns it. If it is an error but the plugin
  * recorded none, records "WHO: failed with CODE and recorded no message". */
 tn_status tn__error_status_of(tn_status status, const char *who);
-/* Like tn__error_status_of(), for a callback that ran since `mark` (tn_error_mark): after a failure
- * tn_failed() is true, and the result is the code of the last failure. If the callback recorded a
- * failure of its own, its code counts, also if the callback has taken it. */
-tn_status tn__error_returned(tn_status status, uint64_t mark, const char *who);
-
-/* The same for a callback that returns an object, and returned NULL. */
+/* Like tn_error_returned(), for a callback that returns an object, and returned NULL. */
 tn_status tn__error_returned_null(uint64_t mark, const char *who);
 /* Returns how many failures this thread has recorded so far. The number never decreases, so two
  * calls show whether something failed between them. */

@@ -60,7 +60,7 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
     tn_status status;
 
     if (!pack)
-        return tn__error_null_input("tn_pack_add: pack");
+        return tn_error_null("tn_pack_add: pack");
     if (!name && pack->positional < pack->count)
         return tn_fail(TN_ERR_VALUE,
                        "tn_pack_add: name: it is NULL after the named value %q; expected a name",
@@ -95,7 +95,7 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
 static struct entry *entry_at(const tn_pack *pack, int64_t index)
 {
     if (!pack) {
-        tn__error_null_input("pack");
+        tn_error_null("pack");
         return NULL;
     }
     if (index < 0 || index >= pack->count) {

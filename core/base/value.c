@@ -57,7 +57,7 @@ tn_status tn__value_check_dict(const tn_value *value)
 const tn_value *tn_value_get(const tn_value *dict, const char *key)
 {
     if (!dict || !key) {
-        tn__error_null_input(dict ? "tn_value_get: key" : "tn_value_get: dict");
+        tn_error_null(dict ? "tn_value_get: key" : "tn_value_get: dict");
         return NULL;
     }
     if (dict->kind != TN_VALUE_DICT) {
@@ -97,9 +97,9 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
                            value->count);
         *texts += value->count + (size_t)1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
-        return tn__error_null_input("tensor among the values");
+        return tn_error_null("tensor among the values");
     } else if (value->kind == TN_VALUE_MODULE && !value->as.module) {
-        return tn__error_null_input("module among the values");
+        return tn_error_null("module among the values");
     } else if (value->kind == TN_VALUE_COMPLEX && !tn__value_complex_ok(value)) {
         return tn_fail(TN_ERR_VALUE,
                        "value of kind complex: wrong parts; expected a list of two values of kind "

@@ -305,7 +305,7 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     tn_status status;
 
     tn_grad_begin(false);
-    status = tn__error_returned(function->forward(ctx, user, in, out), mark, function->name);
+    status = tn_error_returned(function->forward(ctx, user, in, out), mark, function->name);
     tn_grad_end();
     ctx->forward = false;
     if (status == TN_OK)
@@ -361,7 +361,7 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         if (in[i] == NULL) {
             char what[192];
             tn_snprint(what, sizeof what, "%s: input %lld", ctx.name, (long long)i);
-            status = tn__error_null_input(what);
+            status = tn_error_null(what);
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
@@ -444,7 +444,7 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
         status = materialize(node, gout, whole);
     uint64_t mark = tn_error_mark();
     if (status == TN_OK)
-        status = tn__error_returned(
+        status = tn_error_returned(
             node->as.function.calls.backward(&ctx, node->as.function.user,
                                              node->as.function.made != NULL ? whole : gout, gin),
             mark, node->name);

@@ -106,7 +106,7 @@ static tn_status call_hook(const tn__hook *hook, tn_tensor **gradient)
 {
     tn_tensor *replacement = NULL;
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
-    tn_status status = tn__error_returned(
+    tn_status status = tn_error_returned(
         ((tn_grad_hook)hook->function)(hook->user, *gradient, &replacement), mark,
         "hook on a gradient");
 
@@ -181,8 +181,8 @@ tn_status tn__grad_hooks_added(tn__node *leaf)
         tn_tensor *gradient = tn__grad_slot_grad(leaf->as.slot);
         uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
 
-        status = tn__error_returned(((tn_grad_added_hook)hook->function)(hook->user, gradient),
-                                    mark, "hook on an accumulated gradient");
+        status = tn_error_returned(((tn_grad_added_hook)hook->function)(hook->user, gradient), mark,
+                                   "hook on an accumulated gradient");
         tn_scope_end(scope);
         if (!tn__is_none(gradient))
             tn_tensor_drop(gradient);

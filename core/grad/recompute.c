@@ -210,7 +210,7 @@ static tn_status call_again(tn__recompute *recompute, struct tn__recompute_run *
         tensors[recompute->n_in + i] = NULL;
     if (status == TN_OK) {
         tn__recompute_here = run;
-        status = tn__error_returned(
+        status = tn_error_returned(
             recompute->call(recompute->user, tensors, tensors + recompute->n_in), mark,
             "the function of a recomputation");
         tn__recompute_here = outer;
@@ -321,8 +321,8 @@ static tn_status call_in_scope(tn_recompute_function function, void *user, tn_te
                                tn_tensor **out, int64_t n_out)
 {
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
-    tn_status status = tn__error_returned(function(user, in, out), mark,
-                                          "the function of a recomputation");
+    tn_status status = tn_error_returned(function(user, in, out), mark,
+                                         "the function of a recomputation");
 
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] == NULL)

@@ -341,7 +341,7 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     if (status != TN_OK)
         return status;
     if (gradient == NULL)
-        return tn__error_null_input("tn_tensor_set_grad: gradient");
+        return tn_error_null("tn_tensor_set_grad: gradient");
     if (tn__is_none(gradient)) {
         if (tensor->autograd == NULL || tensor->autograd->slot == NULL)
             return TN_OK;

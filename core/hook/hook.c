@@ -277,7 +277,7 @@ tn_status tn__hooks_run(const tn__hooks *first, const tn__hooks *second, int32_t
         const char *before = tn__error_plugin(""); /* the plugin of the hook is not known */
         uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
 
-        status = tn__error_returned(call(row.at[i], data), mark, what);
+        status = tn_error_returned(call(row.at[i], data), mark, what);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }

@@ -435,7 +435,7 @@ static TN_ATTR(noinline) tn_status run_hooked(tn_module *module, struct exchange
             status = x->pack_out != NULL ? tn__hook_add_values(x->pack_out, h.output, true, true)
                                          : one_tensor(h.output, &x->output);
         if (status != TN_OK) {
-            status = tn__error_returned(status, failures, "forward");
+            status = tn_error_returned(status, failures, "forward");
             run_always(&h);
         }
     }
@@ -484,7 +484,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn_scope_end(scope);
     tn__own_forward_drop(own);
     if (tn__unlikely(status != TN_OK)) {
-        tn__error_returned(status, failures, "forward");
+        tn_error_returned(status, failures, "forward");
         add_where(&frame);
         status = tn_error_last_code();
     }

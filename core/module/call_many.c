@@ -122,10 +122,9 @@ tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs, int64
     tn_status status = TN_OK;
 
     if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
-        return tn__error_null_input(module == NULL ? "tn_module_call_many: module"
-                                    : inputs == NULL && n_inputs > 0
-                                        ? "tn_module_call_many: inputs"
-                                        : "tn_module_call_many: outputs");
+        return tn_error_null(module == NULL                   ? "tn_module_call_many: module"
+                             : inputs == NULL && n_inputs > 0 ? "tn_module_call_many: inputs"
+                                                              : "tn_module_call_many: outputs");
     if (n_inputs < 0 || n_outputs < 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_call_many: wrong counts, got %lld inputs and %lld outputs; "

@@ -58,7 +58,7 @@ tn_status tn_module_compile(tn_module *module, const char *spec)
     tn_status status;
 
     if (module == NULL)
-        return tn__error_null_input("tn_module_compile: module");
+        return tn_error_null("tn_module_compile: module");
     status = read_spec(module, spec, &made);
     if (status == TN_OK && (made != NULL || module->compiled != NULL))
         status = tn__hooks_set_compiled(module, made != NULL);

@@ -76,7 +76,7 @@ static tn_status returned(tn_status status, uint64_t failures, const tn_module *
     if (tn__likely(status == TN_OK))
         return TN_OK;
     name_function(what, sizeof what, module, name, function);
-    return tn__error_returned(status, failures, what);
+    return tn_error_returned(status, failures, what);
 }
 
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)

@@ -22,7 +22,7 @@ static tn__slots *entries(tn_module *module)
 static tn_status is_a(const tn_module *module, uint32_t kind, const char *function)
 {
     if (module == NULL)
-        return tn__error_null_input(function);
+        return tn_error_null(function);
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
     return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected %s", function,
@@ -210,7 +210,7 @@ int64_t tn_list_count(tn_module *list)
 tn_status tn_list_append(tn_module *list, tn_module *child)
 {
     if (child == NULL)
-        return tn__error_null_input("tn_list_append: child");
+        return tn_error_null("tn_list_append: child");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_append");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .child = child }) : status;
 }
@@ -218,7 +218,7 @@ tn_status tn_list_append(tn_module *list, tn_module *child)
 tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__error_null_input("tn_list_append_tensor: tensor");
+        return tn_error_null("tn_list_append_tensor: tensor");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_append_tensor");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .tensor = tensor }) : status;
 }
@@ -228,7 +228,7 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
     /* Neither a number nor an identifier: no entry has this name. */
     char name[24] = "to be inserted";
     if (child == NULL)
-        return tn__error_null_input("tn_list_insert: child");
+        return tn_error_null("tn_list_insert: child");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_insert");
     if (status != TN_OK)
         return status;
@@ -263,7 +263,7 @@ tn_status tn_list_set(tn_module *list, int64_t index, tn_module *child)
 {
     int64_t place = 0;
     if (child == NULL)
-        return tn__error_null_input("tn_list_set: child");
+        return tn_error_null("tn_list_set: child");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_set");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -275,7 +275,7 @@ tn_status tn_list_set_tensor(tn_module *list, int64_t index, tn_tensor *tensor)
 {
     int64_t place = 0;
     if (tensor == NULL)
-        return tn__error_null_input("tn_list_set_tensor: tensor");
+        return tn_error_null("tn_list_set_tensor: tensor");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_set_tensor");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -407,7 +407,7 @@ static tn_status key_given(const char *key)
 tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 {
     if (child == NULL)
-        return tn__error_null_input("tn_dict_set: child");
+        return tn_error_null("tn_dict_set: child");
     tn_status status = holds(dict, TN_LAYER_DICT, false, "tn_dict_set");
     if (status == TN_OK)
         status = key_given(key);
@@ -417,7 +417,7 @@ tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__error_null_input("tn_dict_set_tensor: tensor");
+        return tn_error_null("tn_dict_set_tensor: tensor");
     tn_status status = holds(dict, TN_LAYER_DICT, true, "tn_dict_set_tensor");
     if (status == TN_OK)
         status = key_given(key);

@@ -79,7 +79,7 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     const struct exchange *known = exchange_of(map, tensor);
     tn_tensor *now = known != NULL ? known->with : tensor, *out = now;
     uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
-    tn_status status = tn__error_returned(map->change(map->user, now, &out), failures, "change");
+    tn_status status = tn_error_returned(map->change(map->user, now, &out), failures, "change");
     if (status == TN_OK && !tn__tensor_ok(out))
         status = tn__tensor_bad(out, "the result of a change");
     if (status == TN_OK && out != now)
@@ -421,7 +421,7 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
                             tn_memory_format format, uint32_t flags)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_convert: module");
+        return tn_error_null("tn_module_convert: module");
     tn_status status = check_conversion(dtype, format, flags);
     if (status != TN_OK)
         return status;
@@ -501,7 +501,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_share_memory(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_share_memory: module");
+        return tn_error_null("tn_module_share_memory: module");
     tn__map storages = { 0 };
     tn_status status = tn_module_map(module, true, share, &storages);
     for (int64_t i = 0; i < storages.count; i++)

@@ -137,7 +137,7 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         uint64_t failures = tn_error_mark();
         char what[128];
         tn_snprint(what, sizeof what, "layer %s: copy", layer->name);
-        status = tn__error_returned(layer->copy(to, from), failures, what);
+        status = tn_error_returned(layer->copy(to, from), failures, what);
         tn__error_plugin(before);
     }
     to->build_began = status == TN_OK;
@@ -211,7 +211,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 tn_module *tn_module_copy(tn_module *module)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_copy: module");
+        tn_error_null("tn_module_copy: module");
         return NULL;
     }
     struct copier c = { 0 };

@@ -174,7 +174,7 @@ tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *w
 
     *replaced = NULL;
     tn_scope_end(turn->scope);
-    status = tn__error_returned(status, turn->failures, what);
+    status = tn_error_returned(status, turn->failures, what);
     if (status == TN_OK && outcome == TN_OUTCOME_UNCHANGED && count != 0)
         status = tn_fail(
             TN_ERR_RUNTIME,
@@ -221,7 +221,7 @@ tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, con
         tn_tensor *other = NULL;
         const char *before = tn__error_plugin("");
         uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
-        status = tn__error_returned(
+        status = tn_error_returned(
             ((tn_slot_hook)hook->function)(hook->user, module, name, *tensor, &other), failures,
             kind == TN__HOOK_PARAMETER ? "a hook on the registration of parameters"
                                        : "a hook on the registration of buffers");

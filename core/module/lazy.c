@@ -28,7 +28,7 @@ bool tn_module_is_lazy(const tn_module *module, const char *name)
 tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_add_lazy: module");
+        return tn_error_null("tn_module_add_lazy: module");
     if (kind != TN_SLOT_PARAMETER && kind != TN_SLOT_BUFFER)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_add_lazy: kind: unknown, got %u; expected TN_SLOT_PARAMETER or "

@@ -42,7 +42,7 @@ tn_status tn_names_add(tn_names *names, const char *name)
 tn_status tn_names_remove(tn_names *names, int64_t index)
 {
     if (names == NULL)
-        return tn__error_null_input("tn_names_remove: list");
+        return tn_error_null("tn_names_remove: list");
     if (!in_range(names, index))
         return TN_ERR_INDEX;
     tn_free(names->at[index]);
@@ -110,7 +110,7 @@ int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size
 {
     tn__text text = { 0 };
     if (report == NULL) {
-        tn__error_null_input("tn_load_report_text: report");
+        tn_error_null("tn_load_report_text: report");
         return -1;
     }
     if (report->missing.count + report->unexpected.count == 0) {

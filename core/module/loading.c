@@ -546,7 +546,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
 {
     const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE | TN_LOAD_TAKE;
     if (module == NULL)
-        return tn__error_null_input("loading a state: module");
+        return tn_error_null("loading a state: module");
     if (state == NULL)
         return tn_failed() ? tn_error_code()
                            : tn_fail(TN_ERR_TYPE, "Expected state_dict to be dict-like, got NULL.");

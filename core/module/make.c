@@ -218,7 +218,7 @@ tn_status tn__module_reset(tn_module *module)
 tn_status tn_module_reset_parameters(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_reset_parameters: module");
+        return tn_error_null("tn_module_reset_parameters: module");
     if (tn__module_waits(module))
         return tn_fail(TN_ERR_VALUE,
                        "%s: parameters: no shapes yet; call the module once, or load a state",
@@ -459,7 +459,7 @@ tn_module *tn__make_parse(const char *text, bool printed)
 tn_module *tn_module_parse(const char *text)
 {
     if (text == NULL) {
-        tn__error_null_input("tn_module_parse: text");
+        tn_error_null("tn_module_parse: text");
         return NULL;
     }
     return tn__make_parse(text, entries_printed);
@@ -468,7 +468,7 @@ tn_module *tn_module_parse(const char *text)
 tn_module *tn_module_newv(const char *format, va_list args)
 {
     if (format == NULL) {
-        tn__error_null_input("tn_module_new: format");
+        tn_error_null("tn_module_new: format");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);

@@ -38,7 +38,7 @@ tn_status tn__module_set_mode(tn_module *module, bool training)
         uint64_t failures = tn_error_mark();
         char what[128];
         tn_snprint(what, sizeof what, "layer %s: train", module->layer->name);
-        status = tn__error_returned(module->layer->train(module, training), failures, what);
+        status = tn_error_returned(module->layer->train(module, training), failures, what);
         tn__error_plugin(before);
     }
     return status;
@@ -59,7 +59,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
 tn_status tn_module_train(tn_module *module, bool training)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_train: module");
+        return tn_error_null("tn_module_train: module");
     return set_mode(module, training, 0);
 }
 
@@ -111,14 +111,14 @@ static tn_status change_requires_grad(tn_module *module, bool value)
 tn_status tn_module_zero_grad(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_zero_grad: module");
+        return tn_error_null("tn_module_zero_grad: module");
     return apply(module, clear_gradients, false, 0);
 }
 
 tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_set_requires_grad: module");
+        return tn_error_null("tn_module_set_requires_grad: module");
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
@@ -150,7 +150,7 @@ tn_status tn__module_zero_grad(tn_tensor *tensor)
 tn_status tn_module_zero_grad_in_place(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_zero_grad_in_place: module");
+        return tn_error_null("tn_module_zero_grad_in_place: module");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk);
     uint64_t scope = tn_scope_begin();

@@ -51,7 +51,7 @@ tn_status tn_module_set_forward(tn_module *module,
     const tn__own_forward how = { .forward = forward, .user = user, .release = release };
 
     if (forward == NULL)
-        return tn__error_null_input("tn_module_set_forward: forward");
+        return tn_error_null("tn_module_set_forward: forward");
     return set(module, &how, "tn_module_set_forward");
 }
 
@@ -63,7 +63,7 @@ tn_status tn_module_set_call(tn_module *module,
     const tn__own_forward how = { .call = call, .user = user, .release = release };
 
     if (call == NULL)
-        return tn__error_null_input("tn_module_set_call: call");
+        return tn_error_null("tn_module_set_call: call");
     return set(module, &how, "tn_module_set_call");
 }
 
@@ -78,9 +78,9 @@ tn_status tn_module_set_forwards(tn_module *root, const char *type,
     if (!tn__not_null(root, "tn_module_set_forwards"))
         return tn_error_last_code();
     if (type == NULL)
-        return tn__error_null_input("tn_module_set_forwards: type");
+        return tn_error_null("tn_module_set_forwards: type");
     if (forward == NULL)
-        return tn__error_null_input("tn_module_set_forwards: forward");
+        return tn_error_null("tn_module_set_forwards: forward");
     walk = tn_walk_begin(root, TN_SLOT_CHILD, NULL);
     if (walk == NULL)
         return tn_error_last_code();

@@ -60,10 +60,9 @@ tn_status tn_module_recompute(tn_module *module, tn_tensor *const *inputs, int64
     struct part *part;
 
     if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
-        return tn__error_null_input(module == NULL ? "tn_module_recompute: module"
-                                    : inputs == NULL && n_inputs > 0
-                                        ? "tn_module_recompute: inputs"
-                                        : "tn_module_recompute: outputs");
+        return tn_error_null(module == NULL                   ? "tn_module_recompute: module"
+                             : inputs == NULL && n_inputs > 0 ? "tn_module_recompute: inputs"
+                                                              : "tn_module_recompute: outputs");
     part = part_new(n_inputs, n_outputs, 1);
     if (part == NULL)
         return TN_ERR_MEMORY;

@@ -254,7 +254,7 @@ tn_status tn__module_spec_text(const tn_module *module, tn__text *text)
 int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_spec: module");
+        tn_error_null("tn_module_spec: module");
         return -1;
     }
     tn__text text = { 0 };
@@ -427,7 +427,7 @@ tn_status tn__module_repr_text(tn_module *module, tn__text *text)
 int64_t tn_module_repr(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_repr: module");
+        tn_error_null("tn_module_repr: module");
         return -1;
     }
     tn__text text = { 0 };

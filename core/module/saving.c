@@ -84,7 +84,7 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 tn_status tn_module_set_extra_state(tn_module *module, tn_value value)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_set_extra_state: module");
+        return tn_error_null("tn_module_set_extra_state: module");
     if (module->layer == NULL || module->layer->set_extra_state == NULL)
         return no_extra_state(module, "load", "set_extra_state");
     const char *plugin = tn__module_enter(module);
@@ -208,7 +208,7 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
 tn_state *tn_module_state(tn_module *module)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_state: module");
+        tn_error_null("tn_module_state: module");
         return NULL;
     }
     tn_state *state = tn_state_new();

@@ -354,7 +354,7 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_reserve_child(tn_module *module, const char *name)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_reserve_child: module");
+        return tn_error_null("tn_module_reserve_child: module");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
         status = frozen_set_child(module, name, NULL);
@@ -408,7 +408,7 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
 tn_module *tn_module_child_at(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_child_at: module");
+        tn_error_null("tn_module_child_at: module");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -418,7 +418,7 @@ tn_module *tn_module_child_at(tn_module *module, int64_t index)
 const char *tn_module_child_name(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_child_name: module");
+        tn_error_null("tn_module_child_name: module");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -550,13 +550,13 @@ tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
         return tn__error_null_of("tn_module_assign", "module, name", module, name);
     if (value.kind == TN_VALUE_TENSOR)
         return value.as.tensor != NULL ? assign_tensor(module, name, value.as.tensor)
-                                       : tn__error_null_input("tensor to assign");
+                                       : tn_error_null("tensor to assign");
     if (value.kind == TN_VALUE_NONE)
         return assign_tensor(module, name, TN_NONE);
     uint32_t kind = tn_module_slot_kind(module, name);
     if (value.kind == TN_VALUE_MODULE && kind != TN_SLOT_COMPUTED)
         return value.as.module != NULL ? assign_child(module, name, value.as.module)
-                                       : tn__error_null_input("module to assign");
+                                       : tn_error_null("module to assign");
     if (kind == 0)
         return tn_fail(TN_ERR_TYPE,
                        "cannot assign '%s' to '%s' of %s: a module keeps tensors and modules; "

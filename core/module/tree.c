@@ -77,7 +77,7 @@ tn_module *tn_module_plain(const char *type)
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.";
 
     if (type == NULL) {
-        tn__error_null_input("tn_module_plain: type");
+        tn_error_null("tn_module_plain: type");
         return NULL;
     }
     if (type[0] == '\0' || strspn(type, word) != strlen(type) ||

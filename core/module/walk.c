@@ -215,7 +215,7 @@ static tn_status visited(tn_status status, uint64_t failures, const char *who)
     if (tn__likely(status == TN_OK))
         return TN_OK;
     tn_snprint(what, sizeof what, "%s: visit", who);
-    return tn__error_returned(status, failures, what);
+    return tn_error_returned(status, failures, what);
 }
 
 tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicates,
@@ -223,7 +223,7 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
                                 void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_each_tensor: module");
+        return tn_error_null("tn_module_each_tensor: module");
     if (!tn__given(visit != NULL, "tn_module_each_tensor: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -243,7 +243,7 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
                          void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_each: module");
+        return tn_error_null("tn_module_each: module");
     if (!tn__given(visit != NULL, "tn_module_each: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -285,7 +285,7 @@ tn_walk *tn_walk_begin(tn_module *module, uint32_t kinds, const tn_walk_options 
     tn_walk *walk;
 
     if (module == NULL) {
-        tn__error_null_input("tn_walk_begin: module");
+        tn_error_null("tn_walk_begin: module");
         return NULL;
     }
     walk = tn_calloc(1, sizeof *walk);

@@ -94,7 +94,7 @@ tn_status tn__call_null(const tn_op *op, const char *operand)
     char what[192];
 
     tn_snprint(what, sizeof what, "%s: %s", op->def.name, operand);
-    return tn__error_null_input(what);
+    return tn_error_null(what);
 }
 
 /* Fails because input i is not on the device of the first input. Inputs that may be on any device
@@ -526,7 +526,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     if (op == NULL)
-        return tn__error_null_input("tn_op_call: operator");
+        return tn_error_null("tn_op_call: operator");
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call: in"))
         return TN_ERR_VALUE;
     status = call(op, in, n_in, options, out, n_out);

@@ -278,7 +278,7 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
     tn_tensor *space[TN_MAX_OPERANDS];
 
     if (op == NULL)
-        return tn__error_null_input("tn_op_call_into: operator");
+        return tn_error_null("tn_op_call_into: operator");
     if (into == NULL)
         return tn__call_null(op, "the tensor to write");
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in") ||

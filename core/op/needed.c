@@ -14,8 +14,6 @@ static struct needed {
     [TN__NEED_cast] = { { "cast", 0, NULL }, "type promotion that gradients can follow" },
     [TN__NEED_add] = { { "add", 0, NULL }, "gradients that add up" },
     [TN__NEED_sum_to] = { { "sum_to", 0, NULL }, "gradients of broadcast operands" },
-    [TN__NEED_lerp] = { { "lerp_scalar", 0, NULL }, "averaged models" },
-    [TN__NEED_mul] = { { "mul_scalar", 0, NULL }, "averaged integers" },
     [TN__NEED_product] = { { "mul", 0, NULL }, "masked parameters" },
     [TN__NEED_masked_select] = { { "masked_select", 0, NULL }, "entries that a mask leaves" },
     [TN__NEED_masked_scatter] = { { "masked_scatter", 0, NULL }, "masks of such entries" },

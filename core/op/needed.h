@@ -13,8 +13,6 @@ enum tn__need {
     TN__NEED_cast,
     TN__NEED_add,
     TN__NEED_sum_to,
-    TN__NEED_lerp,
-    TN__NEED_mul,
     TN__NEED_product,
     TN__NEED_masked_select,
     TN__NEED_masked_scatter,

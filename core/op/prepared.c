@@ -337,7 +337,7 @@ tn_prepared *tn_op_prepare(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     tn__work work;
 
     if (op == NULL) {
-        tn__error_null_input("tn_op_prepare: operator");
+        tn_error_null("tn_op_prepare: operator");
         return NULL;
     }
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_prepare: in") || check_kind(op) != TN_OK ||

@@ -103,8 +103,8 @@ tn_status tn__control_call(const tn__control *c, int block, tn_tensor *const *in
 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
-    status = tn__error_returned(c->fn[block](c->user, in, c->n_in, out, n_out), before,
-                                "the function");
+    status = tn_error_returned(c->fn[block](c->user, in, c->n_in, out, n_out), before,
+                               "the function");
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (!tn__tensor_ok(out[i])) {
             tn_snprint(what, sizeof what, "result %lld", (long long)i);

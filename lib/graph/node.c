@@ -344,7 +344,7 @@ void tn__graph_node_remove(tn_node *node)
 tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const char *what)
 {
     if (node == NULL)
-        return tn__error_null_input(what);
+        return tn_error_null(what);
     if (tn__graph_is_none(node))
         return tn_fail(TN_ERR_TYPE, "%s: no node, got TN_NODE_NONE; expected a node", what);
     if (graph != NULL && node->graph != graph)

@@ -265,7 +265,7 @@ static tn_status run_handled(const tn__run *run, tn_node *node)
     handled = run;
     status = run->handler(run->user, node, run->operands, node->n_in, run->results, node->n_out);
     handled = outer;
-    status = tn__error_returned(status, mark, "handler");
+    status = tn_error_returned(status, mark, "handler");
     if (status == TN_OK && run->graph->edits != edits)
         status = tn_fail(TN_ERR_REFUSED,
                          "handler: it has changed the graph while the graph runs; expected changes "

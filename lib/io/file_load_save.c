@@ -336,7 +336,7 @@ tn_status tn_state_save(const tn_state *state, const char *path)
 tn_state *tn_state_load_as(const char *path, uint32_t flags)
 {
     if (path == NULL) {
-        tn__error_null_input("tn_state_load: path");
+        tn_error_null("tn_state_load: path");
         return NULL;
     }
     if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
@@ -480,7 +480,7 @@ tn_module *tn_module_from_file(const char *path)
     char *found = NULL;
     bool whole = false;
     if (path == NULL) {
-        tn__error_null_input("tn_module_from_file: path");
+        tn_error_null("tn_module_from_file: path");
         return NULL;
     }
     if (tn__plugins_discover() != TN_OK || tn__folder_find(path, &found) != TN_OK)

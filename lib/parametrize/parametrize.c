@@ -21,8 +21,7 @@ tn_status tn_parametrize(tn_module *module, const char *name, tn_module *paramet
     if (module == NULL || name == NULL)
         return tn__error_null_of("tn_parametrize", "module, name", module, name);
     if (parametrization == NULL)
-        return tn_failed() ? tn_error_code()
-                           : tn__error_null_input("tn_parametrize: parametrization");
+        return tn_failed() ? tn_error_code() : tn_error_null("tn_parametrize: parametrization");
     status = check_flags("tn_parametrize", flags);
     if (status == TN_OK)
         status = tn__parametrize_find(&module, &name);
@@ -55,7 +54,7 @@ tn_status tn_parametrize_withv(tn_module *module, const char *name, const char *
     tn_status status;
 
     if (format == NULL)
-        return tn__error_null_input("tn_parametrize_with: format");
+        return tn_error_null("tn_parametrize_with: format");
     text = tn__text_from_format(format, args);
     status = text != NULL ? tn_parametrize_parse(module, name, text) : tn_error_last_code();
     tn_free(text);

@@ -169,7 +169,7 @@ int64_t tn_parametrize_eachv(tn_module *root, const char *pattern, const char *f
     int64_t count;
 
     if (format == NULL) {
-        tn__error_null_input("tn_parametrize_each: format");
+        tn_error_null("tn_parametrize_each: format");
         return -1;
     }
     text = tn__text_from_format(format, args);
@@ -208,7 +208,7 @@ int64_t tn_parametrize_remove_each(tn_module *root, const char *pattern, bool ke
     struct removing r = { 0, keep_value };
 
     if (root == NULL) {
-        tn__error_null_input("tn_parametrize_remove_each: root");
+        tn_error_null("tn_parametrize_remove_each: root");
         return -1;
     }
     return each_tensor(root, pattern, false, remove_one, &r) == TN_OK ? r.count : -1;
@@ -238,7 +238,7 @@ tn_state *tn_parametrize_state(tn_module *root)
     tn_status status = TN_OK;
 
     if (root == NULL) {
-        tn__error_null_input("tn_parametrize_state: root");
+        tn_error_null("tn_parametrize_state: root");
         return NULL;
     }
     state = tn_module_state(root);
@@ -257,9 +257,9 @@ tn_status tn_parametrize_load(tn_module *root, const tn_state *state)
     tn_status status = TN_OK;
 
     if (root == NULL)
-        return tn__error_null_input("tn_parametrize_load: root");
+        return tn_error_null("tn_parametrize_load: root");
     if (state == NULL)
-        return tn_failed() ? tn_error_code() : tn__error_null_input("tn_parametrize_load: state");
+        return tn_failed() ? tn_error_code() : tn_error_null("tn_parametrize_load: state");
     all = tn_module_state(root);
     if (all == NULL)
         return tn_error_last_code();

@@ -206,8 +206,8 @@ static tn_status run_after(struct walk *w)
     uint64_t mark = tn_error_mark();
 
     if (status == TN_OK)
-        status = tn__error_returned(w->train->after(w->train->user), mark,
-                                    "the function `gradients`");
+        status = tn_error_returned(w->train->after(w->train->user), mark,
+                                   "the function `gradients`");
     if (before != NULL)
         status = take_back(w, before, status);
     tn_free(before);

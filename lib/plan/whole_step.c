@@ -368,7 +368,7 @@ tn_status tn_step_run(tn_step *step, tn_tensor *const *in, int64_t n_in, tn_tens
         status = TN_ERR_MEMORY;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         if (in[i] == NULL)
-            status = tn__error_null_input("in");
+            status = tn_error_null("in");
         else
             status = tn_pack_add(input, NULL,
                                  tn__is_none(in[i]) ? tn_value_none() : tn_value_tensor(in[i]));

@@ -63,7 +63,7 @@ static tn_status on_network(tn_module *net, tn_tensor *const *inputs, int64_t n_
     tn_status status;
 
     if (net == NULL || (inputs == NULL && n_inputs != 0))
-        return tn__error_null_input(net == NULL ? "net" : "inputs");
+        return tn_error_null(net == NULL ? "net" : "inputs");
     if (n_inputs < 0)
         return tn_fail(TN_ERR_VALUE, "n_inputs: too small, got %lld; expected 0 or more",
                        (long long)n_inputs);
@@ -84,7 +84,7 @@ tn_status tn_prune_channels(tn_module *net, tn_tensor *const *inputs, int64_t n_
                             const char *method, tn_prune_report *report)
 {
     if (method == NULL)
-        return tn__error_null_input("tn_prune_channels: method");
+        return tn_error_null("tn_prune_channels: method");
     return on_network(net, inputs, n_inputs, NULL, method, report) == TN_OK
                ? TN_OK
                : tn_error_prefix("tn_prune_channels: ");

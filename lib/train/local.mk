@@ -4,7 +4,6 @@ libcore_la_SOURCES += \
 	%D%/kinds.c \
 	%D%/internal.h \
 	%D%/private.h \
-	%D%/averaging.c \
 	%D%/optimizer.c \
 	%D%/optimizer_load.c \
 	%D%/optimizer_options.c \

@@ -66,7 +66,7 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
         char what[128];
 
         tn_snprint(what, sizeof what, "optimizer %s: parameter %lld", name, (long long)place);
-        return tn__error_null_input(what);
+        return tn_error_null(what);
     }
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE,

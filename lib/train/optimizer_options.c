@@ -241,7 +241,7 @@ int64_t tn_optimizer_group_of(const tn_optimizer *optimizer, int64_t index)
 static tn__group *group_at(const tn_optimizer *optimizer, int64_t group, const char *what)
 {
     if (optimizer == NULL) {
-        tn__error_null_input(what);
+        tn_error_null(what);
         return NULL;
     }
     if (group >= 0 && group < optimizer->n_groups)
@@ -329,7 +329,7 @@ int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size)
     tn__text text = { 0 };
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_spec: optimizer");
+        tn_error_null("tn_optimizer_spec: optimizer");
         return -1;
     }
     tn__text_add(&text, "%s(", optimizer->def->name);

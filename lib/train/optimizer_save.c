@@ -130,7 +130,7 @@ tn_state *tn_optimizer_save_state(tn_optimizer *optimizer)
     tn_state *state;
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_save_state: optimizer");
+        tn_error_null("tn_optimizer_save_state: optimizer");
         return NULL;
     }
     state = tn_state_new();
@@ -201,7 +201,7 @@ int64_t tn_optimizer_repr(const tn_optimizer *optimizer, char *out, size_t size)
     tn_status status = TN_OK;
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_repr: optimizer");
+        tn_error_null("tn_optimizer_repr: optimizer");
         return -1;
     }
     tn__text_add(&text, "%s (", optimizer->def->name);

@@ -24,7 +24,7 @@ int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index)
 {
     if (optimizer == NULL) {
-        tn__error_null_input("optimizer");
+        tn_error_null("optimizer");
         return NULL;
     }
     if (index >= 0 && index < optimizer->count)

@@ -331,7 +331,7 @@ static void check_order(tn_scheduler *scheduler)
 tn_status tn_scheduler_step(tn_scheduler *scheduler)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_step: scheduler");
+        return tn_error_null("tn_scheduler_step: scheduler");
     if (scheduler->def->flags & TN_SCHEDULER_METRIC)
         return tn_fail(TN_ERR_VALUE,
                        "scheduler %s: step: no metric; expected a call of tn_scheduler_step_with",
@@ -343,7 +343,7 @@ tn_status tn_scheduler_step(tn_scheduler *scheduler)
 tn_status tn_scheduler_step_with(tn_scheduler *scheduler, double metric)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_step_with: scheduler");
+        return tn_error_null("tn_scheduler_step_with: scheduler");
     return tn__scheduler_apply(scheduler, scheduler->steps + 1, metric, 0);
 }
 

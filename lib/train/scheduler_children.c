@@ -79,7 +79,7 @@ tn_scheduler *tn_scheduler_child(const tn_scheduler *scheduler, int64_t index)
 tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_restart: scheduler");
+        return tn_error_null("tn_scheduler_restart: scheduler");
     if (scheduler->parent == NULL)
         return tn_fail(TN_ERR_VALUE,
                        "scheduler %s: restart: not inside another scheduler; "

@@ -49,7 +49,7 @@ int64_t tn_scheduler_state_text(const tn_scheduler *scheduler, char *out, size_t
     tn__text text = { 0 };
 
     if (scheduler == NULL) {
-        tn__error_null_input("tn_scheduler_state_text: scheduler");
+        tn_error_null("tn_scheduler_state_text: scheduler");
         return -1;
     }
     print_state(scheduler, &text);

@@ -301,7 +301,7 @@ tn_status tn_optimizer_step(tn_optimizer *optimizer)
     struct evaluation evaluation = { .optimizer = optimizer };
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_step: optimizer");
+        return tn_error_null("tn_optimizer_step: optimizer");
     if (takes_closure(optimizer))
         /* PyTorch's wording */
         return tn_fail(TN_ERR_TYPE,
@@ -395,7 +395,7 @@ tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
     tn_status status = TN_OK;
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_zero_grad: optimizer");
+        return tn_error_null("tn_optimizer_zero_grad: optimizer");
     tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
     for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
         status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
@@ -409,7 +409,7 @@ tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer)
     uint64_t scope;
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_zero_grad_in_place: optimizer");
+        return tn_error_null("tn_optimizer_zero_grad_in_place: optimizer");
     tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
     scope = tn_scope_begin();
     tn_grad_begin(false);

@@ -9,6 +9,7 @@ plugins_optim_la_SOURCES = \
 	%D%/adam.c \
 	%D%/adamax.c \
 	%D%/asgd.c \
+	%D%/averaging.c \
 	%D%/groups.c \
 	%D%/lbfgs.c \
 	%D%/lbfgs_search.c \

@@ -7,6 +7,8 @@
 
 #include <tenon/plugin.h>
 
+#include <tenon/average.h>
+
 /* adam.c */
 TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
 /* Each in the file of its name. */
@@ -25,6 +27,9 @@ TN_HIDDEN extern const tn_scheduler_def scheduler_cyclic, scheduler_one_cycle;
 TN_HIDDEN extern const tn_scheduler_def scheduler_plateau;
 /* scheduler_compose.c */
 TN_HIDDEN extern const tn_scheduler_def scheduler_sequential, scheduler_chained;
+
+/* averaging.c: the interface tenon.optim.average */
+TN_HIDDEN extern const tn_average_api optim_average;
 
 /* options.c: checks of options, with PyTorch's wording */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugin with optimizers and learning-rate schedulers. */
+ * The plugin with optimizers, learning-rate schedulers and averaged models. */
 #include "optim.h"
 
 static const void *const contributions[] = {
@@ -37,14 +37,20 @@ static const void *const contributions[] = {
     &scheduler_chained,
 };
 
+static const tn_interface_row interfaces[] = {
+    { "tenon.optim.average", 0, sizeof optim_average, &optim_average, NULL },
+    { NULL, 0, 0, NULL, NULL },
+};
+
 static const tn_plugin optim = {
     TN_HEAD(tn_plugin),
     .id = "tenon.optim",
     .version = "0.1.0",
-    .help = "optimizers and learning-rate schedulers",
+    .help = "optimizers, learning-rate schedulers and averaged models",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
+    .interfaces = interfaces,
 };
 
 TN_PLUGIN_EXPORT(optim);

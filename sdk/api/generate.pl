@@ -36,7 +36,7 @@ my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
 my %names     = map { $_ => 1 } qw(null-ok inout taken); # with names of parameters
 
 # The types of objects that may be NULL in a function with the tag [null-through].
-my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state|tn_graph|tn_node|tn_comm|tn_work|tn_dataset|tn_loader|tn_checkpoint)\s*\*\s*$/;
+my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state|tn_graph|tn_node|tn_comm|tn_work|tn_dataset|tn_loader)\s*\*\s*$/;
 
 my $bad = 0;
 sub complain {
@@ -209,7 +209,7 @@ sub read_header {
 }
 
 # The headers in the order in which <tenon/plugin.h> includes them.
-my @order = qw(base value tensor op grad module container lazy state train data checkpoint graph comm runtime);
+my @order = qw(base value tensor op grad module container lazy state train data graph comm runtime);
 my %place = map { $order[$_] => $_ } 0 .. $#order;
 my @interfaces;
 for my $path (glob "$srcdir/sdk/include/tenon/*.h") {

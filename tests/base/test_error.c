@@ -183,10 +183,10 @@ START_TEST(a_null_input_fails_with_the_code_of_what_failed_before)
     tn_error_clear();
     tn_fail(TN_ERR_MEMORY, "before");
     uint64_t count = tn__error_count();
-    ck_assert_int_eq(tn__error_null_input("x"), TN_ERR_MEMORY);
+    ck_assert_int_eq(tn_error_null("x"), TN_ERR_MEMORY);
     ck_assert_uint_eq(tn__error_count(), count);
     tn_error_clear();
-    ck_assert_int_eq(tn__error_null_input("the input"), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn_error_null("the input"), TN_ERR_RUNTIME);
     ck_assert_uint_eq(tn__error_count(), count + 1);
     expect_failure(TN_ERR_RUNTIME, "the input: it is NULL");
 }

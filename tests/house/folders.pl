@@ -8,8 +8,8 @@
 use strict;
 use warnings;
 
-my @order = qw(core/base core/plugin core/tensor core/hook core/op core/grad core/boundary core/module lib/print lib/gradcheck lib/parametrize
-    lib/prune lib/train lib/data lib/io lib/checkpoint lib/graph lib/plan lib/comm lib/library);
+my @order = qw(core/base core/plugin core/tensor core/hook core/op core/grad core/boundary core/module lib/parametrize
+    lib/prune lib/train lib/data lib/io lib/graph lib/plan lib/comm lib/library);
 my %tables = map { $_ => 1 } qw(tn__base_up tn__plugin_up tn__tensor_up tn__op_up tn__module_up tn__parametrize_up
     tn__kinds tn__runners);
 # The most that each number may be: a bound for what comes, which goes down with the numbers. Bytes depend on the compiler: those of gcc

@@ -42,7 +42,6 @@ static const tn_tracing_options given_trace = { .size = sizeof given_trace };
 static const tn_plan_options given_plan = { .size = sizeof given_plan };
 static const tn_step_options given_step = TN_STEP_OPTIONS;
 static const tn_walk_options given_walk = { .size = sizeof given_walk };
-static const tn_average_options given_average = TN_AVERAGE_OPTIONS;
 
 static int64_t given_function(void)
 {

@@ -237,6 +237,14 @@ def checked(pointer):
     return pointer
 
 
+def interface(name, table):
+    """Returns the functions of an interface that a plugin provides: a struct of pointers
+    (docs/plugins/bindings.md). Finds and activates the plugin."""
+    need = _api.tn_interface_need(name.encode(), 0, 0, c.sizeof(table), 0)
+    found = checked(lib.tn_interface_find(None, c.byref(need), None))
+    return c.cast(found, c.POINTER(table)).contents
+
+
 def text_of(function, *arguments):
     """Returns the text of a function that writes to a buffer as tn_snprint does."""
     size = 512

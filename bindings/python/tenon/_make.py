@@ -5,7 +5,7 @@ import ctypes as c
 
 from . import _api
 from ._dlpack import from_dlpack
-from ._library import Scope, callback, check, checked, held, hold, lib, release
+from ._library import Scope, callback, check, checked, held, hold, interface, lib, release
 from ._tensor import Tensor, borrow, device_of, ints, scoped
 from ._values import dtype_number, scalar_of
 
@@ -280,7 +280,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=False, create_graph=Fa
         return tuple(borrow(found[i]) for i in range(len(inputs)))
 
 
-@callback(_api.FUNCTIONS["tn_gradcheck"][1][0])
+@callback(_api.cb_tn_gradcheck_code)
 def _checked_code(user, inputs, outputs):
     from ._tensor import to_scope
 
@@ -304,7 +304,8 @@ def gradcheck(code, inputs, step=1e-6, tolerance=1e-4, second=False):
     count = 1 if isinstance(first, Tensor) else len(first)
     number = hold((code, len(inputs), count))
     try:
-        run = lib.tn_gradgradcheck if second else lib.tn_gradcheck
+        checks = interface("tenon.gradcheck.api", _api.tn_gradcheck_api)
+        run = checks.second if second else checks.first
         check(run(_checked_code, number, addresses(inputs), len(inputs), count, step, tolerance))
     finally:
         release(number)

@@ -7,8 +7,8 @@ import operator
 import weakref
 
 from . import _api, _dlpack
-from ._library import (NONE, Scope, adopting, callback, check, checked, encode, failure, held, hold,
-                       lib, owner, release, text_of)
+from ._library import (NONE, Scope, adopting, callback, check, checked, encode, failure, held,
+                       hold, interface, lib, owner, release, text_of)
 from ._values import DTYPES, dtype_number, in_int64
 
 _alive = weakref.WeakValueDictionary()  # the Python object of each tensor, by address
@@ -185,7 +185,7 @@ class Tensor:
         return self.shape[0]
 
     def __repr__(self):
-        text = text_of(lib.tn_tensor_text, self._ptr)
+        text = text_of(interface("tenon.print.api", _api.tn_print_api).tensor, self._ptr)
         return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
 
     __hash__ = object.__hash__

@@ -253,6 +253,18 @@ typedef bool (*tn_progress)(void *user, const char *what, uint64_t done, uint64_
  * plugins. Returns TN_OK to continue, TN_ERR_CANCELLED if the caller must stop. */
 TN_API tn_status tn_progress_report(const char *what, uint64_t done, uint64_t total);
 
+/* ---- failures of callers and callbacks ------------------------------------------------------- */
+
+/* For a function that was given NULL as an object, probably because an earlier call failed. Returns
+ * the code of the first failure of this thread; if there is none, fails with TN_ERR_RUNTIME. `what`
+ * is function and argument: "tn_average_new: module". */
+TN_API tn_status tn_error_null(const char *what);
+/* For a function that has called a callback, which returned `status`; `mark` is tn_error_mark()
+ * before the call. Returns the status; if the callback recorded a failure, its code, also if the
+ * callback has taken it. If the callback failed without a message, records one that begins with
+ * `who`. After a failure tn_failed() is true. */
+TN_API tn_status tn_error_returned(tn_status status, uint64_t mark, const char *who);
+
 #ifdef TN_PROGRAM
 /* Sets the progress callback of this thread. NULL removes it. [null-ok: callback, user] */
 TN_PROGRAM void tn_set_progress(tn_progress callback, void *user);

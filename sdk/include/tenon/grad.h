@@ -143,23 +143,6 @@ TN_API tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor);
  * changed after it was saved. [callback] [borrowed] */
 TN_API tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index);
 
-/* ---- checking gradients ---------------------------------------------------------------------- */
-
-/* Compares the gradients of `code` at the inputs `in` with central differences of width `step`.
- * `code` may be any function that computes with operators. The inputs must be float64 or
- * complex128; of complex inputs, both parts are varied. Fails with TN_ERR_ASSERT, naming the input,
- * the element and both numbers, if they differ by more than `tolerance`. [array: in n_in]
- * [null-ok: user] */
-TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
-                              void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
-                              double step, double tolerance);
-/* Like tn_gradcheck, for second derivatives: checks the gradients of `code` as a function of its
- * inputs and of the cotangents of its outputs. [array: in n_in] [null-ok: user] */
-TN_API tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in,
-                                                    tn_tensor **out),
-                                  void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
-                                  double step, double tolerance);
-
 /* ---- inference mode -------------------------------------------------------------------------- */
 
 /* tn_inference_enabled returns whether this thread is in inference mode. tn_inference_begin

@@ -28,7 +28,6 @@
 #include <tenon/prune.h>
 #include <tenon/train.h>
 #include <tenon/data.h>
-#include <tenon/checkpoint.h>
 #include <tenon/graph.h>
 #include <tenon/comm.h>
 #include <tenon/contrib.h>

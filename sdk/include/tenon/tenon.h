@@ -20,7 +20,6 @@
 #include <tenon/prune.h>
 #include <tenon/train.h>
 #include <tenon/data.h>
-#include <tenon/checkpoint.h>
 #include <tenon/graph.h>
 #include <tenon/clip_grad.h>
 #include <tenon/comm.h>
@@ -33,5 +32,9 @@
 #include <tenon/creation.h>
 #include <tenon/equality.h>
 #include <tenon/fuse.h>
+#include <tenon/average.h>
+#include <tenon/checkpoint.h>
+#include <tenon/gradcheck.h>
+#include <tenon/print.h>
 
 #endif

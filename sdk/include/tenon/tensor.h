@@ -451,11 +451,6 @@ TN_API double tn_tensor_item(tn_tensor *tensor);
  * receive contents of the same shape. For conversions of modules. */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
-/* Writes the tensor as text as NumPy prints it, abbreviated if it has more than 1000 elements; with
- * the dtype if that is not the default dtype. Writes at most `size` bytes including the final NUL;
- * returns the length of the complete text, -1 on error. [null-ok: out] */
-TN_API int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size);
-
 /* ---- DLPack ---------------------------------------------------------------------------------- */
 
 /* The binary layout of DLPack 1.0's DLManagedTensor, declared here because the DLPack headers of

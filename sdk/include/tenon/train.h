@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers, learning-rate schedulers and averaged models. Plugins provide the update rules and
+ * Optimizers, learning-rate schedulers and steps of training. Plugins provide the update rules and
  * the schedulers.
  * tenon-interface: tenon.train 0
  *
@@ -244,53 +244,7 @@ TN_API tn_hook_handle tn_optimizer_hook_load(tn_optimizer *optimizer, tn_optimiz
                                              uint32_t flags, void *user,
                                              void (*release)(void *user));
 
-/* ---- averaged models ------------------------------------------------------------------------- */
-
-typedef uint32_t tn_average_kind;
-enum {
-    TN_AVERAGE_EQUAL = 0,      /* all updates count alike: average += (value - average) / (n + 1) */
-    TN_AVERAGE_EXPONENTIAL = 1 /* average = decay * average + (1 - decay) * value */
-};
-
-/* How an averaged model computes its averages. Begin with TN_AVERAGE_OPTIONS. `count` in the two
- * functions is the number of updates before this one, at least 1: the first update copies. */
-typedef struct tn_average_options {
-    uint32_t size; /* sizeof(tn_average_options) */
-    tn_average_kind kind;
-    double decay;            /* of TN_AVERAGE_EXPONENTIAL, from 0 to 1 */
-    const tn_device *device; /* of the averaged model; NULL: where the module is */
-    bool use_buffers;        /* averages buffers like parameters; false: copies them */
-    uint8_t reserved[7];
-    /* A rule of the program, in place of `kind`; at most one of the two. `one` returns the new
-     * average of one tensor, which is then copied to `average`; NULL after recording a failure.
-     * `many` changes the averages in place; it gets all tensors of one device and dtype. Both run
-     * without recording, in a scope of their own. */
-    tn_tensor *(*one)(void *user, tn_tensor *average, tn_tensor *value, int64_t count);
-    tn_status (*many)(void *user, tn_tensor *const *averages, tn_tensor *const *values, int64_t n,
-                      int64_t count);
-    void *user;
-    /* Frees `user` when the model and its copies have been freed; may be NULL. */
-    void (*release)(void *user);
-} tn_average_options;
-#define TN_AVERAGE_OPTIONS                                                                         \
-    {                                                                                              \
-        (uint32_t)sizeof(tn_average_options), TN_AVERAGE_EQUAL, 0.999, NULL, false, { 0 }, NULL,   \
-            NULL, NULL, NULL                                                                       \
-    }
-
-/* Returns a model with averages of the parameters of `module` (stochastic weight averaging,
- * exponential moving average). It is a module: its buffer "n_averaged", an int64, counts the
- * updates, its child "module" is a deep copy of `module`, and a call of it calls the child. NULL
- * options: an equal average of the parameters. If the function fails, `user` of the options still
- * belongs to the caller. [owned] [null-ok: options] [null-through] */
-TN_API tn_module *tn_average_new(tn_module *module, const tn_average_options *options);
-/* Updates the averages with the parameters of `module`, which must have as many parameters as the
- * averaged module, with the same shapes; dtypes and devices may differ. The first update copies
- * them. Without use_buffers, the buffers are copied in every update. If the function fails, some
- * averages may have changed; the update does not count. [null-through] */
-TN_API tn_status tn_average_update(tn_module *average, tn_module *module);
-/* Returns the number of updates; -1 on error. */
-TN_API int64_t tn_average_count(tn_module *average);
+/* ---- running statistics ---------------------------------------------------------------------- */
 
 /* Replaces the running statistics of all layers of a module by the statistics of the batches that
  * `next` returns. All batches have the same weight. The layers are those with `collect`

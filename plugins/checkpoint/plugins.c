@@ -2,12 +2,7 @@
  *
  * The plugins that a checkpoint needs: collects them when it is saved, looks for them when it is
  * read. */
-#include "lib/checkpoint/private.h"
-
-#include "core/base/vector.h"
-
-#include <tenon/checkpoint.h>
-#include <tenon/runtime.h>
+#include "checkpoint.h"
 
 #include <string.h>
 
@@ -40,7 +35,8 @@ static tn_status add_id(struct ids *ids, const char *id)
             return TN_OK;
     if (!find_report(id, &report))
         return TN_OK; /* contributions of the program */
-    if (!tn__vector_room(&ids->at, &ids->capacity, ids->count + 2, sizeof *ids->at))
+    if (ids->count + 2 > ids->capacity &&
+        checkpoint_grow((void **)&ids->at, &ids->capacity, sizeof *ids->at) != TN_OK)
         return TN_ERR_MEMORY;
     ids->at[ids->count++] = tn_value_string(report.id);
     ids->at[ids->count++] = tn_value_string(report.version);
@@ -79,25 +75,25 @@ static tn_status add_schedulers(struct ids *ids, const tn_scheduler *scheduler)
     return status;
 }
 
-tn_status tn__plugins_save(tn_checkpoint *checkpoint, tn_state *state)
+tn_status plugins_save(tn_checkpoint *checkpoint, tn_state *state)
 {
     struct ids ids = { 0 };
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < checkpoint->count && status == TN_OK; i++) {
-        const tn__part *part = &checkpoint->parts[i];
+        const checkpoint_part *part = &checkpoint->parts[i];
 
-        if (part->kind == TN__PART_MODULE)
+        if (part->kind == PART_MODULE)
             status = add_modules(&ids, part->as.module);
-        else if (part->kind == TN__PART_OPTIMIZER)
-            status = add_name(&ids, TN_KIND_tn_optimizer_def, tn__checkpoint_type(part));
-        else if (part->kind == TN__PART_SCHEDULER)
+        else if (part->kind == PART_OPTIMIZER)
+            status = add_name(&ids, TN_KIND_tn_optimizer_def, checkpoint_type(part));
+        else if (part->kind == PART_SCHEDULER)
             status = add_schedulers(&ids, part->as.scheduler);
     }
     for (int64_t i = 0; i < checkpoint->n_needed && status == TN_OK; i++)
         status = add_name(&ids, checkpoint->needed[i].kind, checkpoint->needed[i].name);
     if (status == TN_OK)
-        status = tn_state_set_value(state, TN__CHECKPOINT_PLUGINS,
+        status = tn_state_set_value(state, CHECKPOINT_PLUGINS,
                                     tn_value_dict(ids.at, (uint32_t)ids.count));
     tn_free(ids.at);
     return status;
@@ -107,32 +103,54 @@ tn_status tn__plugins_save(tn_checkpoint *checkpoint, tn_state *state)
 
 /* Adds, for a plugin that is not usable, its id and version and, if there is one, its line of the
  * load report. */
-static void describe(tn__text *text, const char *id, const char *version)
+static tn_status describe(char **text, const char *id, const char *version)
 {
     tn_plugin_report report;
+    tn_status status = checkpoint_append(text, "%s\"%s\" %s", *text != NULL ? ", " : "", id,
+                                         version);
 
-    tn__text_add(text, "%s\"%s\" %s", text->length > 0 ? ", " : "", id, version);
-    for (int64_t i = 0; i < tn_plugin_count(); i++) {
+    for (int64_t i = 0; i < tn_plugin_count() && status == TN_OK; i++) {
         report = (tn_plugin_report){ 0 };
-        if (tn_plugin_report_at(i, &report) == TN_OK && strcmp(report.id, id) == 0) {
-            tn__text_add(text, " (%s: %s: %s)", report.file, tn_outcome_name(report.outcome),
-                         report.reason);
-            return;
-        }
+        if (tn_plugin_report_at(i, &report) == TN_OK && strcmp(report.id, id) == 0)
+            return checkpoint_append(text, " (%s: %s: %s)", report.file,
+                                     tn_outcome_name(report.outcome), report.reason);
     }
+    return status;
 }
 
-tn_status tn__plugins_check(const tn_state *state, const char *path)
+/* Says where plugins were searched. Without TENON_PLUGIN_PATH that is the folder of the plugins
+ * that come with Tenon, such as this one. */
+static tn_status describe_folders(char **text)
 {
-    int64_t index = tn_state_find(state, TN__CHECKPOINT_PLUGINS);
+    const char *list = tn_env_get("TENON_PLUGINS"), *path = tn_env_get("TENON_PLUGIN_PATH"),
+               *more = tn_env_get("TENON_PLUGIN_PATH_ADD"), *end;
+    tn_plugin_report own = { .file = "" };
+    tn_status status;
+
+    if (path == NULL && find_report("tenon.checkpoint", &own) &&
+        (end = strrchr(own.file, '/')) != NULL)
+        status = checkpoint_append(text, "searched: %.*s", (int)(end - own.file), own.file);
+    else
+        status = path != NULL ? checkpoint_append(text, "searched: TENON_PLUGIN_PATH=%q", path)
+                              : checkpoint_append(text, "searched: the folder of the plugins");
+    if (status == TN_OK && more != NULL)
+        status = checkpoint_append(text, " and TENON_PLUGIN_PATH_ADD=%q", more);
+    if (status == TN_OK && list != NULL)
+        status = checkpoint_append(text, ", with TENON_PLUGINS=%q", list);
+    return status;
+}
+
+tn_status plugins_check(const tn_state *state, const char *path)
+{
+    int64_t index = tn_state_find(state, CHECKPOINT_PLUGINS);
     tn_value list = index >= 0 ? tn_state_value(state, index) : tn_value_none();
-    tn__text missing = { 0 };
+    char *missing = NULL, *folders = NULL;
     int64_t count = 0;
     tn_status status = TN_OK;
 
     if (list.kind != TN_VALUE_DICT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: not a checkpoint: entry \"" TN__CHECKPOINT_PLUGINS
+                       "%s: not a checkpoint: entry \"" CHECKPOINT_PLUGINS
                        "\" is missing or not a dict; expected a file that tn_checkpoint_save wrote",
                        path);
     for (uint32_t i = 0; i + 1 < list.count; i += 2) {
@@ -140,33 +158,33 @@ tn_status tn__plugins_check(const tn_state *state, const char *path)
         tn_plugin_report report;
 
         if (id.kind != TN_VALUE_STRING || version.kind != TN_VALUE_STRING) {
-            status = tn_fail(
-                TN_ERR_FORMAT,
-                "%s: " TN__CHECKPOINT_PLUGINS ": plugin %u: wrong kind, got %s and %s; "
-                "expected its id and its version, two texts",
-                path, i / 2, tn__value_kind_name(id.kind), tn__value_kind_name(version.kind));
+            status = tn_fail(TN_ERR_FORMAT,
+                             "%s: " CHECKPOINT_PLUGINS ": plugin %u: wrong kind, got %s and %s; "
+                             "expected its id and its version, two texts",
+                             path, i / 2, tn_value_kind_name(id.kind),
+                             tn_value_kind_name(version.kind));
             break;
         }
         if (!find_report(id.as.s, &report)) {
-            describe(&missing, id.as.s, version.as.s);
+            status = describe(&missing, id.as.s, version.as.s);
             count++;
+            if (status != TN_OK)
+                break;
         } else if (strcmp(report.version, version.as.s) != 0) {
-            tn__log(TN_LOG_WARNING,
-                    "%s: plugin \"%s\": the checkpoint was written with version %s, loaded is %s "
-                    "(%s)",
-                    path, id.as.s, version.as.s, report.version, report.file);
+            tn_log(TN_LOG_WARNING,
+                   "%s: plugin \"%s\": the checkpoint was written with version %s, loaded is %s "
+                   "(%s)",
+                   path, id.as.s, version.as.s, report.version, report.file);
         }
     }
     if (status == TN_OK && count > 0) {
-        tn__text folders = { 0 };
-
-        tn__plugins_searched(&folders);
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                         "%s: it needs the plugin%s %s, which %s not loaded; %s", path,
-                         count == 1 ? "" : "s", missing.failed ? "" : missing.at,
-                         count == 1 ? "is" : "are", folders.failed ? "" : folders.at);
-        tn__text_free(&folders);
+        status = describe_folders(&folders);
+        if (status == TN_OK)
+            status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                             "%s: it needs the plugin%s %s, which %s not loaded; %s", path,
+                             count == 1 ? "" : "s", missing, count == 1 ? "is" : "are", folders);
     }
-    tn__text_free(&missing);
+    tn_free(folders);
+    tn_free(missing);
     return status;
 }

@@ -10,11 +10,10 @@
  * smallest is below 1e-4, the ratio of the largest and the smallest is above 1000, or the largest
  * is at least 1e8 (double precision), 1e6 (single) or 1e3 (smaller dtypes). Columns are aligned at
  * the point. */
-#include "core/tensor/convert.h"
-#include "core/tensor/device.h"
-#include "lib/print/decimal.h"
+#include "print.h"
 
 #include <math.h>
+#include <string.h>
 
 #define EDGE 3
 #define THRESHOLD 1000
@@ -41,7 +40,7 @@ typedef struct printer {
     const bool *cut;           /* dimensions of which only the edges are printed */
     int int_width;
     float_format re, im;
-    tn__text *text;
+    output *text;
 } printer;
 
 static bool is_whole(tn_dtype dtype)
@@ -57,9 +56,7 @@ static int max_int(int a, int b)
 
 static double part_of(const printer *p, const void *at, bool imaginary)
 {
-    tn__number number = tn__convert_read(at, p->dtype);
-
-    return imaginary ? number.im : number.re;
+    return element_real(at, p->dtype, imaginary);
 }
 
 static int exponent_text(char *out, size_t size, int exponent, int digits)
@@ -114,33 +111,25 @@ static void scan_width(void *user, const void *element)
     float_format *f = scan->format;
     double value = part_of(scan->p, element, scan->imaginary);
     char text[16];
-    tn__decimal d;
+    decimal d;
     int sign;
 
     if (!isfinite(value))
         return;
-    tn__decimal_shortest(value, f->dtype, &d);
+    decimal_shortest(value, f->dtype, &d);
     sign = d.negative || f->plus;
     if (f->scientific) {
-        tn__decimal_cut_scientific(value, PRECISION, &d);
+        decimal_cut_scientific(value, PRECISION, &d);
         f->left = max_int(f->left, 1 + sign);
         f->places = max_int(f->places, d.count - 1);
         f->exponent_digits = max_int(
             f->exponent_digits,
             exponent_text(text, sizeof text, value == 0 ? 0 : d.point - 1, 2) - 2);
     } else {
-        tn__decimal_cut_positional(value, PRECISION, &d);
+        decimal_cut_positional(value, PRECISION, &d);
         f->left = max_int(f->left, (d.point > 0 ? d.point : 1) + sign);
         f->right = max_int(f->right, d.count - d.point);
     }
-}
-
-static double as_f16(double value)
-{
-    uint16_t bits;
-
-    tn__convert_write(&bits, TN_F16, tn_scalar_float(value));
-    return tn__convert_read(&bits, TN_F16).re;
 }
 
 /* Returns whether numbers are written in exponent form. Compares in the precision of the dtype (for
@@ -156,7 +145,8 @@ static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
         return largest >= 1e6 || (float)smallest < 0.0001f ||
                (float)largest / (float)smallest > 1000.0f;
     default:
-        return largest >= 1e3 || smallest < as_f16(0.0001) || as_f16(largest / smallest) > 1000.0;
+        return largest >= 1e3 || smallest < element_as_f16(0.0001) ||
+               element_as_f16(largest / smallest) > 1000.0;
     }
 }
 
@@ -179,18 +169,18 @@ static void find_format(const printer *p, float_format *f, bool imaginary)
     }
 }
 
-static void spaces(tn__text *text, int count)
+static void spaces(output *text, int count)
 {
     while (count-- > 0)
-        tn__text_put(text, " ", 1);
+        text_put(text, " ", 1);
 }
 
 /* Writes a number with its padding. `tail` ("j" or "") comes before the padding on the right. */
-static void put_float(tn__text *text, const float_format *f, double value, const char *tail)
+static void put_float(output *text, const float_format *f, double value, const char *tail)
 {
     char number[64], exponent[16];
     int length = 0, right;
-    tn__decimal d;
+    decimal d;
 
     if (!isfinite(value)) {
         const char *word = isnan(value) ? (f->plus ? "+nan" : "nan")
@@ -198,16 +188,16 @@ static void put_float(tn__text *text, const float_format *f, double value, const
                            : f->plus    ? "+inf"
                                         : "inf";
         spaces(text, f->left + f->right + 1 - (int)strlen(word));
-        tn__text_add(text, "%s%s", word, tail);
+        text_add(text, "%s%s", word, tail);
         return;
     }
     if (f->scientific) {
         /* All numbers get as many digits as the longest one needs; digits after the shortest form
          * are those of the exact value. */
-        tn__decimal_scientific(value, f->places, &d);
+        decimal_scientific(value, f->places, &d);
     } else {
-        tn__decimal_shortest(value, f->dtype, &d);
-        tn__decimal_cut_positional(value, PRECISION, &d);
+        decimal_shortest(value, f->dtype, &d);
+        decimal_cut_positional(value, PRECISION, &d);
     }
     if (d.negative || f->plus)
         number[length++] = d.negative ? '-' : '+';
@@ -218,7 +208,7 @@ static void put_float(tn__text *text, const float_format *f, double value, const
         for (int i = 1; i <= f->places; i++)
             number[length++] = i < d.count ? d.digits[i] : '0';
         exponent_text(exponent, sizeof exponent, value == 0 ? 0 : d.point - 1, f->exponent_digits);
-        tn__text_add(text, "%.*s%s%s", length, number, exponent, tail);
+        text_add(text, "%.*s%s%s", length, number, exponent, tail);
         return;
     }
     if (d.point <= 0)
@@ -230,19 +220,19 @@ static void put_float(tn__text *text, const float_format *f, double value, const
     right = d.count - d.point;
     for (int i = 0; i < right; i++)
         number[length++] = d.point + i < 0 ? '0' : d.digits[d.point + i];
-    tn__text_add(text, "%.*s%s", length, number, tail);
+    text_add(text, "%.*s%s", length, number, tail);
     spaces(text, f->right - (right > 0 ? right : 0));
 }
 
 static int int_text(char *out, size_t size, const printer *p, const void *at)
 {
-    tn__number number = tn__convert_read(at, p->dtype);
+    uint64_t whole = element_whole(at, p->dtype);
 
     if (p->dtype == TN_BOOL)
-        return (int)tn_snprint(out, size, number.i != 0 ? "True" : "False");
-    if (number.kind == TN__NUMBER_UINT)
-        return (int)tn_snprint(out, size, "%llu", (unsigned long long)number.u);
-    return (int)tn_snprint(out, size, "%lld", (long long)number.i);
+        return (int)tn_snprint(out, size, whole != 0 ? "True" : "False");
+    if (p->dtype == TN_U64)
+        return (int)tn_snprint(out, size, "%llu", (unsigned long long)whole);
+    return (int)tn_snprint(out, size, "%lld", (long long)(int64_t)whole);
 }
 
 static void scan_int(void *user, const void *element)
@@ -253,7 +243,7 @@ static void scan_int(void *user, const void *element)
     p->int_width = max_int(p->int_width, int_text(text, sizeof text, p, element));
 }
 
-static void put_element(const printer *p, tn__text *text, const void *at)
+static void put_element(const printer *p, output *text, const void *at)
 {
     char number[32];
     int length;
@@ -261,7 +251,7 @@ static void put_element(const printer *p, tn__text *text, const void *at)
     if (is_whole(p->dtype)) {
         length = int_text(number, sizeof number, p, at);
         spaces(text, p->int_width - length);
-        tn__text_put(text, number, (size_t)length);
+        text_put(text, number, (size_t)length);
         return;
     }
     put_float(text, &p->re, part_of(p, at, false), "");
@@ -271,7 +261,7 @@ static void put_element(const printer *p, tn__text *text, const void *at)
 
 /* ---- brackets and lines ---- */
 
-static void trim_line(tn__text *text)
+static void trim_line(output *text)
 {
     while (text->at != NULL && text->length > 0 && text->at[text->length - 1] == ' ')
         text->at[--text->length] = '\0';
@@ -286,30 +276,30 @@ static void put_row(const printer *p, int64_t at, int indent, int width)
     int column = indent, limit = width - 1;
 
     for (int64_t i = 0, turn = 0; i < count; turn++) {
-        tn__text word = { 0 };
+        output word = { 0 };
 
         if (turn == gap)
-            tn__text_put(&word, "...", 3);
+            text_put(&word, "...", 3);
         else
             put_element(p, &word, p->data + (size_t)(at + i++ * step) * p->item);
         if (word.failed) {
             p->text->failed = true;
-            tn__text_free(&word);
+            text_free(&word);
             return;
         }
         if (column + (int)word.length > limit && column > indent) {
             trim_line(p->text);
-            tn__text_put(p->text, "\n", 1);
+            text_put(p->text, "\n", 1);
             spaces(p->text, indent);
             column = indent;
         }
-        tn__text_put(p->text, word.at, word.length);
+        text_put(p->text, word.at, word.length);
         column += (int)word.length;
         if (i < count) {
-            tn__text_put(p->text, " ", 1);
+            text_put(p->text, " ", 1);
             column++;
         }
-        tn__text_free(&word);
+        text_free(&word);
     }
 }
 
@@ -317,7 +307,7 @@ static void put_dim(const printer *p, int32_t dim, int64_t at, int indent, int w
 {
     int64_t count = p->shape[dim], gap = p->cut[dim] ? EDGE : -1;
 
-    tn__text_put(p->text, "[", 1);
+    text_put(p->text, "[", 1);
     if (dim == p->ndim - 1) {
         put_row(p, at, indent, width);
     } else {
@@ -325,54 +315,54 @@ static void put_dim(const printer *p, int32_t dim, int64_t at, int indent, int w
             if (turn > 0)
                 spaces(p->text, indent);
             if (turn == gap)
-                tn__text_put(p->text, "...", 3);
+                text_put(p->text, "...", 3);
             else
                 put_dim(p, dim + 1, at + i++ * p->index_step[dim], indent + 1, width - 1);
             for (int32_t k = dim; i < count && k < p->ndim - 1; k++)
-                tn__text_put(p->text, "\n", 1);
+                text_put(p->text, "\n", 1);
         }
     }
-    tn__text_put(p->text, "]", 1);
+    text_put(p->text, "]", 1);
 }
 
 /* Writes the number of a tensor without dimensions: 1.0 or 1e-05, never with the point at the
  * end. */
-static void put_scalar(const printer *p, tn__text *text, double value, bool plus)
+static void put_scalar(const printer *p, output *text, double value, bool plus)
 {
-    tn__decimal d;
+    decimal d;
     double magnitude = fabs(value);
 
     if (!isfinite(value)) {
-        tn__text_add(text, isnan(value) ? (plus ? "+nan" : "nan")
-                           : value < 0  ? "-inf"
-                           : plus       ? "+inf"
-                                        : "inf");
+        text_add(text, isnan(value) ? (plus ? "+nan" : "nan")
+                       : value < 0  ? "-inf"
+                       : plus       ? "+inf"
+                                    : "inf");
         return;
     }
-    tn__decimal_shortest(value, p->dtype, &d);
+    decimal_shortest(value, p->dtype, &d);
     if (d.negative || plus)
-        tn__text_put(text, d.negative ? "-" : "+", 1);
+        text_put(text, d.negative ? "-" : "+", 1);
     if (magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
         char exponent[16];
-        tn__text_put(text, d.digits, 1);
+        text_put(text, d.digits, 1);
         if (d.count > 1)
-            tn__text_add(text, ".%s", d.digits + 1);
+            text_add(text, ".%s", d.digits + 1);
         exponent_text(exponent, sizeof exponent, d.point - 1, 2);
-        tn__text_add(text, "%s", exponent);
+        text_add(text, "%s", exponent);
         return;
     }
     if (d.point <= 0)
-        tn__text_put(text, "0", 1);
+        text_put(text, "0", 1);
     for (int i = 0; i < d.point; i++)
-        tn__text_put(text, i < d.count ? d.digits + i : "0", 1);
+        text_put(text, i < d.count ? d.digits + i : "0", 1);
     if (d.count <= d.point) {
         if ((TN_BIT(p->dtype) & TN_MASK_COMPLEX) == 0)
-            tn__text_put(text, ".0", 2); /* a part of a complex number gets no ".0" */
+            text_put(text, ".0", 2); /* a part of a complex number gets no ".0" */
         return;
     }
-    tn__text_put(text, ".", 1);
+    text_put(text, ".", 1);
     for (int i = d.point; i < d.count; i++)
-        tn__text_put(text, i < 0 ? "0" : d.digits + i, 1);
+        text_put(text, i < 0 ? "0" : d.digits + i, 1);
 }
 
 static void put_number(printer *p)
@@ -383,7 +373,7 @@ static void put_number(printer *p)
 
     if (is_whole(p->dtype)) {
         int_text(number, sizeof number, p, p->data);
-        tn__text_add(p->text, "%s", number);
+        text_add(p->text, "%s", number);
         return;
     }
     re = part_of(p, p->data, false);
@@ -394,53 +384,74 @@ static void put_number(printer *p)
     im = part_of(p, p->data, true);
     if (re == 0 && !signbit(re)) {
         put_scalar(p, p->text, im, false);
-        tn__text_put(p->text, "j", 1);
+        text_put(p->text, "j", 1);
         return;
     }
-    tn__text_put(p->text, "(", 1);
+    text_put(p->text, "(", 1);
     put_scalar(p, p->text, re, false);
     put_scalar(p, p->text, im, true);
-    tn__text_put(p->text, "j)", 2);
+    text_put(p->text, "j)", 2);
 }
 
 /* ---- the tensor ---- */
 
 struct fetch {
-    const tn_tensor *tensor;
+    tn_tensor *tensor;
     unsigned char *data;
     const int64_t *steps;
     const bool *cut;
 };
 
+/* Copies row-major elements to their places. */
+static void scatter(unsigned char *to, const unsigned char **from, size_t item, tn_ints shape,
+                    const int64_t *steps)
+{
+    if (shape.count == 0) {
+        memcpy(to, *from, item);
+        *from += item;
+        return;
+    }
+    for (int64_t i = 0; i < shape.at[0]; i++)
+        scatter(to + (size_t)(i * steps[0]) * item, from, item,
+                (tn_ints){ shape.at + 1, shape.count - 1 }, steps + 1);
+}
+
 /* Copies the elements that are printed from the device: of a cut dimension, the first and the last
  * three. Each corner of the tensor is a view of its own, so that a large tensor is not copied as a
- * whole. */
-static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, int64_t at)
+ * whole. `shape` is that of the part, `offset` its place in the storage. */
+static tn_status fetch(const struct fetch *f, int32_t dim, tn_ints shape, int64_t offset,
+                       int64_t at)
 {
-    size_t item = tn_dtype_size(meta->dtype);
-    tn_meta part = *meta;
+    tn_ints strides = tn_tensor_strides(f->tensor);
+    size_t item = tn_dtype_size(tn_tensor_dtype(f->tensor)), bytes = item;
+    int64_t part[TN_MAX_DIMS];
     tn_tensor *piece;
     unsigned char *dense;
     tn_status status;
 
-    while (dim < meta->ndim && !f->cut[dim])
+    while (dim < shape.count && !f->cut[dim])
         dim++;
-    if (dim < meta->ndim) {
-        part.shape[dim] = EDGE;
-        status = fetch(f, dim + 1, &part, at);
-        part.offset += (meta->shape[dim] - EDGE) * meta->strides[dim];
-        return status == TN_OK ? fetch(f, dim + 1, &part, at + EDGE * f->steps[dim]) : status;
+    for (int64_t i = 0; i < shape.count; i++) {
+        part[i] = i == dim ? EDGE : shape.at[i];
+        bytes *= (size_t)part[i];
     }
-    piece = tn__tensor_over(f->tensor->storage, meta);
-    if (piece == NULL)
-        return tn_error_last_code();
-    dense = tn_malloc((size_t)piece->numel * item);
-    status = dense == NULL ? TN_ERR_MEMORY
-                           : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);
-    if (status == TN_OK)
-        tn__convert_scatter(f->data + (size_t)at * item, dense, item, tn__shape(piece), f->steps);
+    shape.at = part;
+    if (dim < shape.count) {
+        int64_t whole = tn_tensor_size(f->tensor, dim);
+
+        status = fetch(f, dim + 1, shape, offset, at);
+        offset += (whole - EDGE) * strides.at[dim];
+        return status == TN_OK ? fetch(f, dim + 1, shape, offset, at + EDGE * f->steps[dim])
+                               : status;
+    }
+    piece = tn_tensor_as_strided(f->tensor, shape, strides, offset);
+    dense = piece != NULL ? tn_malloc(bytes) : NULL;
+    status = dense != NULL ? tn_tensor_copy_out(piece, dense, bytes) : tn_error_last_code();
+    if (status == TN_OK) {
+        const unsigned char *from = dense;
+        scatter(f->data + (size_t)at * item, &from, item, shape, f->steps);
+    }
     tn_free(dense);
-    tn_tensor_drop(piece);
     return status;
 }
 
@@ -459,66 +470,89 @@ static void put_tensor(printer *p)
     put_dim(p, 0, 0, 1, LINE_WIDTH);
 }
 
-int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size)
+/* Writes a tensor whose memory cannot be read. */
+static void put_no_values(output *text, const tn_tensor *tensor)
 {
+    tn_ints shape = tn_tensor_shape(tensor);
+
+    text_add(text, "(no values: %s[", tn_dtype_name(tn_tensor_dtype(tensor)));
+    for (int64_t i = 0; i < shape.count; i++)
+        text_add(text, i > 0 ? ", %lld" : "%lld", (long long)shape.at[i]);
+    text_add(text, "] on %s)", tn_device_name(tn_tensor_device(tensor)));
+}
+
+/* Reads the elements that are printed, and writes them. */
+static tn_status put_values(output *text, tn_tensor *tensor)
+{
+    const tn_ints whole = tn_tensor_shape(tensor);
+    const tn_dtype dtype = tn_tensor_dtype(tensor);
+    const int64_t numel = tn_tensor_numel(tensor);
     int64_t shape[TN_MAX_DIMS], steps[TN_MAX_DIMS], count = 1;
     bool cut[TN_MAX_DIMS] = { false };
-    tn__text text = { 0 };
-    printer p = { 0 };
-    tn_dtype dtype;
-    tn_meta meta;
     unsigned char *data = NULL;
     tn_status status = TN_OK;
 
-    if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_tensor_text");
-        return -1;
-    }
-    dtype = (tn_dtype)tensor->dtype;
-    tn__tensor_meta(tensor, &meta);
-    if (!tn_device_has_memory(tensor->device)) {
-        tn__text_add(&text, "(no values: ");
-        tn__tensor_text(&text, tensor);
-        tn__text_add(&text, ")");
-        return tn__text_give(&text, out, size);
-    }
     /* of a tensor without elements the other sizes may have any product */
-    for (int32_t i = meta.ndim - 1; i >= 0 && tensor->numel > 0; i--) {
-        cut[i] = tensor->numel > THRESHOLD && meta.shape[i] > 2 * EDGE;
-        shape[i] = cut[i] ? 2 * EDGE : meta.shape[i];
+    for (int64_t i = whole.count - 1; i >= 0 && numel > 0; i--) {
+        cut[i] = numel > THRESHOLD && whole.at[i] > 2 * EDGE;
+        shape[i] = cut[i] ? 2 * EDGE : whole.at[i];
         steps[i] = count;
         count *= shape[i];
     }
-    if (tensor->numel == 0)
-        count = 0;
-    if (count > 0) {
-        data = tn_malloc((size_t)count * tn_dtype_size(dtype));
-        if (data == NULL)
-            return -1;
-        status = fetch(&(struct fetch){ tensor, data, steps, cut }, 0, &meta, 0);
+    if (numel == 0) {
+        text_put(text, "[]", 2);
+        return TN_OK;
     }
+    data = tn_malloc((size_t)count * tn_dtype_size(dtype));
+    status = data != NULL ? fetch(&(struct fetch){ tensor, data, steps, cut }, 0, whole,
+                                  tn_tensor_offset(tensor), 0)
+                          : TN_ERR_MEMORY;
     if (status == TN_OK) {
-        p = (printer){ .data = data,
-                       .dtype = dtype,
-                       .item = tn_dtype_size(dtype),
-                       .ndim = meta.ndim,
-                       .shape = shape,
-                       .index_step = steps,
-                       .cut = cut,
-                       .text = &text };
-        if (count == 0)
-            tn__text_put(&text, "[]", 2);
-        else if (meta.ndim == 0)
+        printer p = { .data = data,
+                      .dtype = dtype,
+                      .item = tn_dtype_size(dtype),
+                      .ndim = (int32_t)whole.count,
+                      .shape = shape,
+                      .index_step = steps,
+                      .cut = cut,
+                      .text = text };
+        if (whole.count == 0)
             put_number(&p);
         else
             put_tensor(&p);
-        if (dtype != tn_default_dtype() && dtype != TN_I64 && dtype != TN_BOOL && dtype != TN_C64)
-            tn__text_add(&text, " dtype=%s", tn_dtype_name(dtype));
     }
     tn_free(data);
-    if (status != TN_OK) {
-        tn__text_free(&text);
+    return status;
+}
+
+int64_t print_tensor(tn_tensor *tensor, char *out, size_t size)
+{
+    output text = { 0 };
+    uint64_t scope;
+    tn_dtype dtype;
+    tn_status status;
+
+    if (tensor == NULL) {
+        tn_error_null("tn_tensor_text: tensor");
         return -1;
     }
-    return tn__text_give(&text, out, size);
+    if (tensor == TN_NONE) {
+        tn_fail(TN_ERR_TYPE, "tn_tensor_text: no tensor, got TN_NONE; expected a tensor");
+        return -1;
+    }
+    if (!tn_device_has_memory(tn_tensor_device(tensor))) {
+        put_no_values(&text, tensor);
+        return text_give(&text, out, size);
+    }
+    scope = tn_scope_begin();
+    status = put_values(&text, tensor);
+    tn_scope_end(scope);
+    if (status != TN_OK) {
+        text_free(&text);
+        return -1;
+    }
+    dtype = tn_tensor_dtype(tensor);
+    if (dtype != tn_default_dtype() && dtype != TN_I64 && dtype != TN_BOOL && dtype != TN_C64)
+        text_add(&text, " dtype=%s", tn_dtype_name(dtype));
+    return text_give(&text, out, size);
 }

@@ -1,25 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
  * Averaged models: a module of the program whose child is a copy of another module, with averages
- * of its tensors. All averages are steps from the current average to the new value, for which the
- * core calls one operator (core/op/needed.h), or a function of the program. */
-#include "core/op/needed.h"
-#include "lib/train/private.h"
+ * of its tensors. All averages are steps from the current average to the new value, made by the
+ * operator lerp_scalar or a function of the program. */
+#include "optim.h"
 
-#include <math.h>
-#include <tenon/ops.h>
+#include <pthread.h>
+#include <string.h>
 
 static const char child_name[] = "module", counter_name[] = "n_averaged";
 
 /* The rule of an averaged model, which its copies share: `user` of its forward. */
 struct rule {
     tn_average_options options;
+    struct rule *next;
 };
+
+/* All rules. A module whose `user` is one of them is an averaged model. */
+static struct rule *rules;
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void rule_add(struct rule *rule)
+{
+    pthread_mutex_lock(&rules_lock);
+    rule->next = rules;
+    rules = rule;
+    pthread_mutex_unlock(&rules_lock);
+}
+
+static bool rule_is(const void *user)
+{
+    const struct rule *at;
+
+    pthread_mutex_lock(&rules_lock);
+    for (at = rules; at != NULL && at != user; at = at->next)
+        continue;
+    pthread_mutex_unlock(&rules_lock);
+    return at != NULL;
+}
 
 static void rule_free(void *user)
 {
-    struct rule *rule = user;
+    struct rule *rule = user, **at;
 
+    pthread_mutex_lock(&rules_lock);
+    for (at = &rules; *at != NULL && *at != rule; at = &(*at)->next)
+        continue;
+    if (*at != NULL)
+        *at = rule->next;
+    pthread_mutex_unlock(&rules_lock);
     if (rule->options.release != NULL)
         rule->options.release(rule->options.user);
     tn_free(rule);
@@ -80,7 +109,7 @@ static tn_status fill(tn_module *average, tn_module *module, const tn_device *de
     return status;
 }
 
-tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
+static tn_module *average_new(tn_module *module, const tn_average_options *options)
 {
     tn_average_options used = TN_AVERAGE_OPTIONS;
     struct rule *rule;
@@ -88,7 +117,7 @@ tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
     tn_status status;
 
     if (module == NULL) {
-        tn__error_null_input("tn_average_new: module");
+        tn_error_null("tn_average_new: module");
         return NULL;
     }
     if (options != NULL && options->size < sizeof used) {
@@ -114,8 +143,10 @@ tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
     rule->options = used;
     if (status == TN_OK)
         status = tn_module_set_call(average, forward, rule, rule_free);
-    if (status == TN_OK)
+    if (status == TN_OK) {
+        rule_add(rule);
         return average;
+    }
     tn_module_drop(average);
     tn_free(rule);
     return NULL;
@@ -125,19 +156,19 @@ tn_module *tn_average_new(tn_module *module, const tn_average_options *options)
  * model. */
 static const struct rule *rule_of(const tn_module *average, const char *what)
 {
-    const tn__own_forward *own;
+    const void *user;
 
     if (average == NULL) {
-        tn__error_null_input(what);
+        tn_error_null(what);
         return NULL;
     }
-    own = average->own_forward;
-    if (own != NULL && own->call == forward)
-        return own->user;
+    user = tn_module_user(average);
+    if (user != NULL && rule_is(user))
+        return user;
     tn_fail(TN_ERR_TYPE,
             "%s: average: wrong module, got %s; expected a module that "
             "tn_average_new made",
-            what, average->type);
+            what, tn_module_type(average));
     return NULL;
 }
 
@@ -149,7 +180,7 @@ static tn_status count_get(tn_module *average, int64_t *count)
     tn_scalar number;
     tn_status status;
 
-    if (counter == NULL || tn__is_none(counter))
+    if (counter == NULL || counter == TN_NONE)
         return tn_fail(TN_ERR_ATTR, "averaged model: it has no buffer \"%s\"", counter_name);
     status = tn_tensor_scalar(counter, &number);
     if (status == TN_OK) {
@@ -161,17 +192,12 @@ static tn_status count_get(tn_module *average, int64_t *count)
 
 static tn_status count_set(tn_module *average, int64_t count)
 {
-    const tn_op *fill_op = tn__op_needed(TN__NEED_fill);
     tn_tensor *counter = tn_module_get(average, counter_name);
-    tn_fill_options options = TN_FILL_OPTIONS;
 
-    options.value = tn_scalar_int(count);
-    return fill_op != NULL && counter != NULL
-               ? tn_op_call_into(fill_op, &counter, 1, &options, counter)
-               : tn_error_last_code();
+    return tn_fill_(counter, tn_scalar_int(count)) != NULL ? TN_OK : tn_error_last_code();
 }
 
-int64_t tn_average_count(tn_module *average)
+static int64_t average_count(tn_module *average)
 {
     int64_t count;
 
@@ -189,44 +215,49 @@ struct pairs {
     int64_t count;
 };
 
+/* Copies a tensor to another one, which may have another dtype and device. */
+static tn_status copy(tn_tensor *to, tn_tensor *from)
+{
+    return tn_copy_(to, from) != NULL ? TN_OK : tn_error_last_code();
+}
+
 /* Returns a tensor of the source with the dtype and device of its average. */
 static tn_tensor *like(tn_tensor *value, const tn_tensor *average)
 {
-    tn_tensor *copy;
-    tn_meta meta;
+    tn_tensor *made;
 
     if (tn_tensor_device(value) == tn_tensor_device(average) &&
         tn_tensor_dtype(value) == tn_tensor_dtype(average))
         return tn_tensor_detach(value);
-    tn__tensor_meta(value, &meta);
-    meta.flags = 0;
-    meta.offset = 0;
-    meta.dtype = tn_tensor_dtype(average);
-    copy = tn__tensor_make(&meta, tn_tensor_device(average));
-    if (copy != NULL && tn__copy(copy, value) != TN_OK) {
-        tn_tensor_drop(copy);
-        return NULL;
-    }
-    return copy != NULL ? tn_tensor_to_scope(copy) : NULL;
+    made = tn_tensor_empty(tn_tensor_shape(value), tn_tensor_dtype(average),
+                           tn_tensor_device(average));
+    return made != NULL && copy(made, value) == TN_OK ? made : NULL;
 }
 
-static tn_status add_pair(struct pairs *pairs, const tn__met *average, const tn__met *value)
+/* Writes a shape as "[2, 3]". */
+static const char *shape_text(tn_ints shape, char *out, size_t size)
+{
+    size_t length = (size_t)tn_snprint(out, size, "[");
+
+    for (int64_t i = 0; i < shape.count && length < size; i++)
+        length += (size_t)tn_snprint(out + length, size - length, "%s%lld", i > 0 ? ", " : "",
+                                     (long long)shape.at[i]);
+    if (length < size)
+        tn_snprint(out + length, size - length, "]");
+    return out;
+}
+
+static tn_status add_pair(struct pairs *pairs, const tn_visit *average, const tn_visit *value)
 {
     tn_ints a = tn_tensor_shape(average->tensor), b = tn_tensor_shape(value->tensor);
+    char wanted[512], got[512];
     tn_tensor *to, *from;
 
     if (a.count != b.count ||
-        (a.count > 0 && memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) != 0)) {
-        tn__text text = { 0 };
-
-        tn__tensor_text_ints(&text, b);
-        tn__text_add(&text, "; expected ");
-        tn__tensor_text_ints(&text, a);
-        tn_fail(TN_ERR_VALUE, "tn_average_update: \"%s\": wrong shape, got %s", value->path,
-                text.at != NULL ? text.at : "");
-        tn__text_free(&text);
-        return TN_ERR_VALUE;
-    }
+        (a.count > 0 && memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) != 0))
+        return tn_fail(TN_ERR_VALUE, "tn_average_update: \"%s\": wrong shape, got %s; expected %s",
+                       value->path, shape_text(b, got, sizeof got),
+                       shape_text(a, wanted, sizeof wanted));
     to = tn_tensor_detach(average->tensor);
     from = to != NULL ? like(value->tensor, average->tensor) : NULL;
     if (from == NULL)
@@ -236,13 +267,11 @@ static tn_status add_pair(struct pairs *pairs, const tn__met *average, const tn_
     return TN_OK;
 }
 
-/* Adds the parameters or the buffers of the two modules. */
-static tn_status add_pairs(struct pairs *pairs, const tn__walk *averages, const tn__walk *values,
-                           const char *what)
+/* Makes room for more pairs. */
+static tn_status make_room(struct pairs *pairs, int64_t more)
 {
-    size_t room = (size_t)(pairs->count + averages->count + 1);
+    size_t room = (size_t)(pairs->count + more + 1);
     tn_tensor **both = tn_malloc(2 * room * sizeof *both);
-    tn_status status = TN_OK;
 
     if (both == NULL)
         return TN_ERR_MEMORY;
@@ -253,27 +282,45 @@ static tn_status add_pairs(struct pairs *pairs, const tn__walk *averages, const 
     tn_free(pairs->averages);
     pairs->averages = both;
     pairs->values = both + room;
-    if (averages->count != values->count)
+    return TN_OK;
+}
+
+/* Returns the number of parameters or buffers of a module; -1 and sets the error on failure. */
+static int64_t count_slots(tn_module *module, uint32_t kind)
+{
+    tn_walk *walk = tn_walk_begin(module, kind, NULL);
+    int64_t count = walk != NULL ? 0 : -1;
+
+    while (walk != NULL && tn_walk_next(walk) != NULL)
+        count++;
+    tn_walk_end(walk);
+    return count;
+}
+
+/* Adds the parameters or the buffers of the two modules. */
+static tn_status collect(struct pairs *pairs, tn_module *averages, tn_module *values, uint32_t kind)
+{
+    int64_t expected = count_slots(averages, kind), count = count_slots(values, kind);
+    tn_walk *a, *b;
+    tn_status status;
+
+    if (expected < 0 || count < 0 || make_room(pairs, expected) != TN_OK)
+        return tn_error_last_code();
+    if (expected != count)
         return tn_fail(TN_ERR_VALUE,
                        "tn_average_update: module: wrong number of %s, got %lld; expected %lld, "
                        "those of the averaged model",
-                       what, (long long)values->count, (long long)averages->count);
-    for (int64_t i = 0; i < averages->count && status == TN_OK; i++)
-        status = add_pair(pairs, &averages->at[i], &values->at[i]);
-    return status;
-}
-
-static tn_status collect(struct pairs *pairs, tn_module *averages, tn_module *values, uint32_t kind)
-{
-    tn__walk a = { NULL, 0, 0 }, b = { NULL, 0, 0 };
-    tn_status status = tn__walk_collect(averages, kind, false, &a);
-
-    if (status == TN_OK)
-        status = tn__walk_collect(values, kind, false, &b);
-    if (status == TN_OK)
-        status = add_pairs(pairs, &a, &b, kind == TN_SLOT_PARAMETER ? "parameters" : "buffers");
-    tn__walk_free(&a);
-    tn__walk_free(&b);
+                       kind == TN_SLOT_PARAMETER ? "parameters" : "buffers", (long long)count,
+                       (long long)expected);
+    a = tn_walk_begin(averages, kind, NULL);
+    b = tn_walk_begin(values, kind, NULL);
+    status = a != NULL && b != NULL ? TN_OK : tn_error_last_code();
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        const tn_visit *average = tn_walk_next(a), *value = tn_walk_next(b);
+        status = add_pair(pairs, average, value);
+    }
+    tn_walk_end(a);
+    tn_walk_end(b);
     return status;
 }
 
@@ -284,52 +331,25 @@ static tn_status copy_all(const struct pairs *pairs)
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < pairs->count && status == TN_OK; i++)
-        status = tn__copy(pairs->averages[i], pairs->values[i]);
+        status = copy(pairs->averages[i], pairs->values[i]);
     return status;
 }
 
 /* Moves an average by `weight` of the way to the value. */
 static tn_status approach(tn_tensor *average, tn_tensor *value, double weight)
 {
-    const tn_op *lerp = tn__op_needed(TN__NEED_lerp);
-    tn_lerp_scalar_options options = TN_LERP_SCALAR_OPTIONS;
-    tn_tensor *in[2] = { average, value };
-
-    options.weight = tn_scalar_float(weight);
-    return lerp != NULL ? tn_op_call_into(lerp, in, 2, &options, average) : tn_error_last_code();
-}
-
-/* Returns a tensor of integers times a factor, in float32; the caller owns it. */
-static tn_tensor *scaled(tn_tensor *integers, double factor)
-{
-    const tn_op *mul = tn__op_needed(TN__NEED_mul);
-    tn_mul_scalar_options options = TN_MUL_SCALAR_OPTIONS;
-    tn_tensor *product = tn__call_cast(integers, TN_F32);
-
-    options.value = tn_scalar_float(factor);
-    if (product == NULL || mul == NULL ||
-        tn_op_call_into(mul, &product, 1, &options, product) != TN_OK) {
-        tn_tensor_drop(product);
-        return NULL;
-    }
-    return product;
+    return tn_lerp_scalar_(average, value, tn_scalar_float(weight)) != NULL ? TN_OK
+                                                                            : tn_error_last_code();
 }
 
 /* As PyTorch does it: the sum of two products in float32, which the copy truncates. */
 static tn_status decay_integers(tn_tensor *average, tn_tensor *value, double decay)
 {
-    const tn_op *add = tn__op_needed(TN__NEED_add);
-    tn_tensor *in[2] = { scaled(average, decay), NULL };
-    tn_status status;
+    tn_tensor *a = tn_mul_scalar(tn_cast(average, TN_F32), tn_scalar_float(decay));
+    tn_tensor *b = tn_mul_scalar(tn_cast(value, TN_F32), tn_scalar_float(1 - decay));
+    tn_tensor *sum = tn_add(a, b);
 
-    in[1] = in[0] != NULL ? scaled(value, 1 - decay) : NULL;
-    status = in[1] != NULL && add != NULL ? tn_op_call_into(add, in, 2, NULL, in[0])
-                                          : tn_error_last_code();
-    if (status == TN_OK)
-        status = tn__copy(average, in[0]);
-    tn_tensor_drop(in[0]);
-    tn_tensor_drop(in[1]);
-    return status;
+    return sum != NULL ? copy(average, sum) : tn_error_last_code();
 }
 
 /* An average of integers with equal weights, in float64; the copy to the integer tensor truncates
@@ -337,18 +357,11 @@ static tn_status decay_integers(tn_tensor *average, tn_tensor *value, double dec
  * integer. */
 static tn_status approach_integers(tn_tensor *average, tn_tensor *value, double weight)
 {
-    tn_tensor *from = tn__call_cast(average, TN_F64), *single = NULL;
-    tn_tensor *to = from != NULL ? tn__call_cast(value, TN_F64) : NULL;
-    tn_status status = to != NULL ? approach(from, to, weight) : tn_error_last_code();
+    tn_tensor *between = tn_lerp_scalar(tn_cast(average, TN_F64), tn_cast(value, TN_F64),
+                                        tn_scalar_float(weight));
+    tn_tensor *single = tn_cast(between, TN_F32);
 
-    if (status == TN_OK) {
-        single = tn__call_cast(from, TN_F32);
-        status = single != NULL ? tn__copy(average, single) : tn_error_last_code();
-    }
-    tn_tensor_drop(from);
-    tn_tensor_drop(to);
-    tn_tensor_drop(single);
-    return status;
+    return single != NULL ? copy(average, single) : tn_error_last_code();
 }
 
 static tn_status average_one(const tn_average_options *options, tn_tensor *average,
@@ -381,11 +394,13 @@ static tn_status call_one(const tn_average_options *options, tn_tensor *average,
     tn_tensor *result = options->one(options->user, average, value, count);
     tn_status status = TN_OK;
 
-    if (result == NULL)
-        status = tn__error_returned_null(mark, "`one` of tn_average_options");
-
+    if (result == NULL && tn_error_mark() == mark)
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "`one` of tn_average_options: returned NULL and recorded no message");
+    else if (result == NULL)
+        status = tn_error_returned(TN_ERR_RUNTIME, mark, "`one` of tn_average_options");
     if (status == TN_OK && result != average)
-        status = tn__copy(average, result);
+        status = copy(average, result);
     tn_scope_end(scope);
     return status;
 }
@@ -413,8 +428,8 @@ static tn_status call_many(const tn_average_options *options, struct pairs *pair
         pairs->averages[i] = NULL;
     }
     uint64_t mark = tn_error_mark();
-    status = tn__error_returned(options->many(options->user, row, values, n, count), mark,
-                                "`many` of tn_average_options");
+    status = tn_error_returned(options->many(options->user, row, values, n, count), mark,
+                               "`many` of tn_average_options");
     tn_scope_end(scope);
     return status;
 }
@@ -422,7 +437,6 @@ static tn_status call_many(const tn_average_options *options, struct pairs *pair
 /* Calls the program's function. */
 static tn_status average_own(const tn_average_options *options, struct pairs *pairs, int64_t count)
 {
-    const char *before = tn__error_plugin("");
     tn_tensor **row = tn_malloc((size_t)(2 * pairs->count + 1) * sizeof *row);
     tn_status status = row != NULL ? TN_OK : TN_ERR_MEMORY;
 
@@ -432,7 +446,6 @@ static tn_status average_own(const tn_average_options *options, struct pairs *pa
         else if (pairs->averages[i] != NULL)
             status = call_many(options, pairs, i, row, count);
     tn_free(row);
-    tn__error_plugin_back(before);
     return status;
 }
 
@@ -466,7 +479,7 @@ static tn_status update(tn_module *average, tn_module *module, const tn_average_
     return status;
 }
 
-tn_status tn_average_update(tn_module *average, tn_module *module)
+static tn_status average_update(tn_module *average, tn_module *module)
 {
     const struct rule *rule = rule_of(average, "tn_average_update");
     tn_status status;
@@ -475,7 +488,7 @@ tn_status tn_average_update(tn_module *average, tn_module *module)
     if (rule == NULL)
         return tn_error_last_code();
     if (module == NULL)
-        return tn__error_null_input("tn_average_update: module");
+        return tn_error_null("tn_average_update: module");
     scope = tn_scope_begin();
     tn_grad_begin(false);
     status = update(average, module, &rule->options);
@@ -483,3 +496,5 @@ tn_status tn_average_update(tn_module *average, tn_module *module)
     tn_scope_end(scope);
     return status;
 }
+
+const tn_average_api optim_average = { average_new, average_update, average_count };

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads checkpoints, and gives the states in them to the objects. */
-#include "lib/checkpoint/private.h"
-
-#include <tenon/checkpoint.h>
-
-#include "core/tensor/internal.h"
+#include "checkpoint.h"
 
 #include <string.h>
 
@@ -18,7 +14,7 @@ static tn_value entry(const tn_state *state, const char *name)
 
 static tn_status check_version(const tn_state *state, const char *path)
 {
-    tn_value version = entry(state, TN__CHECKPOINT_NUMBER);
+    tn_value version = entry(state, CHECKPOINT_NUMBER);
 
     if (version.kind != TN_VALUE_INT)
         return tn_fail(
@@ -26,17 +22,17 @@ static tn_status check_version(const tn_state *state, const char *path)
             "%s: not a checkpoint of a training; expected a file that tn_checkpoint_save "
             "wrote",
             path);
-    if (version.as.i != TN__CHECKPOINT_VERSION)
+    if (version.as.i != CHECKPOINT_VERSION)
         return tn_fail(TN_ERR_VERSION,
                        "%s: version of the checkpoint: unknown, got %lld; expected %d", path,
-                       (long long)version.as.i, TN__CHECKPOINT_VERSION);
+                       (long long)version.as.i, CHECKPOINT_VERSION);
     return TN_OK;
 }
 
 /* Reads the file with its tensors on the host, whatever the default device is. */
 static tn_state *read_file(const char *path)
 {
-    const tn_device *host = tn_device_find(TN__HOST_DEVICE_TYPE);
+    const tn_device *host = tn_device_find("cpu");
     tn_state *state = NULL;
 
     if (host == NULL)
@@ -47,16 +43,16 @@ static tn_state *read_file(const char *path)
     return state;
 }
 
-tn_state *tn_checkpoint_read(const char *path)
+tn_state *restoring_read(const char *path)
 {
     tn_state *state;
 
-    if (!tn__given(path != NULL, "tn_checkpoint_read: path"))
+    if (!checkpoint_given(path != NULL, "tn_checkpoint_read: path"))
         return NULL;
     state = read_file(path);
     if (state == NULL)
         return NULL;
-    if (check_version(state, path) == TN_OK && tn__plugins_check(state, path) == TN_OK)
+    if (check_version(state, path) == TN_OK && plugins_check(state, path) == TN_OK)
         return state;
     tn_state_drop(state);
     return NULL;
@@ -64,10 +60,10 @@ tn_state *tn_checkpoint_read(const char *path)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-static tn_status check_part(const tn__part *part, const tn_state *state)
+static tn_status check_part(const checkpoint_part *part, const tn_state *state)
 {
-    const char *type = tn__checkpoint_type(part);
-    tn_value types = entry(state, TN__CHECKPOINT_TYPES);
+    const char *type = checkpoint_type(part);
+    tn_value types = entry(state, CHECKPOINT_TYPES);
     const tn_value *saved = NULL;
 
     if (type == NULL) {
@@ -91,12 +87,12 @@ static tn_status check_part(const tn__part *part, const tn_state *state)
         return tn_fail(TN_ERR_VALUE,
                        "checkpoint: \"%s\": another type, got %s; expected %s, as in the file",
                        part->name, type, saved->as.s);
-    if (part->kind == TN__PART_SCHEDULER && entry(state, part->name).kind != TN_VALUE_STRING)
+    if (part->kind == PART_SCHEDULER && entry(state, part->name).kind != TN_VALUE_STRING)
         return tn_fail(
             TN_ERR_FORMAT,
             "checkpoint: \"%s\": its state: missing or of a wrong kind, got %s; expected "
             "a text",
-            part->name, tn__value_kind_name(entry(state, part->name).kind));
+            part->name, tn_value_kind_name(entry(state, part->name).kind));
     return TN_OK;
 }
 
@@ -106,12 +102,10 @@ static tn_status check_part(const tn__part *part, const tn_state *state)
 static tn_state *part_of(const tn_state *state, const char *name)
 {
     uint64_t mark = tn_error_mark();
-    tn__text text = { 0 };
     tn_state *part;
-    char *prefix;
+    char *prefix = NULL;
 
-    tn__text_add(&text, "%s.", name);
-    prefix = tn__text_take(&text);
+    checkpoint_append(&prefix, "%s.", name);
     part = prefix != NULL ? tn_state_part(state, prefix) : NULL;
     tn_free(prefix);
     if (part == NULL && prefix != NULL && tn_error_last_code() == TN_ERR_KEY) {
@@ -121,19 +115,19 @@ static tn_state *part_of(const tn_state *state, const char *name)
     return part;
 }
 
-static tn_status restore_part(const tn__part *part, const tn_state *state)
+static tn_status restore_part(const checkpoint_part *part, const tn_state *state)
 {
     tn_state *own;
     tn_status status;
 
-    if (part->kind == TN__PART_SCHEDULER)
+    if (part->kind == PART_SCHEDULER)
         return tn_scheduler_set_state(part->as.scheduler, entry(state, part->name).as.s);
-    if (part->kind == TN__PART_LOADER)
+    if (part->kind == PART_LOADER)
         return tn_loader_set_state(part->as.loader, entry(state, part->name).as.s);
     own = part_of(state, part->name);
     if (own == NULL)
         return tn_error_last_code();
-    if (part->kind == TN__PART_OPTIMIZER)
+    if (part->kind == PART_OPTIMIZER)
         status = tn_optimizer_load_state(part->as.optimizer, own);
     else
         status = tn_module_load_report(part->as.module, own, TN_LOAD_STRICT | TN_LOAD_WHOLE, NULL);
@@ -143,21 +137,21 @@ static tn_status restore_part(const tn__part *part, const tn_state *state)
 
 static tn_status restore_random(const tn_state *state)
 {
-    tn_value list = entry(state, TN__CHECKPOINT_RANDOM);
+    tn_value list = entry(state, CHECKPOINT_RANDOM);
     uint64_t random[3];
 
     /* Drafts before revision 1 wrote a fourth number, always 0. */
     if (list.kind != TN_VALUE_LIST || (list.count != 3 && list.count != 4))
         return tn_fail(TN_ERR_FORMAT,
-                       "checkpoint: " TN__CHECKPOINT_RANDOM
+                       "checkpoint: " CHECKPOINT_RANDOM
                        ": wrong type or count, got %s of %u; expected a list of 3 integers",
-                       tn__value_kind_name(list.kind), tn_value_size(&list));
+                       tn_value_kind_name(list.kind), tn_value_size(&list));
     for (int i = 0; i < 3; i++) {
         if (list.as.list[i].kind != TN_VALUE_INT)
             return tn_fail(TN_ERR_FORMAT,
-                           "checkpoint: " TN__CHECKPOINT_RANDOM
+                           "checkpoint: " CHECKPOINT_RANDOM
                            ": element %d: wrong type, got %s; expected an integer",
-                           i, tn__value_kind_name(list.as.list[i].kind));
+                           i, tn_value_kind_name(list.as.list[i].kind));
         random[i] = (uint64_t)list.as.list[i].as.i;
     }
     return tn_random_set_state(random);
@@ -166,7 +160,7 @@ static tn_status restore_random(const tn_state *state)
 /* Collects the values of the program. */
 static tn_state *values_of(const tn_state *state)
 {
-    static const char prefix[] = TN__CHECKPOINT_VALUES ".";
+    static const char prefix[] = CHECKPOINT_VALUES ".";
     tn_state *values = tn_state_new();
     tn_status status = values != NULL ? TN_OK : TN_ERR_MEMORY;
 
@@ -182,13 +176,13 @@ static tn_state *values_of(const tn_state *state)
     return NULL;
 }
 
-tn_status tn_checkpoint_restore(tn_checkpoint *checkpoint, const tn_state *state)
+tn_status restoring_restore(tn_checkpoint *checkpoint, const tn_state *state)
 {
     tn_state *values = NULL;
     tn_status status = TN_OK;
 
-    if (!tn__not_null(checkpoint, "tn_checkpoint_restore: checkpoint") ||
-        !tn__not_null(state, "tn_checkpoint_restore: state"))
+    if (!checkpoint_not_null(checkpoint, "tn_checkpoint_restore: checkpoint") ||
+        !checkpoint_not_null(state, "tn_checkpoint_restore: state"))
         return tn_error_last_code();
     status = check_version(state, "tn_checkpoint_restore");
     for (int64_t i = 0; i < checkpoint->count && status == TN_OK; i++)
@@ -197,9 +191,9 @@ tn_status tn_checkpoint_restore(tn_checkpoint *checkpoint, const tn_state *state
         status = TN_ERR_MEMORY;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < checkpoint->count && status == TN_OK; i++) {
-            const tn__part *part = &checkpoint->parts[i];
+            const checkpoint_part *part = &checkpoint->parts[i];
 
-            if ((part->kind == TN__PART_MODULE) != (pass == 0))
+            if ((part->kind == PART_MODULE) != (pass == 0))
                 continue;
             status = restore_part(part, state);
             if (status != TN_OK)
@@ -216,17 +210,17 @@ tn_status tn_checkpoint_restore(tn_checkpoint *checkpoint, const tn_state *state
     return TN_OK;
 }
 
-tn_status tn_checkpoint_load(tn_checkpoint *checkpoint, const char *path)
+tn_status restoring_load(tn_checkpoint *checkpoint, const char *path)
 {
     tn_state *state;
     tn_status status;
 
-    if (!tn__not_null(checkpoint, "tn_checkpoint_load: checkpoint"))
+    if (!checkpoint_not_null(checkpoint, "tn_checkpoint_load: checkpoint"))
         return tn_error_last_code();
-    if (!tn__given(path != NULL, "tn_checkpoint_load: path"))
+    if (!checkpoint_given(path != NULL, "tn_checkpoint_load: path"))
         return TN_ERR_VALUE;
-    state = tn_checkpoint_read(path);
-    status = state != NULL ? tn_checkpoint_restore(checkpoint, state) : tn_error_last_code();
+    state = restoring_read(path);
+    status = state != NULL ? restoring_restore(checkpoint, state) : tn_error_last_code();
     if (state != NULL && status != TN_OK)
         tn_error_prefix("%s: ", path);
     tn_state_drop(state);

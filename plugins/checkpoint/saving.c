@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collects the states of the objects of a checkpoint, and saves them. */
-#include "lib/checkpoint/private.h"
-
-#include <tenon/checkpoint.h>
+#include "checkpoint.h"
 
 #include <string.h>
 
 /* Returns the text of a scheduler or loader, which the caller frees. */
-static char *part_text(const tn__part *part)
+static char *part_text(const checkpoint_part *part)
 {
-    const bool loads = part->kind == TN__PART_LOADER;
+    const bool loads = part->kind == PART_LOADER;
     int64_t length = loads ? tn_loader_state_text(part->as.loader, NULL, 0)
                            : tn_scheduler_state_text(part->as.scheduler, NULL, 0);
     char *text = length >= 0 ? tn_malloc((size_t)length + 1) : NULL;
@@ -27,19 +25,19 @@ static char *part_text(const tn__part *part)
     return NULL;
 }
 
-static tn_status save_part(const tn__part *part, tn_state *state)
+static tn_status save_part(const checkpoint_part *part, tn_state *state)
 {
     char *text;
     tn_status status;
 
-    if (part->kind == TN__PART_MODULE || part->kind == TN__PART_OPTIMIZER) {
+    if (part->kind == PART_MODULE || part->kind == PART_OPTIMIZER) {
         size_t size = strlen(part->name) + 2;
         char *prefix = tn_malloc(size);
 
         if (prefix == NULL)
             return TN_ERR_MEMORY;
         tn_snprint(prefix, size, "%s.", part->name);
-        status = part->kind == TN__PART_MODULE
+        status = part->kind == PART_MODULE
                      ? tn_module_state_into(part->as.module, state, prefix, 0)
                      : tn_optimizer_save_state_into(part->as.optimizer, state, prefix);
         tn_free(prefix);
@@ -62,14 +60,14 @@ static tn_status save_types(const tn_checkpoint *checkpoint, tn_state *state)
     if (list == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < checkpoint->count; i++) {
-        const char *type = tn__checkpoint_type(&checkpoint->parts[i]);
+        const char *type = checkpoint_type(&checkpoint->parts[i]);
 
         if (type == NULL)
             continue;
         list[count++] = tn_value_string(checkpoint->parts[i].name);
         list[count++] = tn_value_string(type);
     }
-    status = tn_state_set_value(state, TN__CHECKPOINT_TYPES, tn_value_dict(list, count));
+    status = tn_state_set_value(state, CHECKPOINT_TYPES, tn_value_dict(list, count));
     tn_free(list);
     return status;
 }
@@ -82,9 +80,8 @@ static tn_status save_random(tn_state *state)
 
     for (int i = 0; i < 3; i++)
         list[i] = tn_value_int((int64_t)random[i]);
-    return status == TN_OK
-               ? tn_state_set_value(state, TN__CHECKPOINT_RANDOM, tn_value_list(list, 3))
-               : status;
+    return status == TN_OK ? tn_state_set_value(state, CHECKPOINT_RANDOM, tn_value_list(list, 3))
+                           : status;
 }
 
 static tn_status save_values(const tn_checkpoint *checkpoint, tn_state *state)
@@ -92,14 +89,12 @@ static tn_status save_values(const tn_checkpoint *checkpoint, tn_state *state)
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < tn_state_count(checkpoint->values) && status == TN_OK; i++) {
-        tn__text text = { 0 };
-        char *name;
+        char *name = NULL;
 
-        tn__text_add(&text, TN__CHECKPOINT_VALUES ".%s", tn_state_name(checkpoint->values, i));
-        name = tn__text_take(&text);
-        status = name != NULL
-                     ? tn_state_set_value(state, name, tn_state_value(checkpoint->values, i))
-                     : TN_ERR_MEMORY;
+        status = checkpoint_append(&name, CHECKPOINT_VALUES ".%s",
+                                   tn_state_name(checkpoint->values, i));
+        if (status == TN_OK)
+            status = tn_state_set_value(state, name, tn_state_value(checkpoint->values, i));
         tn_free(name);
     }
     return status;
@@ -112,11 +107,11 @@ static tn_state *whole_state(tn_checkpoint *checkpoint)
 
     if (state == NULL)
         return NULL;
-    status = tn_state_set_value(state, TN__CHECKPOINT_NUMBER, tn_value_int(TN__CHECKPOINT_VERSION));
+    status = tn_state_set_value(state, CHECKPOINT_NUMBER, tn_value_int(CHECKPOINT_VERSION));
     if (status == TN_OK)
         status = save_types(checkpoint, state);
     if (status == TN_OK)
-        status = tn__plugins_save(checkpoint, state);
+        status = plugins_save(checkpoint, state);
     if (status == TN_OK)
         status = save_random(state);
     if (status == TN_OK)
@@ -129,14 +124,14 @@ static tn_state *whole_state(tn_checkpoint *checkpoint)
     return NULL;
 }
 
-tn_status tn_checkpoint_save(tn_checkpoint *checkpoint, const char *path)
+tn_status saving_save(tn_checkpoint *checkpoint, const char *path)
 {
     tn_state *state;
     tn_status status;
 
-    if (!tn__not_null(checkpoint, "tn_checkpoint_save: checkpoint"))
+    if (!checkpoint_not_null(checkpoint, "tn_checkpoint_save: checkpoint"))
         return tn_error_last_code();
-    if (!tn__given(path != NULL, "tn_checkpoint_save: path"))
+    if (!checkpoint_given(path != NULL, "tn_checkpoint_save: path"))
         return TN_ERR_VALUE;
     state = whole_state(checkpoint);
     status = state != NULL ? tn_state_save(state, path) : tn_error_last_code();

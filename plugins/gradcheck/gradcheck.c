@@ -1,22 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_gradcheck: compares gradients with central differences, in float64 and complex128. All outputs
- * are multiplied by fixed weights and added up. Therefore one backward is enough, and two forwards
- * for each real number of an input. */
-#include <math.h>
+ * The plugin tenon.gradcheck, which provides the functions of <tenon/gradcheck.h>: compares
+ * gradients with central differences, in float64 and complex128. All outputs are multiplied by
+ * fixed weights and added up. Therefore one backward is enough, and two forwards for each real
+ * number of an input. */
+#include <tenon/plugin.h>
 
-#include "core/grad/internal.h"
+#include <tenon/gradcheck.h>
+
+#include <math.h>
+#include <string.h>
 
 typedef struct check {
     tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);
     void *user;
     tn_tensor *const *in;
     int64_t n_in, n_out;
-    tn_tensor **leaves; /* owned */
-    tn_tensor **out;    /* owned by the scope */
+    tn_tensor **leaves; /* owned by the scope, as the others */
+    tn_tensor **out;
     tn_tensor **gradients;
     bool constants; /* outputs without a graph are constants, not an error */
 } check;
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static bool given(bool given, const char *what)
+{
+    return given || tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what) == TN_OK;
+}
+
+static bool is_tensor(const tn_tensor *tensor)
+{
+    return tensor != NULL && tensor != TN_NONE;
+}
+
+/* Fails for element `i` of an array, which is no tensor. NULL is the result of an earlier failure,
+ * whose code is returned. */
+static tn_status no_tensor(const tn_tensor *tensor, const char *what, int64_t i)
+{
+    char element[128];
+
+    if (tensor != NULL)
+        return tn_fail(TN_ERR_TYPE, "%s[%lld]: no tensor, got TN_NONE; expected a tensor", what,
+                       (long long)i);
+    tn_snprint(element, sizeof element, "%s[%lld]: tensor", what, (long long)i);
+    return tn_error_null(element);
+}
+
+/* ---- first derivatives ----------------------------------------------------------------------- */
 
 /* Returns a weight between 0.5 and 1.5. The weights have no pattern that could hide a transposed
  * gradient. */
@@ -34,12 +65,13 @@ static double weight(int64_t output, int64_t element)
  * Weights, gradients and differences are taken for each real number. */
 static int64_t parts_of(const tn_tensor *tensor)
 {
-    return tensor->dtype == TN_C128 ? 2 * tensor->numel : tensor->numel;
+    return tn_tensor_dtype(tensor) == TN_C128 ? 2 * tn_tensor_numel(tensor)
+                                              : tn_tensor_numel(tensor);
 }
 
 static bool is_precise(const tn_tensor *tensor)
 {
-    return tensor->dtype == TN_F64 || tensor->dtype == TN_C128;
+    return tn_tensor_dtype(tensor) == TN_F64 || tn_tensor_dtype(tensor) == TN_C128;
 }
 
 static double *values_of(const tn_tensor *tensor)
@@ -61,17 +93,16 @@ static tn_status forward(check *c)
 
     for (int64_t i = 0; i < c->n_out; i++)
         c->out[i] = NULL;
-    status = tn__error_returned(c->code(c->user, c->leaves, c->out), mark,
-                                "tn_gradcheck: the code");
+    status = tn_error_returned(c->code(c->user, c->leaves, c->out), mark, "tn_gradcheck: the code");
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
-        if (!tn__tensor_ok(c->out[i]))
-            return tn__tensor_bad_at(c->out[i], "tn_gradcheck: the code: out", i);
+        if (!is_tensor(c->out[i]))
+            return no_tensor(c->out[i], "tn_gradcheck: the code: out", i);
         if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
                 "tn_gradcheck: output %lld: not precise enough, got %s; expected float64 or "
                 "complex128",
-                (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
+                (long long)i, tn_dtype_name(tn_tensor_dtype(c->out[i])));
     }
     return status;
 }
@@ -114,13 +145,13 @@ static tn_status analytic(check *c)
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         int64_t count = parts_of(c->out[i]);
 
-        if (c->constants && !c->out[i]->requires_grad)
+        if (c->constants && !tn_tensor_requires_grad(c->out[i]))
             continue;
         double *values = tn_malloc((size_t)count * sizeof *values + 1);
 
         c->out[n] = c->out[i];
-        cotangents[n] = tn_tensor_empty(tn__shape(c->out[i]), (tn_dtype)c->out[i]->dtype,
-                                        c->out[i]->device);
+        cotangents[n] = tn_tensor_empty(tn_tensor_shape(c->out[i]), tn_tensor_dtype(c->out[i]),
+                                        tn_tensor_device(c->out[i]));
         if (values == NULL || cotangents[n] == NULL) {
             tn_free(values);
             status = tn_error_last_code();
@@ -143,13 +174,13 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
 {
     tn_tensor *leaf = c->leaves[i];
     size_t bytes = (size_t)parts_of(leaf) * sizeof(double);
-    int64_t each = leaf->dtype == TN_C128 ? 2 : 1;
+    int64_t each = tn_tensor_dtype(leaf) == TN_C128 ? 2 : 1;
     double *x = values_of(leaf), *g = NULL;
     tn_status status = TN_OK;
 
-    if (!tn__is_none(c->gradients[i]))
+    if (c->gradients[i] != TN_NONE)
         g = values_of(c->gradients[i]);
-    if (x == NULL || (g == NULL && !tn__is_none(c->gradients[i])))
+    if (x == NULL || (g == NULL && c->gradients[i] != TN_NONE))
         status = tn_error_last_code();
     for (int64_t k = 0; k < parts_of(leaf) && status == TN_OK; k++) {
         double at = x[k], above = 0, below = 0, numeric, found = g != NULL ? g[k] : 0;
@@ -190,14 +221,14 @@ static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
     char what[64];
 
     tn_snprint(what, sizeof what, "%s: in", who);
-    if (!tn__tensor_ok(input))
-        return tn__tensor_bad_at(input, what, i);
+    if (!is_tensor(input))
+        return no_tensor(input, what, i);
     return is_precise(input)
                ? TN_OK
                : tn_fail(TN_ERR_TYPE,
                          "%s: input %lld: not precise enough, got %s; expected float64 or "
                          "complex128",
-                         who, (long long)i, tn_dtype_name((tn_dtype)input->dtype));
+                         who, (long long)i, tn_dtype_name(tn_tensor_dtype(input)));
 }
 
 /* Copies the inputs, so that the tensors of the caller are not changed. */
@@ -209,7 +240,9 @@ static tn_status copy_inputs(check *c)
 
         if (status != TN_OK)
             return status;
-        c->leaves[i] = tn__grad_copy(from);
+        tn_grad_begin(false);
+        c->leaves[i] = tn_clone(from);
+        tn_grad_end();
         if (c->leaves[i] == NULL)
             return tn_error_last_code();
         status = tn_tensor_set_requires_grad(c->leaves[i], true);
@@ -244,25 +277,23 @@ static tn_status run_check(check c, double step, double tolerance)
         status = compare(&c, i, step > 0 ? step : 1e-6, tolerance > 0 ? tolerance : 1e-6);
     tn_grad_end();
     tn_scope_end(scope);
-    for (int64_t i = 0; i < n_in; i++)
-        if (c.leaves[i] != NULL)
-            tn_tensor_drop(c.leaves[i]);
     tn_free(c.leaves);
     return status;
 }
 
-tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
-                       void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out, double step,
-                       double tolerance)
+static tn_status first_derivatives(tn_status (*code)(void *user, tn_tensor *const *in,
+                                                     tn_tensor **out),
+                                   void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
+                                   double step, double tolerance)
 {
-    if (!tn__given(code != NULL, "tn_gradcheck: code") ||
-        !tn__given(in != NULL || n_in <= 0, "tn_gradcheck: in"))
+    if (!given(code != NULL, "tn_gradcheck: code") ||
+        !given(in != NULL || n_in <= 0, "tn_gradcheck: in"))
         return TN_ERR_VALUE;
     return run_check((check){ .code = code, .user = user, .in = in, .n_in = n_in, .n_out = n_out },
                      step, tolerance);
 }
 
-/* ---- second derivatives ---- */
+/* ---- second derivatives ---------------------------------------------------------------------- */
 
 typedef struct second {
     tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);
@@ -283,12 +314,13 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
     tn_grad_begin(true);
     for (int64_t i = 0; i < s->n_out; i++)
         s->out[i] = NULL;
-    status = tn__error_returned(s->code(s->user, in, s->out), mark, "tn_gradgradcheck: the code");
+    status = tn_error_returned(s->code(s->user, in, s->out), mark, "tn_gradgradcheck: the code");
     if (status == TN_OK)
         status = tn_grad(s->out, in + s->n_in, s->n_out, in, out, s->n_in, &options);
     for (int64_t i = 0; i < s->n_in && status == TN_OK; i++)
-        if (tn__is_none(out[i])) {
-            out[i] = tn_tensor_full(tn__shape(in[i]), 0, (tn_dtype)in[i]->dtype, in[i]->device);
+        if (out[i] == TN_NONE) {
+            out[i] = tn_tensor_full(tn_tensor_shape(in[i]), 0, tn_tensor_dtype(in[i]),
+                                    tn_tensor_device(in[i]));
             if (out[i] == NULL)
                 status = tn_error_last_code();
         }
@@ -296,17 +328,18 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
     return status;
 }
 
-tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
-                           void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
-                           double step, double tolerance)
+static tn_status second_derivatives(tn_status (*code)(void *user, tn_tensor *const *in,
+                                                      tn_tensor **out),
+                                    void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
+                                    double step, double tolerance)
 {
     second s = { code, user, n_in, n_out, NULL };
     tn_tensor **all;
     uint64_t scope;
     tn_status status;
 
-    if (!tn__given(code != NULL, "tn_gradgradcheck: code") ||
-        !tn__given(in != NULL || n_in <= 0, "tn_gradgradcheck: in"))
+    if (!given(code != NULL, "tn_gradgradcheck: code") ||
+        !given(in != NULL || n_in <= 0, "tn_gradgradcheck: in"))
         return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
         return tn_fail(TN_ERR_VALUE,
@@ -325,18 +358,18 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     scope = tn_scope_begin();
     tn_grad_begin(false);
     uint64_t mark = tn_error_mark();
-    status = tn__error_returned(code(user, in, s.out), mark, "tn_gradgradcheck: the code");
+    status = tn_error_returned(code(user, in, s.out), mark, "tn_gradgradcheck: the code");
     tn_grad_end();
     memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
-        if (!tn__tensor_ok(s.out[i])) {
-            status = tn__tensor_bad_at(s.out[i], "tn_gradgradcheck: the code: out", i);
+        if (!is_tensor(s.out[i])) {
+            status = no_tensor(s.out[i], "tn_gradgradcheck: the code: out", i);
             break;
         }
         /* Cotangents of 0.75: neither 0 nor 1, so that each term of a derivative affects the
          * result. */
-        all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, (tn_dtype)s.out[i]->dtype,
-                                       s.out[i]->device);
+        all[n_in + i] = tn_tensor_full(tn_tensor_shape(s.out[i]), 0.75, tn_tensor_dtype(s.out[i]),
+                                       tn_tensor_device(s.out[i]));
         if (all[n_in + i] == NULL)
             status = tn_error_last_code();
     }
@@ -352,3 +385,19 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     tn_free(all);
     return status;
 }
+
+/* ---- the plugin ------------------------------------------------------------------------------ */
+
+static const tn_gradcheck_api api = { first_derivatives, second_derivatives };
+
+static const tn_interface_row interfaces[] = {
+    { "tenon.gradcheck.api", 0, sizeof api, &api, NULL },
+    { NULL, 0, 0, NULL, NULL },
+};
+
+static const tn_plugin plugin = {
+    TN_HEAD(tn_plugin), .id = "tenon.gradcheck",
+    .version = "0.1.0", .help = "compares gradients with central differences",
+    .license = "MIT",   .interfaces = interfaces,
+};
+TN_PLUGIN_EXPORT(plugin);

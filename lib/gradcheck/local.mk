@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: MIT
-
-libcore_la_SOURCES += \
-	%D%/gradcheck.c
