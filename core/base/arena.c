@@ -59,17 +59,6 @@ void *tn__arena_alloc(tn__arena *arena, size_t size)
     return at;
 }
 
-char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length)
-{
-    char *text = tn__arena_alloc(arena, length + 1);
-
-    if (!text)
-        return NULL;
-    memcpy(text, bytes, length);
-    text[length] = 0;
-    return text;
-}
-
 void tn__arena_free(tn__arena *arena)
 {
     if (!arena)

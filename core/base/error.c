@@ -306,14 +306,6 @@ tn_status tn_error_returned(tn_status status, uint64_t mark, const char *who)
     return recorded != TN_OK ? recorded : without_message(status, who);
 }
 
-tn_status tn__error_returned_null(uint64_t mark, const char *who)
-{
-    tn_status recorded = recorded_since(mark);
-    return recorded != TN_OK
-               ? recorded
-               : tn_fail(TN_ERR_RUNTIME, "%s: returned NULL and recorded no message", who);
-}
-
 tn_status tn__error_refuse_null(const char *what)
 {
     return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what);

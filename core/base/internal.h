@@ -71,9 +71,19 @@ int64_t tn__print_quoted(char *out, size_t size, char mark, const char *string);
 typedef struct tn__arena tn__arena;
 /* Returns NULL and sets the error if memory runs out, like the next two functions. */
 tn__arena *tn__arena_new(void);
-void *tn__arena_alloc(tn__arena *arena, size_t size);                     /* aligned for any type */
-char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length); /* a copy with a NUL */
-void tn__arena_free(tn__arena *arena);                                    /* NULL is accepted */
+void *tn__arena_alloc(tn__arena *arena, size_t size); /* aligned for any type */
+/* Returns a copy with a NUL. */
+static inline char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length)
+{
+    char *text = tn__arena_alloc(arena, length + 1);
+
+    if (text == NULL)
+        return NULL;
+    memcpy(text, bytes, length);
+    text[length] = 0;
+    return text;
+}
+void tn__arena_free(tn__arena *arena); /* NULL is accepted */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -147,7 +157,11 @@ const char *tn__value_kind_name(uint32_t kind);
 /* Fails if a value of kind TN_VALUE_DICT has a key without a value, or a wrong kind of key. */
 tn_status tn__value_check_dict(const tn_value *value);
 /* Returns whether a value of kind TN_VALUE_COMPLEX has its two parts. */
-bool tn__value_complex_ok(const tn_value *value);
+static inline bool tn__value_complex_ok(const tn_value *value)
+{
+    return value->count == 2 && value->as.list && value->as.list[0].kind == TN_VALUE_FLOAT &&
+           value->as.list[1].kind == TN_VALUE_FLOAT;
+}
 
 /* Fills an option struct: `data`, which the caller has zeroed, gets the arguments, and the defaults
  * of options without an argument. Positional and named arguments are matched with the rows of the
@@ -172,12 +186,9 @@ bool tn__option_differs(const tn_option *row, const void *options, const void *o
  * NULL. */
 tn__option_block *tn__options_share(tn__option_block *block);
 void tn__options_release(tn__option_block *block);
-/* tn__options_copy() copies an option struct, together with the arrays and strings that it points
- * to, to memory of the caller (`space`); tn__options_copy_bytes() returns the size of that
- * memory. */
-size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_t data_size);
-const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
-                             void *space);
+/* Copies an option struct, together with the arrays and strings that it points to, to memory of the
+ * caller. Returns the size of the copy; `space` NULL: only returns it. */
+size_t tn__options_copy(const tn_option *table, const void *options, size_t data_size, void *space);
 /* Appends options as arguments, "in_features=4, out_features=3, bias=True". If `complete`: all
  * options, so that the text builds an equal struct again. If not: the options that PyTorch's repr
  * prints (by their flags), without further arguments that are specs or modules. */
@@ -281,7 +292,12 @@ static inline bool tn__not_null(const void *object, const char *what)
  * recorded none, records "WHO: failed with CODE and recorded no message". */
 tn_status tn__error_status_of(tn_status status, const char *who);
 /* Like tn_error_returned(), for a callback that returns an object, and returned NULL. */
-tn_status tn__error_returned_null(uint64_t mark, const char *who);
+static inline tn_status tn__error_returned_null(uint64_t mark, const char *who)
+{
+    return tn_error_mark() == mark
+               ? tn_fail(TN_ERR_RUNTIME, "%s: returned NULL and recorded no message", who)
+               : tn_error_returned(TN_ERR_RUNTIME, mark, who);
+}
 /* Returns how many failures this thread has recorded so far. The number never decreases, so two
  * calls show whether something failed between them. */
 static inline uint64_t tn__error_count(void)

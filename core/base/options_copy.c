@@ -8,7 +8,8 @@ static size_t round_up(size_t size)
     return (size + 15) & ~(size_t)15;
 }
 
-size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_t data_size)
+/* Returns the size of a copy. */
+static size_t bytes_of(const tn_option *table, const void *options, size_t data_size)
 {
     size_t size = round_up(data_size);
 
@@ -47,11 +48,13 @@ bool tn__option_differs(const tn_option *row, const void *options, const void *o
     return memcmp(a, b, tn__option_size(row)) != 0;
 }
 
-const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
-                             void *space)
+size_t tn__options_copy(const tn_option *table, const void *options, size_t data_size, void *space)
 {
-    char *copy = space, *tail = copy + round_up(data_size);
+    char *copy = space, *tail;
 
+    if (copy == NULL)
+        return bytes_of(table, options, data_size);
+    tail = copy + round_up(data_size);
     memcpy(copy, options, data_size);
     for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END; row++) {
         void *at = copy + row->offset;
@@ -77,5 +80,5 @@ const void *tn__options_copy(const tn_option *table, const void *options, size_t
         *text = tail;
         tail += round_up(length);
     }
-    return copy;
+    return (size_t)(tail - copy);
 }

@@ -35,10 +35,13 @@ tn_status tn__spec_fail_text(const struct tn__parser *p, size_t at, const char *
 /* Returns the position after the white space, or after the word, that begins at `at`. */
 size_t tn__spec_after_space(const struct tn__parser *p, size_t at);
 size_t tn__spec_after_word(const struct tn__parser *p, size_t at);
-bool tn__spec_starts_word(char c);
 /* Returns the position after the string in quotes that begins at `at`; `at` if there is none, or if
  * it does not end on its line. */
 size_t tn__spec_after_string(const struct tn__parser *p, size_t at);
+static inline bool tn__spec_starts_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 static inline bool tn__spec_is_digit(char c)
 {
     return c >= '0' && c <= '9';

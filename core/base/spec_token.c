@@ -82,11 +82,6 @@ tn_status tn__spec_fail_text(const struct tn__parser *p, size_t at, const char *
 
 /* ---- letters --------------------------------------------------------------------------------- */
 
-bool tn__spec_starts_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool in_word(char c)
 {
     return tn__spec_starts_word(c) || tn__spec_is_digit(c) || c == '.';

@@ -25,12 +25,6 @@ static bool is_row(const tn_value *value)
            value->kind == TN_VALUE_COMPLEX || value->kind == TN_VALUE_DICT;
 }
 
-bool tn__value_complex_ok(const tn_value *value)
-{
-    return value->count == 2 && value->as.list && value->as.list[0].kind == TN_VALUE_FLOAT &&
-           value->as.list[1].kind == TN_VALUE_FLOAT;
-}
-
 /* Checks that a dictionary has a value for each key, and only simple values as keys. Stops before
  * the first key that is wrong. */
 tn_status tn__value_check_dict(const tn_value *value)

@@ -23,26 +23,25 @@ static bool refuse(const char *function, const void *caller, const char *argumen
     return false;
 }
 
-bool tn__boundary_given(bool given, const char *function, const char *argument, const void *caller)
+tn_status tn__boundary_no_pointer(const char *function, const char *argument, const void *caller)
 {
-    return tn__likely(given) ||
-           refuse(function, caller, argument, "it is NULL, which the header does not allow");
+    refuse(function, caller, argument, "it is NULL, which the header does not allow");
+    return TN_ERR_REFUSED;
 }
 
-bool tn__boundary_object(bool given, const char *function, const char *argument, const void *caller)
+tn_status tn__boundary_no_object(const char *function, const char *argument, const void *caller)
 {
-    if (tn__likely(given))
-        return true;
-    if (tn_error_last_code() != TN_OK && tn__error_failed_inside())
-        return false;
-    return refuse(function, caller, argument, "it is NULL, which the header does not allow");
+    tn_status before = tn_error_last_code();
+
+    return before != TN_OK && tn__error_failed_inside()
+               ? before
+               : tn__boundary_no_pointer(function, argument, caller);
 }
 
-bool tn__boundary_row(const void *at, int64_t count, const char *function, const char *argument,
-                      const void *caller)
+tn_status tn__boundary_no_array(const char *function, const char *argument, const void *caller)
 {
-    return tn__likely(at || count <= 0) ||
-           refuse(function, caller, argument, "it is NULL, but its number of elements is not 0");
+    refuse(function, caller, argument, "it is NULL, but its number of elements is not 0");
+    return TN_ERR_REFUSED;
 }
 
 /* Returns whether a tensor was freed. The memory of a freed tensor object is kept for reuse; with

@@ -10,18 +10,17 @@
 
 #include <tenon/operator.h>
 
-/* Each of these functions returns true if the argument is acceptable; otherwise it returns false
- * and fails with TN_ERR_REFUSED "checked boundary: ...". `caller` is an address inside the plugin
- * that called, from which the message gets its name. */
-bool tn__boundary_given(bool given, const char *function, const char *argument, const void *caller);
-/* Like tn__boundary_given() for an object. If a call of this callback has failed before, NULL is
- * the expected result of that failure, and no other failure is recorded. */
-bool tn__boundary_object(bool given, const char *function, const char *argument,
-                         const void *caller);
-bool tn__boundary_row(const void *at, int64_t count, const char *function, const char *argument,
-                      const void *caller);
-/* Checks, as far as the tensor's memory shows, that the tensor was not freed. NULL and TN_NONE are
- * accepted. */
+/* Fail with TN_ERR_REFUSED "checked boundary: ..." because an argument is NULL: a pointer, an array
+ * of some elements, or an object. If a call of this callback has failed before, NULL as an object is
+ * the expected result of that failure: its code is returned, and no other failure is recorded.
+ * `caller` is an address inside the plugin that called, from which the message gets its name. The
+ * generated code compares with NULL itself, so that nothing is called where nothing is wrong. */
+tn_status tn__boundary_no_pointer(const char *function, const char *argument, const void *caller);
+tn_status tn__boundary_no_array(const char *function, const char *argument, const void *caller);
+tn_status tn__boundary_no_object(const char *function, const char *argument, const void *caller);
+/* These return true if the argument is acceptable; otherwise they return false and fail in the same
+ * way. Checks, as far as the tensor's memory shows, that the tensor was not freed. NULL and TN_NONE
+ * are accepted. */
 bool tn__boundary_tensor(const tn_tensor *tensor, const char *function, const char *argument,
                          const void *caller);
 bool tn__boundary_tensors(tn_tensor *const *tensors, int64_t count, const char *function,

@@ -241,7 +241,7 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
 {
     const tn_op_def *def = &op->def;
     bool copies = options != NULL && options != def->defaults && def->options != NULL;
-    size_t extra = copies ? tn__options_copy_bytes(def->options, options, def->options_size) : 0;
+    size_t extra = copies ? tn__options_copy(def->options, options, def->options_size, NULL) : 0;
     uint32_t save_in = def->derive != NULL ? def->save_in : 0,
              save_out = def->derive != NULL ? def->save_out : 0;
     int64_t n_sizes = 0;
@@ -269,8 +269,9 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     if (node == NULL)
         return NULL;
     node->op = op;
-    node->options = copies ? tn__options_copy(def->options, options, def->options_size, tail)
-                           : options;
+    node->options = copies ? tail : options;
+    if (copies)
+        tn__options_copy(def->options, options, def->options_size, tail);
     sizes = n_in > 0 ? node->seen[0].shape : NULL;
     n_saved = 0;
     for (int64_t i = 0; i < n_in; i++) {

@@ -170,7 +170,12 @@ tn_status tn__module_spec_text(const tn_module *module, tn__text *text);
 tn_status tn__module_repr_text(tn_module *module, tn__text *text);
 
 /* Add and drop a reference to a forward of the program. NULL is accepted. */
-tn__own_forward *tn__own_forward_keep(tn__own_forward *own);
+static inline tn__own_forward *tn__own_forward_keep(tn__own_forward *own)
+{
+    if (own != NULL)
+        atomic_fetch_add(&own->refs, 1);
+    return own;
+}
 void tn__own_forward_drop(tn__own_forward *own);
 /* Returns an empty module with one reference. `type` is not copied. */
 tn_module *tn__module_new(const char *type);

@@ -30,7 +30,10 @@ void tn__state_mark_read(tn_state *state, int64_t index);
 int64_t tn__module_version(const tn_module *module);
 /* Attributes the errors and log lines that follow to the plugin that provides the module. Returns
  * the previous plugin, for tn__error_plugin_back(). */
-const char *tn__module_enter(const tn_module *module);
+static inline const char *tn__module_enter(const tn_module *module)
+{
+    return tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
+}
 
 /* Returns whether the module has hooks of its own of that kind. */
 static inline bool tn__has_hooks(tn_module *module, tn__hook_kind kind)

@@ -4,13 +4,6 @@
  * the module. Deep copies of the module share the forward. */
 #include "core/module/internal.h"
 
-tn__own_forward *tn__own_forward_keep(tn__own_forward *own)
-{
-    if (own != NULL)
-        atomic_fetch_add(&own->refs, 1);
-    return own;
-}
-
 void tn__own_forward_drop(tn__own_forward *own)
 {
     if (own == NULL || atomic_fetch_sub(&own->refs, 1) > 1)

@@ -10,11 +10,6 @@ int64_t tn__module_version(const tn_module *module)
     return module->layer != NULL && module->layer->version > 0 ? module->layer->version : 1;
 }
 
-const char *tn__module_enter(const tn_module *module)
-{
-    return tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
-}
-
 /* ---- one module's own part ------------------------------------------------------------------- */
 
 static tn_status save_slots(const tn__slots *slots, tn_state *state, const char *prefix,

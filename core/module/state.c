@@ -412,7 +412,7 @@ const char *tn_state_meta_key(const tn_state *state, int64_t index)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-tn_state *tn__state_copy(const tn_state *state, const char *prefix)
+static tn_state *copy_part(const tn_state *state, const char *prefix)
 {
     tn_state *part = tn_state_new();
     tn_status status = part != NULL ? TN_OK : TN_ERR_MEMORY;
@@ -446,7 +446,7 @@ tn_state *tn_state_part(const tn_state *state, const char *prefix)
     }
     for (int64_t i = 0; i < state->names.count; i++)
         if (stripped(state->names.names[i], prefix) != NULL)
-            return tn__state_copy(state, prefix);
+            return copy_part(state, prefix);
     tn_fail(TN_ERR_KEY,
             "state: prefix \"%s\": no entry begins with it; the state has %lld entries%s%s%s",
             prefix, (long long)state->names.count, state->names.count > 0 ? ", the first \"" : "",

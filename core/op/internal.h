@@ -158,7 +158,10 @@ int64_t tn__observers(const tn_observer_def **out);
 void tn__observers_changed(void);
 /* A trace begins (1) or ends (-1): while a trace of any thread is in progress, calls of operators
  * and modules check whether their own thread traces. */
-void tn__observers_traces(int32_t change);
+static inline void tn__observers_traces(int32_t change)
+{
+    atomic_fetch_add_explicit(&tn__observers_on, change, memory_order_release);
+}
 void tn__observers_shutdown(void);
 /* Runs a kernel of a plan between the calls of the observers. The inputs of the call are `in`, its
  * outputs are `out`. */

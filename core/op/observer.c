@@ -104,11 +104,6 @@ tn_status tn_observer_set_on(const char *name, bool on)
     return TN_OK;
 }
 
-void tn__observers_traces(int32_t change)
-{
-    atomic_fetch_add_explicit(&tn__observers_on, change, memory_order_release);
-}
-
 void tn__observers_shutdown(void)
 {
     const tn_observer_def *observers[TN__OBSERVERS];

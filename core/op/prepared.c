@@ -160,10 +160,11 @@ static tn_status keep_options(tn_prepared *p, const void *options)
     if (options == NULL || options == def->defaults || def->options == NULL)
         return TN_OK;
     space = tn__arena_alloc(p->arena,
-                            tn__options_copy_bytes(def->options, options, def->options_size));
+                            tn__options_copy(def->options, options, def->options_size, NULL));
     if (space == NULL)
         return TN_ERR_MEMORY;
-    p->options = tn__options_copy(def->options, options, def->options_size, space);
+    tn__options_copy(def->options, options, def->options_size, space);
+    p->options = space;
     return TN_OK;
 }
 

@@ -175,10 +175,12 @@ bool tn__tensor_is_dense(const tn_tensor *tensor);
 tn_status tn__tensor_writable(const tn_tensor *tensor);
 /* Fails because `tensor`, an argument of the function `what`, is not a tensor. NULL: returns the
  * code of the earlier failure of this thread, or sets TN_ERR_RUNTIME if there was none. TN_NONE:
- * sets TN_ERR_TYPE. */
-tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what);
-/* The same for element i of an argument that is an array. */
+ * sets TN_ERR_TYPE. tn__tensor_bad_at() is for element i of an argument that is an array. */
 tn_status tn__tensor_bad_at(const tn_tensor *tensor, const char *what, int64_t i);
+static inline tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
+{
+    return tn__tensor_bad_at(tensor, what, -1);
+}
 static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {
     return tn__likely((uintptr_t)tensor > (uintptr_t)TN_NONE);

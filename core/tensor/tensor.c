@@ -99,22 +99,20 @@ void tn_tensor_drop(tn_tensor *tensor)
     object_free(tensor);
 }
 
-tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
+tn_status tn__tensor_bad_at(const tn_tensor *tensor, const char *what, int64_t i)
 {
+    char element[128];
+
+    if (i >= 0) {
+        tn_snprint(element, sizeof element, "%s[%lld]", what, (long long)i);
+        what = element;
+    }
     if (tensor != NULL)
         return tn_fail(TN_ERR_TYPE, "%s: no tensor, got TN_NONE; expected a tensor", what);
     if (tn_failed())
         return tn_error_code();
     return tn_fail(TN_ERR_RUNTIME,
                    "%s: tensor: it is NULL, and no earlier failure of this thread says why", what);
-}
-
-tn_status tn__tensor_bad_at(const tn_tensor *tensor, const char *what, int64_t i)
-{
-    char element[128];
-
-    tn_snprint(element, sizeof element, "%s[%lld]", what, (long long)i);
-    return tn__tensor_bad(tensor, element);
 }
 
 /* ---- shapes ---- */

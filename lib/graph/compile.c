@@ -6,6 +6,8 @@
 #include "lib/graph/private.h"
 #include "core/tensor/boundary.h"
 
+#include <tenon/runtime.h>
+
 /* A set of nodes that the compiler has claimed. */
 struct set {
     tn_node **nodes;
@@ -370,7 +372,7 @@ tn_status tn_graph_compile(tn_graph *graph, const tn_device *device, const char 
         return tn_error_last_code();
     if (!tn__given(device != NULL, "tn_graph_compile: device"))
         return TN_ERR_VALUE;
-    status = tn__plugins_discover();
+    status = tn_registry_count(TN_KIND_tn_compiler_def) >= 0 ? TN_OK : tn_error_last_code();
     if (status == TN_OK)
         status = tn__device_usable(device);
     if (status == TN_OK)

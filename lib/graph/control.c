@@ -138,7 +138,7 @@ static tn_status leave(uint64_t scope, tn_tensor **out, int64_t n_out, tn_status
         tn_tensor_keep(out[i]);
     tn_scope_end(scope);
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
-        out[i] = tn__scope_push(out[i]);
+        out[i] = tn_tensor_to_scope(out[i]);
         if (out[i] != NULL)
             continue;
         status = tn_error_last_code();

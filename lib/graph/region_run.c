@@ -192,7 +192,7 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
     tn_status status = run_program(region, in, out);
 
     for (int64_t i = 0; i < region->n_out && status == TN_OK; i++) {
-        out[i] = tn__scope_push(out[i]);
+        out[i] = tn_tensor_to_scope(out[i]);
         if (out[i] == NULL)
             status = tn_error_last_code();
         else if (!has_grad(out[i]))

@@ -232,7 +232,7 @@ static tn_status run_kind(const tn__run *run, tn_node *node, tn_tensor *const *i
         return run_op(run, node, in, out);
     status = tn__region_run(node, in, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
-        if (tn__scope_push(out[i]) == NULL)
+        if (tn_tensor_to_scope(out[i]) == NULL)
             status = tn_error_last_code();
     return status;
 }
@@ -432,7 +432,7 @@ static tn_status give_outputs(tn__run *run, tn_tensor **out)
     tn_status status = gather(run, node);
 
     for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
-        out[i] = tn__scope_push(tn_tensor_keep(run->operands[i]));
+        out[i] = tn_tensor_to_scope(tn_tensor_keep(run->operands[i]));
         if (out[i] == NULL)
             status = tn_error_last_code();
     }

@@ -97,7 +97,7 @@ tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void 
             continue;
         if (copy == NULL) {
             copy = tn_malloc(
-                tn__options_copy_bytes(def->options, node->options, def->options_size));
+                tn__options_copy(def->options, node->options, def->options_size, NULL));
             if (copy == NULL)
                 return TN_ERR_MEMORY;
             tn__options_copy(def->options, node->options, def->options_size, copy);

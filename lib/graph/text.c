@@ -62,7 +62,7 @@ static void put_marked(tn__text *text, const tn_node *node, const tn__text *mark
 static void put_symbolic(tn__text *text, const tn_node *node)
 {
     const tn_op_def *def = &node->op->def;
-    void *copy = tn_malloc(tn__options_copy_bytes(def->options, node->options, def->options_size));
+    void *copy = tn_malloc(tn__options_copy(def->options, node->options, def->options_size, NULL));
     tn__text marked = { 0 };
 
     if (copy == NULL) {

@@ -44,7 +44,7 @@ tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device)
     tn__making.is.traced = true;
     tensor = tn__tensor_make(&meta, device);
     tn__making.is.traced = making;
-    if (tensor == NULL || tn__scope_push(tensor) == NULL)
+    if (tensor == NULL || tn_tensor_to_scope(tensor) == NULL)
         return NULL;
     tensor->storage->flags |= TN__STORAGE_PENDING;
     return tensor;
@@ -373,7 +373,7 @@ static tn_status expand(tn__trace *trace, tn_node *node, tn_tensor **in, tn_tens
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++) {
         tn_node *value = tn__trace_node(trace, out[i]);
 
-        tn__scope_push(out[i]);
+        tn_tensor_to_scope(out[i]);
         if (value == NULL ||
             tn_node_replace_uses(node->items != NULL ? node->items[i] : node, value) < 0)
             status = tn_error_last_code();

@@ -229,7 +229,7 @@ static tn_tensor *add_input(tn__trace *trace, tn_tensor *like, const char *name)
     tn__tensor_meta(like, &meta);
     meta.offset = 0;
     tensor = tn__tensor_make(&meta, like->device);
-    if (tensor == NULL || tn__scope_push(tensor) == NULL)
+    if (tensor == NULL || tn_tensor_to_scope(tensor) == NULL)
         return NULL;
     tensor->storage->flags |= TN__STORAGE_PENDING;
     tn__graph_name_of(name != NULL ? name : "input", base, sizeof base);

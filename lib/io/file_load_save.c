@@ -198,7 +198,7 @@ static tn_status check_tensors(const tn_state *state, const char *path, const ch
 
 static tn_status save(const char *path, const tn_state *state)
 {
-    tn_status status = tn__plugins_discover();
+    tn_status status = tn__io_load_formats();
     if (status != TN_OK)
         return status;
     const tn__entry *entry = tn__file_format(path);
@@ -255,7 +255,7 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
 tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
 {
     tn__reader reader;
-    tn_status status = tn__plugins_discover();
+    tn_status status = tn__io_load_formats();
     if (status == TN_OK)
         status = tn__reader_open(&reader, path, flags);
     if (status != TN_OK)
@@ -311,7 +311,7 @@ static tn_state *load(const char *path, uint32_t flags)
 {
     bool index = true;
     char *found = NULL;
-    tn_status status = tn__plugins_discover();
+    tn_status status = tn__io_load_formats();
     if (status != TN_OK || tn__folder_find(path, &found) != TN_OK)
         return NULL;
     const char *file = found != NULL ? found : path;
@@ -374,7 +374,7 @@ tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
         return tn__error_null_of("tn_module_save", "module, path", module, path);
-    tn_status status = tn__plugins_discover();
+    tn_status status = tn__io_load_formats();
     const tn__entry *entry = status == TN_OK ? tn__file_format(path) : NULL;
     if (entry != NULL && format_of(entry)->save_module != NULL) {
         const struct saved what = { NULL, module };
@@ -483,7 +483,7 @@ tn_module *tn_module_from_file(const char *path)
         tn_error_null("tn_module_from_file: path");
         return NULL;
     }
-    if (tn__plugins_discover() != TN_OK || tn__folder_find(path, &found) != TN_OK)
+    if (tn__io_load_formats() != TN_OK || tn__folder_find(path, &found) != TN_OK)
         return NULL;
     const char *file = found != NULL ? found : path;
     tn_module *module = whole_module(file, &format, &whole);

@@ -237,8 +237,11 @@ static char *read_journal(int file, size_t *size)
     struct stat info;
     if (fstat(file, &info) != 0 || info.st_size > JOURNAL_MAX)
         return NULL;
-    char *bytes = tn__memory_malloc_quiet((size_t)info.st_size + 1);
+    uint64_t mark = tn_error_mark();
+    char *bytes = tn_malloc((size_t)info.st_size + 1);
     *size = 0;
+    if (bytes == NULL)
+        tn_error_restore(mark);
     while (bytes != NULL && *size < (size_t)info.st_size) {
         ssize_t got = pread(file, bytes + *size, (size_t)info.st_size - *size, (off_t)*size);
         if (got < 0 && errno == EINTR)

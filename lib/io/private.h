@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <tenon/format.h>
+#include <tenon/runtime.h>
 #include <tenon/state.h>
 
 /* A sibling: another file that the file being read or written names (sibling_read.c,
@@ -203,5 +204,11 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index);
 tn_status tn__file_load_index(const char *path, tn_state **index);
 /* Loads the files that an index names into one state. Takes over `index`. */
 tn_state *tn__shards_load(tn_state *index, const char *path, uint32_t flags);
+
+/* Loads the plugins, whose formats the registry then has. */
+static inline tn_status tn__io_load_formats(void)
+{
+    return tn_registry_count(TN_KIND_tn_format_def) >= 0 ? TN_OK : tn_error_last_code();
+}
 
 #endif

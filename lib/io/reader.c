@@ -132,7 +132,7 @@ static tn_tensor *mapped(const tn__reader *reader, uint64_t offset, size_t bytes
         storage->release = release_mapped;
     }
     tn__storage_drop(storage);
-    return tensor != NULL ? tn__scope_push(tensor) : NULL;
+    return tensor != NULL ? tn_tensor_to_scope(tensor) : NULL;
 }
 
 tn__reader *tn__reader_of(const tn_source *source, uint64_t *base)

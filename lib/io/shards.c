@@ -256,7 +256,7 @@ tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t 
     if (most == 0)
         return tn_fail(TN_ERR_VALUE, "%s: size of a file: it is 0; expected at least 1 byte", path);
     struct saving s = { .path = path };
-    tn_status status = tn__plugins_discover();
+    tn_status status = tn__io_load_formats();
     if (status == TN_OK)
         status = find_formats(&s);
     if (status != TN_OK)

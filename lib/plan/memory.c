@@ -329,8 +329,8 @@ tn_status tn__plan_note_steps(tn__plan_binding *b)
         if (step->draws > 0)
             continue;
         step->draws = b->draws_bytes + 1;
-        b->draws_bytes += tn__options_copy_bytes(def->options, step->call.options,
-                                                 def->options_size);
+        b->draws_bytes += tn__options_copy(def->options, step->call.options, def->options_size,
+                                           NULL);
     }
     return TN_OK;
 }

@@ -344,7 +344,7 @@ tn_status tn_plan_run(tn_plan *plan, tn_tensor *const *in, int64_t n_in, tn_tens
     status = run_bound(plan, binding, in, out);
     tn__plan_binding_drop(binding);
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
-        out[i] = tn__scope_push(out[i]);
+        out[i] = tn_tensor_to_scope(out[i]);
         if (tn__likely(out[i] != NULL))
             continue;
         status = tn_error_last_code();

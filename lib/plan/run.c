@@ -39,9 +39,11 @@ static void set_call(const tn__plan_binding *b, tn__plan_state *state, int64_t i
 
     *call = step->call;
     if (step->draws > 0) {
-        call->options = tn__options_copy(step->op->def.options, step->call.options,
-                                         step->op->def.options_size,
-                                         state->options + step->draws - 1);
+        void *own = state->options + step->draws - 1;
+
+        tn__options_copy(step->op->def.options, step->call.options, step->op->def.options_size,
+                         own);
+        call->options = own;
     }
     call->in = &state->places[step->first];
     call->out = call->in + call->n_in;

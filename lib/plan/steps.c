@@ -223,10 +223,11 @@ static tn_status copy_options(tn__plan_recorder *r, tn__plan_step *step)
     if (options == NULL || def == NULL || def->options == NULL || options == def->defaults)
         return TN_OK;
     space = tn__arena_alloc(r->b->arena,
-                            tn__options_copy_bytes(def->options, options, def->options_size));
+                            tn__options_copy(def->options, options, def->options_size, NULL));
     if (space == NULL)
         return TN_ERR_MEMORY;
-    step->call.options = tn__options_copy(def->options, options, def->options_size, space);
+    tn__options_copy(def->options, options, def->options_size, space);
+    step->call.options = space;
     return TN_OK;
 }
 

@@ -280,7 +280,8 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
     list_gradients(t, gout, in);
     status = run_backward(ctx, run, in, gin, (tn__storage **)(void *)(space + n_in));
     for (int64_t i = 0; i < n_gin; i++) {
-        if (status == TN_OK && tn__tensor_ok(gin[i]) && (gin[i] = tn__scope_push(gin[i])) == NULL)
+        if (status == TN_OK && tn__tensor_ok(gin[i]) &&
+            (gin[i] = tn_tensor_to_scope(gin[i])) == NULL)
             status = tn_error_last_code();
         else if (status != TN_OK && tn__tensor_ok(gin[i]))
             tn_tensor_drop(gin[i]);
@@ -334,7 +335,7 @@ static tn_status call_plain(tn__plan_train *t, tn_tensor *const *in, tn_tensor *
     tn_status status = run_forward(t, in, out, NULL, &seed, &block);
 
     for (int64_t i = 0; i < t->n_out && status == TN_OK; i++)
-        if (tn__tensor_ok(out[i]) && (out[i] = tn__scope_push(out[i])) == NULL) {
+        if (tn__tensor_ok(out[i]) && (out[i] = tn_tensor_to_scope(out[i])) == NULL) {
             status = tn_error_last_code();
             for (int64_t k = i + 1; k < t->n_out; k++)
                 if (tn__tensor_ok(out[k]))

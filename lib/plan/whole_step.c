@@ -282,7 +282,7 @@ static tn_status run(tn__whole *plan, tn_tensor **in, tn_tensor **out)
 static tn_status give(tn_tensor **out, int64_t n_out, tn_status status)
 {
     for (int64_t i = 0; i < n_out; i++) {
-        if (status == TN_OK && (out[i] = tn__scope_push(out[i])) == NULL)
+        if (status == TN_OK && (out[i] = tn_tensor_to_scope(out[i])) == NULL)
             status = tn_error_last_code();
         else if (status != TN_OK && tn__tensor_ok(out[i]))
             tn_tensor_drop(out[i]);

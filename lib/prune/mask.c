@@ -39,8 +39,10 @@ static tn_tensor *call(enum tn__need which, tn_tensor *const *in, int64_t n_in, 
 /* Returns the tensor itself if it has the dtype, otherwise a cast that belongs to the scope. */
 static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype)
 {
-    return tn_tensor_dtype(tensor) == dtype ? tensor
-                                            : tn_tensor_to_scope(tn__call_cast(tensor, dtype));
+    tn_cast_options options = TN_CAST_OPTIONS;
+
+    options.dtype = dtype;
+    return tn_tensor_dtype(tensor) == dtype ? tensor : call(TN__NEED_cast, &tensor, 1, &options);
 }
 
 tn_tensor *tn__prune_product(tn_tensor *tensor, tn_tensor *mask)

@@ -551,7 +551,7 @@ tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state
 
     if (optimizer == NULL || state == NULL)
         return tn__error_null_of("tn_optimizer_load_state", "optimizer, state", optimizer, state);
-    copy = tn__state_copy(state, "");
+    copy = tn_state_count(state) > 0 ? tn_state_part(state, "") : tn_state_new();
     if (copy == NULL)
         return tn_error_last_code();
     status = tn__step_hooks_run(optimizer, TN__STEP_LOAD_PRE, copy, "");

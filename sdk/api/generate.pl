@@ -470,32 +470,34 @@ sub nothing_of {
     return "($type){ 0 }";
 }
 
+# Returns the checks of the arguments: pairs of a condition and the call that then fails; without a condition, the call of a
+# function that says whether the argument is acceptable.
 sub checks_of {
     my ($f) = @_;
     my %null_ok = map { $_ => 1 } @{ $f->{tags}{null_ok} };
     my @parameters = @{ $f->{parameters} };
     my @checks;
     my $who = sub { "\"$f->{name}\"" . join('', map { ", \"$_\"" } @_) . ', __builtin_return_address(0))' };
-    push @checks, 'tn__boundary_main(' . $who->() if $f->{tags}{thread} eq 'main';
+    push @checks, [ '', 'tn__boundary_main(' . $who->() ] if $f->{tags}{thread} eq 'main';
     for my $i (0 .. $#parameters) {
         my $p = $parameters[$i];
         my $name = $p->{name};
         if ($p->{type} eq 'tn_ints') {
-            push @checks, "tn__boundary_row($name.at, $name.count, " . $who->($name);
+            push @checks, [ "$name.at == NULL && $name.count > 0", 'tn__boundary_no_array(' . $who->($name) ];
         } elsif ($p->{pointer}) {
             my $may = $null_ok{$name} || ($f->{tags}{null_through} && $p->{type} =~ $through);
             my $length = $f->{tags}{array}{$name};
             if (defined $length) {
-                push @checks, "tn__boundary_row($name, (int64_t)$length, " . $who->($name);
+                push @checks, [ "$name == NULL && (int64_t)$length > 0", 'tn__boundary_no_array(' . $who->($name) ];
             } elsif (!$may) {
-                push @checks, ($p->{type} =~ $through ? 'tn__boundary_object' : 'tn__boundary_given') . "($name != NULL, " . $who->($name);
+                push @checks, [ "$name == NULL", 'tn__boundary_no_' . ($p->{type} =~ $through ? 'object' : 'pointer') . '(' . $who->($name) ];
             }
-            push @checks, "tn__boundary_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
+            push @checks, [ '', "tn__boundary_tensor($name, " . $who->($name) ] if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
             # A list of tensors. A list that may be NULL has the length of the list before it.
             if ($p->{type} eq 'tn_tensor *const *') {
                 my ($next) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
                 $length //= $next->{name} if $next;
-                push @checks, "tn__boundary_tensors($name, $length, " . $who->($name) if defined $length;
+                push @checks, [ '', "tn__boundary_tensors($name, $length, " . $who->($name) ] if defined $length;
             }
         }
     }
@@ -522,9 +524,14 @@ END
             next unless @checks;
             $f->{checked} = 1;
             my $nothing = nothing_of($f->{result});
-            $text .= 'static ' . spaced($f->{result}) . "checked_$f->{name}(" . list_of($f) . ")\n{\n    if (!";
-            $text .= join(" ||\n        !", @checks) . ")\n";
-            $text .= '        return' . (defined $nothing ? " $nothing" : '') . ";\n";
+            $text .= 'static ' . spaced($f->{result}) . "checked_$f->{name}(" . list_of($f) . ")\n{\n";
+            for (@checks) {
+                my ($wrong, $call) = @$_;
+                my $return = 'return' . (defined $nothing ? " $nothing" : '') . ';';
+                if ($wrong eq '') { $text .= "    if (!$call)\n        $return\n" }
+                elsif ($f->{result} eq 'tn_status') { $text .= "    if ($wrong)\n        return $call;\n" }
+                else { $text .= "    if ($wrong) {\n        $call;\n        $return\n    }\n" }
+            }
             $text .= '    ' . (defined $nothing ? 'return ' : '') . "$f->{name}(" . names_of($f) . ");\n}\n";
         }
         for my $checked (0, 1) {

@@ -74,9 +74,9 @@ TN_API int64_t tn_x(const int *y, tn_status (*part)(void *user, int64_t begin),
 END
 } >"$header"
 run || { cat "$work/said"; bad=1; }
-for words in '!tn__boundary_main("tn_x"' '!tn__boundary_given(y != NULL, "tn_x", "y"' \
-    '!tn__boundary_given(part != NULL' \
-    '!tn__boundary_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
+for words in '!tn__boundary_main("tn_x"' 'if (y == NULL)' 'tn__boundary_no_pointer("tn_x", "y"' \
+    'if (part == NULL)' \
+    'if (state == NULL)' 'return -1;' '{ "tenon.x", 3,'; do
     grep -Fq -e "$words" "$work/out/lib/library/host_tables.c" || {
         echo "host_tables.c lacks: $words"; bad=1; }
 done
@@ -84,7 +84,7 @@ for words in 'const tn__kind tn__kind_greeting;' '    &tn__kind_greeting,'; do
     grep -Fq -e "$words" "$work/out/lib/library/kind_list.c" || {
         echo "kind_list.c lacks: $words"; bad=1; }
 done
-if grep -q 'user != NULL' "$work/out/lib/library/host_tables.c"; then
+if grep -q 'user == NULL' "$work/out/lib/library/host_tables.c"; then
     echo "a [null-ok] argument is checked"; bad=1; fi
 grep -q '^tn_x$' "$work/out/lib/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
 
