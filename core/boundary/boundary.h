@@ -11,8 +11,8 @@
 #include <tenon/operator.h>
 
 /* Fail with TN_ERR_REFUSED "checked boundary: ..." because an argument is NULL: a pointer, an array
- * of some elements, or an object. If a call of this callback has failed before, NULL as an object is
- * the expected result of that failure: its code is returned, and no other failure is recorded.
+ * of some elements, or an object. If a call of this callback has failed before, NULL as an object
+ * is the expected result of that failure: its code is returned, and no other failure is recorded.
  * `caller` is an address inside the plugin that called, from which the message gets its name. The
  * generated code compares with NULL itself, so that nothing is called where nothing is wrong. */
 tn_status tn__boundary_no_pointer(const char *function, const char *argument, const void *caller);

@@ -219,10 +219,6 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
 
-/* Returns a new state with the entries, versions and texts whose names begin with `prefix`, without
- * the prefix. Returns NULL and sets the error if memory runs out. */
-tn_state *tn__state_copy(const tn_state *state, const char *prefix);
-
 /* ---- building ---- */
 
 enum { TN__BUILD_MAX = 1 << 18 }; /* see docs/guides/spec-strings.md */

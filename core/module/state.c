@@ -412,6 +412,8 @@ const char *tn_state_meta_key(const tn_state *state, int64_t index)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
+/* Returns a new state with the entries, versions and texts whose names begin with `prefix`, without
+ * the prefix. */
 static tn_state *copy_part(const tn_state *state, const char *prefix)
 {
     tn_state *part = tn_state_new();

@@ -113,21 +113,6 @@ void tn__filter_warn(void)
     }
 }
 
-void tn__plugins_searched(tn__text *text)
-{
-    const char *list = tn_env_get("TENON_PLUGINS"), *path = tn_env_get("TENON_PLUGIN_PATH"),
-               *more = tn_env_get("TENON_PLUGIN_PATH_ADD");
-
-    if (path != NULL)
-        tn__text_add(text, "searched: TENON_PLUGIN_PATH=%q", path);
-    else
-        tn__text_add(text, "searched: %s", tn__plugin_folder());
-    if (more != NULL)
-        tn__text_add(text, " and TENON_PLUGIN_PATH_ADD=%q", more);
-    if (list != NULL)
-        tn__text_add(text, ", with TENON_PLUGINS=%q", list);
-}
-
 void tn__plugins_explain_folders(tn__text *text)
 {
     tn__plugins_lock();

@@ -62,8 +62,6 @@ void tn__plugins_explain(const char *name, tn__text *text);
  * that TENON_PLUGINS excludes, or the folders without plugins. Appends nothing if neither is the
  * reason. */
 void tn__plugins_explain_none(tn__text *text);
-/* Appends, for error messages, where plugins were searched: "searched: /usr/lib/tenon/0". */
-void tn__plugins_searched(tn__text *text);
 
 /* An entry of the registries, which find contributions by kind and name: layers, optimizers,
  * schedulers, inits, formats, observers, passes, compilers, communicators, datasets, transforms

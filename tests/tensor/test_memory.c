@@ -23,7 +23,6 @@ static tn_status walk(void)
         NULL,
         count_deleted
     };
-    char text[256];
     TN_SCOPE;
 
     for (int i = 0; i < 3; i++) {
@@ -43,8 +42,6 @@ static tn_status walk(void)
         list[0] = y;
         tn_scope_end_with(scope, list, 1);
         if (y == NULL || tn_failed())
-            return tn_error_last_code();
-        if (tn_tensor_text(y, text, sizeof text) < 0)
             return tn_error_last_code();
         x = tn_tensor_empty((tn_ints){ many, 8 }, TN_I64, d);
         if (x == NULL || tn_tensor_empty(TN_SHAPE(100000), TN_F32, d) == NULL)

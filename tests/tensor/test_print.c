@@ -6,7 +6,21 @@
 
 #include <locale.h>
 
+#include <tenon/print.h>
+#include <tenon/runtime.h>
+
 static char text[1 << 16];
+
+/* The room has no plugins; a static build has all. */
+static void open_room(void)
+{
+    const char *is_static = getenv("TN_STATIC");
+
+    room_open();
+    if (is_static == NULL || strcmp(is_static, "yes") != 0)
+        ck_assert_msg(tn_plugin_load(TN_TEST_BUILDDIR "/plugins/.libs/print.so") == TN_OK, "%s",
+                      tn_error_text());
+}
 
 static unsigned char *bytes_of_case(const struct numpy_case *c, int64_t count)
 {
@@ -59,7 +73,7 @@ static void check_case(const struct numpy_case *c, int index, const tn_device *o
 
 START_TEST(the_text_is_numpys)
 {
-    room_open();
+    open_room();
     for (int i = 0; i < (int)(sizeof numpy_cases / sizeof *numpy_cases); i++) {
         TN_SCOPE;
         check_case(&numpy_cases[i], i, NULL);
@@ -70,7 +84,7 @@ END_TEST
 
 START_TEST(devices_without_host_memory_print_the_same)
 {
-    room_open();
+    open_room();
     for (int i = 0; i < (int)(sizeof numpy_cases / sizeof *numpy_cases); i += 7) {
         TN_SCOPE;
         check_case(&numpy_cases[i], i, device(i % 2 ? "brick" : "vault"));
@@ -88,7 +102,7 @@ START_TEST(a_comma_decimal_locale_changes_nothing)
         set = setlocale(LC_ALL, locales[i]);
     if (set == NULL)
         printf("SKIP a_comma_decimal_locale_changes_nothing: no such locale is installed\n");
-    room_open();
+    open_room();
     tn_tensor_text(tn_tensor_full(TN_SHAPE(2), 0.5, TN_F32, NULL), text, sizeof text);
     ck_assert_str_eq(text, "[0.5 0.5]");
     room_close();
@@ -101,7 +115,7 @@ START_TEST(a_view_prints_what_it_shows_and_no_values_are_said)
     char little[6];
     tn_tensor *x;
 
-    room_open();
+    open_room();
     x = tn_tensor_from(values, TN_F32, TN_SHAPE(2, 3));
     tn_tensor_text(tn_tensor_as_strided(x, TN_SHAPE(3, 2), TN_INTS(1, 3), 0), text, sizeof text);
     ck_assert_str_eq(text, "[[1. 4.]\n [2. 5.]\n [3. 6.]]");
@@ -120,6 +134,27 @@ START_TEST(a_view_prints_what_it_shows_and_no_values_are_said)
 }
 END_TEST
 
+START_TEST(every_allocation_fails_once)
+{
+    static const int64_t shape[] = { 40, 40 };
+    int64_t length = -1;
+    uint64_t n = 0;
+
+    open_room();
+    tn_tensor *x = tn_tensor_full((tn_ints){ shape, 2 }, 0.5, TN_F32, NULL);
+    ck_assert_int_gt(tn_tensor_text(x, text, sizeof text), 0);
+    while (length < 0) {
+        tn__memory_fail(++n);
+        length = tn_tensor_text(x, text, sizeof text);
+        tn__memory_fail(0);
+        ck_assert_msg(length > 0 || tn_error_last_code() == TN_ERR_MEMORY, "%s", tn_error_text());
+        tn_error_clear();
+    }
+    ck_assert_uint_gt(n, 5);
+    room_close();
+}
+END_TEST
+
 RUN_TESTS("print", the_text_is_numpys, devices_without_host_memory_print_the_same,
           a_comma_decimal_locale_changes_nothing,
-          a_view_prints_what_it_shows_and_no_values_are_said)
+          a_view_prints_what_it_shows_and_no_values_are_said, every_allocation_fails_once)
