@@ -14,7 +14,7 @@ my %tables = map { $_ => 1 } qw(tn__base_up tn__plugin_up tn__tensor_up tn__op_u
     tn__kinds tn__runners);
 # The most that each number may be: a bound for what comes, which goes down with the numbers. Bytes depend on the compiler: those of gcc
 # 12 with -O2 and some room.
-my %most = ('lines of core' => 39_850, 'lines of lib' => 32_900, 'bytes of core' => 505_000, 'bytes of lib' => 380_000,
+my %most = ('lines of core' => 39_850, 'lines of lib' => 33_100, 'bytes of core' => 505_000, 'bytes of lib' => 380_000,
     'internal names that lib takes from core' => 144, 'functions called upwards' => 25);
 # The public headers of what lib/ implements, and those that include all.
 my %of_lib = map { $_ => 1 } qw(comm compiler contrib data format fuse graph optimizer parametrize plugin prune scaler tenon train);
