@@ -304,7 +304,9 @@ tn_status tn_comm_stats_of(const tn_comm *comm, tn_exchange exchange, tn_comm_st
         !tn__given(out != NULL, "tn_comm_stats_of: out"))
         return tn_error_last_code();
     if (exchange >= TN_EXCHANGE_COUNT)
-        return tn_fail(TN_ERR_VALUE, "tn_comm_stats_of: exchange: unknown, got %u", exchange);
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_comm_stats_of: exchange: unknown, got %u; expected one of tn_exchange",
+                       exchange);
     *out = comm->stats[exchange];
     return TN_OK;
 }
