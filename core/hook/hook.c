@@ -208,16 +208,22 @@ tn_status tn__hooks_copy(const tn__hooks *from, tn__hooks *to)
     return status;
 }
 
-void tn__hooks_move(tn__hooks *from, tn__hooks *to)
+void tn__hooks_move(tn__hooks *from, tn__hooks *to, uint32_t kinds)
 {
-    tn__hook **end = &to->first;
+    tn__hook **end = &to->first, **at = &from->first, *hook;
 
     pthread_mutex_lock(&lock);
     while (*end != NULL)
         end = &(*end)->next;
-    *end = from->first;
-    from->first = NULL;
-    for (tn__hook *hook = *end; hook != NULL; hook = hook->next) {
+    while ((hook = *at) != NULL) {
+        if ((TN__HOOK_BIT(hook->kind) & kinds) == 0) {
+            at = &hook->next;
+            continue;
+        }
+        *at = hook->next;
+        hook->next = NULL;
+        *end = hook;
+        end = &hook->next;
         hook->list = to;
         atomic_fetch_or_explicit(&to->kinds, TN__HOOK_BIT(hook->kind), memory_order_relaxed);
         atomic_fetch_and_explicit(&from->kinds, ~TN__HOOK_BIT(hook->kind), memory_order_relaxed);

@@ -59,8 +59,8 @@ tn_hook_handle tn__hook_register(tn__hooks *hooks, const tn__hook *how, uint32_t
 uint64_t tn__hook_add(tn__hooks *hooks, const tn__hook *how);
 /* Adds copies of the hooks of a list, which share their `user`. */
 tn_status tn__hooks_copy(const tn__hooks *from, tn__hooks *to);
-/* Moves all hooks to the end of a list. */
-void tn__hooks_move(tn__hooks *from, tn__hooks *to);
+/* Moves the hooks of some kinds (TN__HOOK_BITs) to the end of a list. */
+void tn__hooks_move(tn__hooks *from, tn__hooks *to, uint32_t kinds);
 int64_t tn__hook_count(void); /* number of hooks with a handle in the process */
 
 /* Hooks that are about to run. A hook that is removed meanwhile still runs, and a new one does not.

@@ -138,7 +138,7 @@ tn_status tn__module_hooks_copy(tn_module *from, tn_module *to)
     return copy != NULL ? tn__hooks_copy(own, copy) : TN_ERR_MEMORY;
 }
 
-tn_status tn_module_move_hooks(tn_module *from, tn_module *to)
+tn_status tn_module_move_hooks(tn_module *from, tn_module *to, uint32_t kinds)
 {
     if (from == NULL || to == NULL)
         return tn__error_null_of("tn_module_move_hooks", "from, to", from, to);
@@ -148,7 +148,7 @@ tn_status tn_module_move_hooks(tn_module *from, tn_module *to)
     tn__hooks *list = tn__hooks_of(&to->hooks);
     if (list == NULL)
         return TN_ERR_MEMORY;
-    tn__hooks_move(own, list);
+    tn__hooks_move(own, list, kinds);
     return TN_OK;
 }
 

@@ -127,7 +127,7 @@ START_TEST(hooks_move_to_another_module_with_their_handles)
     struct act a = { .letter = 'a' }, b = { .letter = 'b' }, c = { .letter = 'c' };
     tn_hook_handle one = after(from, &a, 0), two = after(to, &b, 0), three = pre(from, &c, 0);
     ck_assert(one != 0 && two != 0 && three != 0);
-    ck_assert_int_eq(tn_module_move_hooks(from, to), TN_OK);
+    ck_assert_int_eq(tn_module_move_hooks(from, to, TN_HOOKS_ALL), TN_OK);
     tn_module_call(from, filled(1));
     expect_trace("");
     tn_module_call(to, filled(1));
@@ -136,11 +136,11 @@ START_TEST(hooks_move_to_another_module_with_their_handles)
     ck_assert(tn_hook_remove(one));
     tn_module_call(to, filled(1));
     expect_trace("cb");
-    ck_assert_int_eq(tn_module_move_hooks(to, to), TN_OK);
+    ck_assert_int_eq(tn_module_move_hooks(to, to, TN_HOOKS_ALL), TN_OK);
     tn_module_drop(from); /* takes none of them along */
     tn_module_call(to, filled(1));
     expect_trace("cb");
-    ck_assert_int_ne(tn_module_move_hooks(to, NULL), TN_OK);
+    ck_assert_int_ne(tn_module_move_hooks(to, NULL, TN_HOOKS_ALL), TN_OK);
     tn_error_clear();
     tn_module_drop(to);
     ck_assert(!tn_hook_remove(two) && !tn_hook_remove(three));

@@ -149,10 +149,14 @@ TN_API tn_hook_handle tn_global_hook_child(tn_child_hook hook, void *user,
 
 /* ---- moving hooks between modules ------------------------------------------------------------ */
 
-/* Moves all hooks of `from`, but not those of its children, to the end of the hooks of `to`, in the
- * same order. For a module that takes the place of another. Handles stay valid. If the function
- * fails, no hook has moved. Must not run during a call of one of the two modules. */
-TN_API tn_status tn_module_move_hooks(tn_module *from, tn_module *to);
+enum { TN_HOOKS_FORWARD_PRE = 1, TN_HOOKS_FORWARD = 2 };
+#define TN_HOOKS_ALL UINT32_MAX /* also those on backward and on states */
+
+/* Moves the hooks of `from`, but not those of its children, to the end of the hooks of `to`, in the
+ * same order. For a module that takes the place of another. `kinds` is TN_HOOKS_ALL, or an OR of
+ * the kinds that move. Handles stay valid. If the function fails, no hook has moved. Must not run
+ * during a call of one of the two modules. */
+TN_API tn_status tn_module_move_hooks(tn_module *from, tn_module *to, uint32_t kinds);
 
 TN_END_DECLS
 #endif
