@@ -86,7 +86,7 @@ void conform_lines_end(conform_lines *lines);
 /* The words with which a line may begin: in a case of an operator, a layer or an optimizer, and
  * (CONFORM_LINES) anywhere in a file of cases. */
 #define CONFORM_OP_LINES "opt in cot out grad loose refused try"
-#define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
+#define CONFORM_LAYER_LINES "eval random records train repr state in out cot gin grad after try"
 #define CONFORM_OPTIMIZER_LINES "parameter gradient after"
 #define CONFORM_LINES                                                                              \
     "case op layer optimizer dataset transform prune " CONFORM_OP_LINES " " CONFORM_LAYER_LINES    \

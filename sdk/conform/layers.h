@@ -17,8 +17,9 @@ typedef struct conform_layer_state {
 
 typedef struct conform_layer_case {
     char spec[512];
-    bool eval;                               /* the layer is checked only in eval mode */
-    bool random;                             /* the layer draws random numbers in eval mode, too */
+    bool eval;    /* the layer is checked only in eval mode */
+    bool random;  /* the layer draws random numbers in eval mode, too */
+    bool records; /* calls change buffers in eval mode, too: what is recorded is the purpose */
     conform_tensor in[CONFORM_LAYER_INPUTS]; /* `grad` is set: the gradient is checked */
     int64_t n_in;
     /* The expected results of a module with the values `state`, in training mode unless `eval` or

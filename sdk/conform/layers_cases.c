@@ -4,6 +4,7 @@
  *   layer SPEC
  *   eval                                the layer is checked only in eval mode
  *   random                              the layer draws random numbers in eval mode, too
+ *   records                             calls change buffers in eval mode, too
  *   train 0                             the expected results are those of eval mode
  *   in DTYPE SHAPE [g] [: NUMBERS]      "-": no dimensions; without NUMBERS, random numbers
  *   state NAME DTYPE SHAPE : NUMBERS    a parameter or buffer for computing the results
@@ -211,6 +212,8 @@ static bool read_line(reader *r, char *line)
         r->one.given_eval = true;
     if (strcmp(line, "random") == 0)
         r->one.random = true;
+    if (strcmp(line, "records") == 0)
+        r->one.records = true;
     if (strncmp(line, "in ", 3) == 0)
         return read_input(r, text);
     if (strncmp(line, "out ", 4) == 0)
