@@ -7,7 +7,7 @@ pagesdir = $(docdir)
 nobase_dist_pages_DATA = %D%/README.md %D%/abi.md \
 	%D%/start/install.md %D%/start/architecture.md %D%/start/glossary.md \
 	%D%/guides/modules.md %D%/guides/optimizers.md %D%/guides/schedulers.md %D%/guides/training.md %D%/guides/train-command.md %D%/guides/report.md %D%/guides/data.md %D%/guides/eval-predict-bench.md %D%/guides/layers.md %D%/guides/parametrizations.md %D%/guides/spec-strings.md %D%/guides/hooks.md %D%/guides/state.md %D%/guides/formats.md %D%/guides/from-onnx.md %D%/guides/from-pytorch.md \
-	%D%/guides/conversion.md %D%/guides/pruning.md %D%/guides/gradients.md %D%/guides/tensors.md %D%/guides/errors.md %D%/guides/graphs.md %D%/guides/distributed.md %D%/guides/scripts.md %D%/guides/profiling.md %D%/guides/python.md %D%/guides/pytorch-without-operator.md \
+	%D%/guides/conversion.md %D%/guides/pruning.md %D%/guides/quantization.md %D%/guides/gradients.md %D%/guides/tensors.md %D%/guides/errors.md %D%/guides/graphs.md %D%/guides/distributed.md %D%/guides/scripts.md %D%/guides/profiling.md %D%/guides/python.md %D%/guides/pytorch-without-operator.md \
 	%D%/guides/recipes/from-pytorch.md %D%/guides/recipes/fine-tuning.md %D%/guides/recipes/threads.md \
 	%D%/guides/recipes/own-module.md %D%/guides/recipes/profiling.md \
 	%D%/guides/recipes/averages.md %D%/guides/recipes/char-gpt.md %D%/guides/recipes/denoising.md \

@@ -71,7 +71,7 @@ test -z "$found" || complain "law 1: the core calls an operator that is not in c
     "$found"
 
 # ---- law 2 ----
-interfaces='average|checkpoint|foreign|gradcheck|parallel|print|profile'
+interfaces='average|checkpoint|foreign|gradcheck|parallel|print|profile|quantize'
 found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' |
     grep -vE "<tenon/(plugin|native|$interfaces)\.h>")
 test -z "$found" || complain \

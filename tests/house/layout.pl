@@ -41,7 +41,7 @@ for my $header (@ARGV) {
 }
 
 print "#include <stdio.h>\n#include <tenon/tenon.h>\n#include <tenon/query.h>\n#include <tenon/native.h>\n",
-    "#include <tenon/foreign.h>\n#include <tenon/parallel.h>\n#include <tenon/profile.h>\n\nint main(void)\n{\n";
+    "#include <tenon/foreign.h>\n#include <tenon/parallel.h>\n#include <tenon/profile.h>\n#include <tenon/quantize.h>\n\nint main(void)\n{\n";
 for my $struct (@structs) {
     my ($name, $members) = @$struct;
     print "    printf(\"struct $name %zu\\n\", sizeof(struct $name));\n";

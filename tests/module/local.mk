@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune_network.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/make_quantize.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune_network.h %D%/quantize.h %D%/prune.txt %D%/quantize.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt \
 	tests/oracle/make_strides.py tests/oracle/strides.txt
 
@@ -17,6 +17,7 @@ TN_MODULE_TESTS = \
 	%D%/test_depth \
 	%D%/test_every_layer \
 	%D%/test_every_layer_threads \
+	%D%/test_fuse_list \
 	%D%/test_layer_options \
 	%D%/test_hooks \
 	%D%/test_hooks_life \
@@ -48,6 +49,10 @@ TN_MODULE_TESTS = \
 	%D%/test_prune_network \
 	%D%/test_prune_pytorch \
 	%D%/test_prune_reload \
+	%D%/test_quantize \
+	%D%/test_quantize_flows \
+	%D%/test_quantize_layers \
+	%D%/test_quantize_pytorch \
 	%D%/test_layers \
 	%D%/test_rows \
 	%D%/test_slots \
@@ -117,6 +122,16 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_process_end_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_process_end_LDADD = $(TN_LINK_TEST)
+%C%_test_fuse_list_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_fuse_list_LDADD = $(TN_LINK_TEST)
+%C%_test_quantize_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_quantize_layers_LDADD = $(TN_LINK_TEST)
+%C%_test_quantize_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_quantize_LDADD = $(TN_LINK_TEST)
+%C%_test_quantize_flows_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_quantize_flows_LDADD = $(TN_LINK_TEST)
+%C%_test_quantize_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_quantize_pytorch_LDADD = $(TN_LINK_TEST)
 %C%_test_prune_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_prune_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_prune_chains_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -137,7 +152,7 @@ check_LTLIBRARIES += %D%/prune_plugin.la
 
 # Pruning beside PyTorch, which PYTHON has, with another seed each time (SEED=N: with that one).
 prune: %D%/test_prune_pytorch
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/make_prune.py $${SEED:-$$(date +%s)} 60 \
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/make_prune.py %D%/make_quantize.py $${SEED:-$$(date +%s)} 60 \
 	    >%D%/prune.live && \
 	TENON_TEST_PRUNE=%D%/prune.live $(builddir)/run $(builddir)/%D%/test_prune_pytorch
 CLEANFILES += %D%/prune.live

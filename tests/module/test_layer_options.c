@@ -66,6 +66,14 @@ static const char *const unasked[] = {
     "StochasticDepth.*",
     "SyncBatchNorm.*", /* tests/parallel */
     "WeightNorm.*",
+    /* quantization: tests/module/test_quantize_layers.c */
+    "*Range.*",
+    "FakeQuantize.*",
+    "Quantized*",
+    "int4_weight.*",
+    "int8_*",
+    "q4_0_weight.*",
+    "q8_0_weight.*",
     /* networks of the plugin tenon.models: tests/models/test_models_plugin.c */
     "gpt2*",
     "lenet5.*",

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calibration and quantization-aware training: tn_module_quantize_prepare, calls or training,
+ * tn_module_quantize_convert; accuracy on the digits. */
+#include "quantize.h"
+
+#include <tenon/train.h>
+
+/* ---- calibration ----------------------------------------------------------------------------- */
+
+static const char small[] =
+    "Sequential(conv=Conv2d(1, 4, 3), relu=ReLU(), drop=Dropout(), flat=Flatten(), "
+    "head=Linear(144, 10))";
+
+static void prepared(tn_module *net, const char *scheme)
+{
+    ck_assert_msg(tn_module_quantize_prepare(net, scheme) == TN_OK, "%s", tn_error_text());
+}
+
+static int64_t converted(tn_module *net, tn_tensor *x)
+{
+    tn_quantize_report report;
+    int64_t count;
+
+    ck_assert_msg(tn_module_quantize_convert(net, &x, x != NULL, &report) == TN_OK, "%s",
+                  tn_error_text());
+    count = report.quantized;
+    tn_quantize_report_free(&report);
+    return count;
+}
+
+START_TEST(calibration_finds_the_scales_of_inputs)
+{
+    static const char *const schemes[] = { "int8_static(range=MinMaxRange())", "int8_static",
+                                           "int8_static(range=MovingAverageRange(1.0))" };
+    TN_SCOPE;
+
+    for (int i = 0; i < 3; i++) {
+        tn_random_seed((uint64_t)i);
+        tn_module *net = eval_of(small), *again;
+        tn_tensor *x = tn_randn(TN_SHAPE(8, 1, 8, 8)), *y = called(net, x), *z;
+        char spec[2000];
+
+        prepared(net, schemes[i]);
+        same_bits(called(net, x), y); /* ranges change nothing */
+        ck_assert_ptr_nonnull(tn_module_find_tensor(net, "conv.input_range.min_val"));
+        ck_assert_float_eq(tn_item(tn_module_find_tensor(net, "conv.input_range.max_val")),
+                           tn_item(tn_amax(x)));
+        ck_assert_int_eq(converted(net, x), 2);
+        ck_assert_str_eq(tn_module_type(tn_module_child(net, "conv")), "QuantizedConv2d");
+        ck_assert_str_eq(tn_module_type(tn_module_child(net, "drop")), "Dropout");
+        ck_assert_int_eq(tn_module_slot_kind(tn_module_child(net, "conv"), "input_range"), 0);
+        z = called(net, x);
+        ck_assert_float_gt(sqnr(y, z), 33);
+        if (i == 0)
+            ck_assert_double_eq_tol(tn_item(tn_module_find_tensor(net, "conv.input_scale")),
+                                    tn_item(tn_sub(tn_amax(x), tn_amin(x))) / 255, 1e-7);
+        tn_module_spec(net, spec, sizeof spec);
+        again = eval_of(spec);
+        tn_state *state = tn_module_state(net);
+        ck_assert_msg(tn_module_load_state(again, state, true) == TN_OK, "%s", tn_error_text());
+        same_bits(called(again, x), z);
+        tn_state_drop(state);
+        tn_module_drop(again);
+        tn_module_drop(net);
+    }
+    TN_PROVES("QNT-008");
+}
+END_TEST
+
+/* The hook of the preparation is gone: nothing keeps the module from being compiled. */
+START_TEST(nothing_of_the_preparation_is_left)
+{
+    TN_SCOPE;
+    tn_module *net = eval_of(small), *copy;
+    tn_tensor *x = tn_randn(TN_SHAPE(8, 1, 8, 8)), *y;
+
+    prepared(net, "int8_static(types=[Linear], limit=200)");
+    called(net, x);
+    copy = tn_module_copy(net);
+    ck_assert_int_eq(converted(net, NULL), 0); /* below the limit: all stay in float */
+    ck_assert_str_eq(tn_module_type(tn_module_child(net, "head")), "Linear");
+    ck_assert_int_eq(tn_module_child_count(tn_module_child(net, "head")), 0);
+    ck_assert_int_eq(tn_module_slot_kind(tn_module_child(net, "head"), "input_range_hook"), 0);
+    y = called(net, x);
+    ck_assert_int_eq(tn_module_compile(net, "plan()"), TN_OK);
+    ck_assert_float_lt(tn_item(tn_amax(tn_abs(tn_sub(called(net, x), y)))), 1e-5);
+    tn_module_drop(net);
+    /* a copy has ranges of its own, and converts alone */
+    ck_assert_int_eq(tn_module_option_set(tn_module_find(copy, "head.quantize_scheme"), "limit",
+                                          tn_value_float(20)),
+                     TN_OK);
+    ck_assert_int_eq(converted(copy, NULL), 1);
+    ck_assert_float_gt(sqnr(y, called(copy, x)), 33);
+    tn_module_drop(copy);
+}
+END_TEST
+
+START_TEST(steps_in_a_wrong_order_are_refused_with_words)
+{
+    TN_SCOPE;
+    tn_module *net = eval_of(small);
+    tn_tensor *x = tn_randn(TN_SHAPE(2, 1, 8, 8));
+
+    ck_assert_int_ne(tn_module_quantize_convert(net, NULL, 0, NULL), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "no module is prepared");
+    ck_assert_int_ne(tn_module_quantize_prepare(net, "int8_dynamic"), TN_OK);
+    FAILED(TN_ERR_VALUE, "int8_dynamic needs no calibration");
+    ck_assert_int_ne(tn_module_quantize_prepare(net, "int8_qat"), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "it is in evaluation mode; expected training mode for int8_qat");
+    ck_assert_int_ne(tn_module_quantize_prepare(net, "int8_static(range=ReLU)"), TN_OK);
+    FAILED(TN_ERR_TYPE, "range: wrong type, got str");
+    ck_assert_int_eq(tn_module_slot_kind(tn_module_child(net, "conv"), "quantize_scheme"), 0);
+    prepared(net, "int8_static(range=MinMaxRange())");
+    ck_assert_int_ne(tn_module_quantize_prepare(net, "int8_static"), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "conv: it is prepared already");
+    ck_assert_int_ne(tn_module_quantize_convert(net, NULL, 0, NULL), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "modules without data: conv, head;");
+    called(net, tn_mul_scalar(x, INFINITY));
+    ck_assert_int_ne(tn_module_quantize_convert(net, NULL, 0, NULL), TN_OK);
+    FAILED(TN_ERR_VALUE, "conv: ");
+    tn_module_drop(net);
+    net = parsed(small);
+    ck_assert_int_ne(tn_module_quantize_prepare(net, "int8_static"), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "it is in training mode; expected evaluation mode for int8_static");
+    tn_module_drop(net);
+}
+END_TEST
+
+/* States of PyTorch's observers before version 3 have min_vals; channels come with the state. */
+START_TEST(old_states_of_ranges_are_read)
+{
+    TN_SCOPE;
+    tn_module *range = parsed("MinMaxRange(dim=0)");
+    tn_state *state = tn_state_new(), *now;
+
+    ck_assert_int_eq(tn_state_set(state, "min_vals", VEC(-1, -2, -3)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "max_vals", VEC(1, 2, 3)), TN_OK);
+    ck_assert_int_eq(tn_state_set_version(state, "", 2), TN_OK);
+    ck_assert_msg(tn_module_load_state(range, state, true) == TN_OK, "%s", tn_error_text());
+    HAS(tn_module_get(range, "min_val"), -1, -2, -3);
+    HAS(tn_module_get(range, "max_val"), 1, 2, 3);
+    now = tn_module_state(range);
+    ck_assert_int_eq(tn_state_version(now, ""), 3);
+    ck_assert_int_ge(tn_state_find(now, "min_val"), 0);
+    tn_state_drop(now);
+    tn_state_drop(state);
+    tn_module_drop(range);
+    TN_PROVES("VER-007");
+}
+END_TEST
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+START_TEST(training_rounds_inputs_and_weights)
+{
+    TN_SCOPE;
+    tn_random_seed(5);
+    tn_module *net = parsed("Sequential(Linear(16, 8))"), *head = tn_module_child(net, "0");
+    tn_tensor *weight = tn_module_get(head, "weight"), *x = tn_randn(TN_SHAPE(32, 16));
+    tn_tensor *y, *rounded, *z;
+
+    ck_assert_ptr_nonnull(tn_mul_scalar_(tn_detach(weight), 2.0));
+    prepared(net, "int8_qat");
+    ck_assert_ptr_eq(tn_module_find_tensor(net, "0.parametrizations.weight.original"), weight);
+    y = called(net, x);
+    rounded = tn_module_get(head, "weight");
+    ck_assert_float_gt(tn_item(tn_amax(tn_abs(tn_sub(rounded, weight)))), 0);
+    ck_assert_int_eq(tn_backward(tn_sum(y)), TN_OK);
+    ck_assert_ptr_ne(tn_tensor_grad(weight), TN_NONE);
+    /* a number that is clamped has no gradient: the largest is 127.5 scales */
+    tn_module *fake = parsed("FakeQuantize(range=MinMaxRange())");
+    tn_tensor *row = tn_tensor_from((const float[]){ -1, 0.5f, 1 }, TN_F32, TN_SHAPE(3));
+    ck_assert_int_eq(tn_tensor_set_requires_grad(row, true), TN_OK);
+    called(fake, row);
+    ck_assert_int_eq(tn_module_train(fake, false), TN_OK);
+    tn_tensor *far = tn_tensor_from((const float[]){ -3, 0.5f, 3 }, TN_F32, TN_SHAPE(3));
+    ck_assert_int_eq(tn_tensor_set_requires_grad(far, true), TN_OK);
+    ck_assert_int_eq(tn_backward(tn_sum(called(fake, far))), TN_OK);
+    HAS(tn_tensor_grad(far), 0, 1, 0);
+    ck_assert_int_eq(tn_module_option_set(fake, "fake", tn_value_bool(false)), TN_OK);
+    ck_assert_ptr_eq(called(fake, far), far);
+    tn_module_drop(fake);
+    /* converted, it computes what it computed in training */
+    ck_assert_int_eq(tn_module_train(net, false), TN_OK);
+    z = called(net, x);
+    ck_assert_int_eq(converted(net, x), 1);
+    ck_assert_float_gt(sqnr(z, called(net, x)), 90);
+    tn_module_drop(net);
+    TN_PROVES("QNT-009");
+}
+END_TEST
+
+/* ---- the digits ------------------------------------------------------------------------------ */
+
+static const char digits[] = "Sequential(Conv2d(1, 8, 3), ReLU(), "
+                             "Conv2d(8, 16, 3), ReLU(), Flatten(), Linear(256, 10))";
+
+/* All samples of a split as one batch. */
+static tn_tensor *all_of(const char *spec, tn_tensor **targets)
+{
+    tn_dataset *data = tn_dataset_parse(spec);
+    tn_loader *loader;
+    tn_pack *batch;
+    tn_tensor *x;
+
+    ck_assert_msg(data != NULL, "%s", tn_error_text());
+    loader = tn_loader_new(data, "batch_size=%lld", (long long)tn_dataset_count(data));
+    batch = tn_loader_next(loader);
+    ck_assert_msg(batch != NULL, "%s", tn_error_text());
+    x = tn_tensor_to_scope(tn_tensor_keep(tn_pack_tensor(batch, 0)));
+    *targets = tn_tensor_to_scope(tn_tensor_keep(tn_pack_tensor(batch, 1)));
+    tn_loader_drop(loader);
+    tn_dataset_drop(data);
+    return tn_cast(x, TN_F32);
+}
+
+static double accuracy(tn_module *net, tn_tensor *x, tn_tensor *targets)
+{
+    tn_tensor *y;
+
+    ck_assert_int_eq(tn_module_train(net, false), TN_OK);
+    tn_grad_begin(false);
+    y = called(net, x);
+    tn_grad_end();
+    return 100 * tn_item(tn_mean(tn_cast(tn_eq(tn_argmax(y, 1), targets), TN_F32)));
+}
+
+static void train(tn_module *net, tn_tensor *x, tn_tensor *targets, int epochs)
+{
+    tn_optimizer *adam = tn_optimizer_new(net, "Adam(lr=0.004)");
+    tn_module *loss = parsed("CrossEntropyLoss()");
+    const int64_t count = tn_tensor_size(x, 0), size = 64;
+
+    ck_assert_msg(adam != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_module_train(net, true), TN_OK);
+    for (int64_t at = 0; at < epochs * (count / size); at++) {
+        TN_SCOPE;
+        int64_t begin = at % (count / size) * size;
+        tn_tensor *in[2] = { tn_narrow(x, 0, begin, size), tn_narrow(targets, 0, begin, size) };
+        tn_tensor *value;
+
+        tn_module_zero_grad(net);
+        in[0] = called(net, in[0]);
+        ck_assert_int_eq(tn_module_call_many(loss, in, 2, &value, 1), TN_OK);
+        ck_assert_int_eq(tn_backward(value), TN_OK);
+        ck_assert_int_eq(tn_optimizer_step(adam), TN_OK);
+    }
+    tn_optimizer_drop(adam);
+    tn_module_drop(loss);
+}
+
+START_TEST(the_digits_lose_no_accuracy)
+{
+    TN_SCOPE;
+    tn_random_seed(11);
+    tn_module *net = parsed(digits), *copy;
+    tn_tensor *targets, *x = all_of("Digits(split='train')", &targets), *first;
+    double before, after;
+
+    x = tn_div(x, tn_amax(x));
+    train(net, x, targets, 10);
+    before = accuracy(net, x, targets);
+    ck_assert_float_gt(before, 93);
+    first = tn_narrow(x, 0, 0, 64);
+
+    copy = tn_module_copy(net);
+    quantized(copy, "int8_dynamic", 3);
+    ck_assert_float_ge(accuracy(copy, x, targets), before - 0.2);
+    tn_module_drop(copy);
+
+    copy = tn_module_copy(net);
+    prepared(copy, "int8_static");
+    called(copy, first);
+    ck_assert_int_eq(converted(copy, first), 3);
+    ck_assert_float_ge(accuracy(copy, x, targets), before - 0.2);
+    tn_module_drop(copy);
+
+    ck_assert_int_eq(tn_module_train(net, true), TN_OK);
+    prepared(net, "int8_qat");
+    train(net, x, targets, 3);
+    ck_assert_int_eq(tn_module_train(net, false), TN_OK);
+    after = accuracy(net, x, targets);
+    ck_assert_float_ge(after, before - 0.3);
+    ck_assert_int_eq(converted(net, first), 3);
+    ck_assert_float_ge(accuracy(net, x, targets), after - 0.2);
+    tn_module_drop(net);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("flows");
+    Suite *suite = suite_create("calibration and quantization-aware training");
+
+    tcase_add_test(tcase, calibration_finds_the_scales_of_inputs);
+    tcase_add_test(tcase, nothing_of_the_preparation_is_left);
+    tcase_add_test(tcase, steps_in_a_wrong_order_are_refused_with_words);
+    tcase_add_test(tcase, old_states_of_ranges_are_read);
+    tcase_add_test(tcase, training_rounds_inputs_and_weights);
+    tcase_add_test(tcase, the_digits_lose_no_accuracy);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
