@@ -27,6 +27,10 @@ static const struct {
     int operand; /* the input whose shape gives the factor */
 } rules[] = {
     { "linear", PER_OUTPUT_ROW, 0 },
+    { "linear_int8", PER_OUTPUT_ROW, 0 },
+    { "linear_packed", PER_OUTPUT_ROW, 0 },
+    { "matmul_int8", PER_OUTPUT_ROW, 0 },
+    { "convolution_int8", PER_OUTPUT_FILTER, 2 },
     { "matmul", PER_OUTPUT_ROW, 0 },
     { "bmm", PER_OUTPUT_ROW, 0 },
     { "mv", PER_OUTPUT_ROW, 0 },

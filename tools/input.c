@@ -81,3 +81,15 @@ tn_status input_prepare(tn_module *module, const tn_pack *input)
     tn_pack_drop(output);
     return status;
 }
+
+tn_tensor *input_example(const char *text)
+{
+    int64_t sizes[TN_MAX_DIMS], count = 0;
+    tn_dtype dtype = TN_F32;
+    tn_tensor *tensor;
+
+    if (!input_read(text, &dtype, sizes, &count))
+        return NULL;
+    tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
+    return tensor != NULL && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0 ? tn_normal_(tensor) : tensor;
+}

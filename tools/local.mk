@@ -2,7 +2,7 @@
 
 # The commands, in the order of the help: for each there is a `const command NAME_command`.
 TN_COMMANDS = plugins why devices ops env info inspect convert summary graph eval predict bench check \
-	new train finetune sweep run report prune script profile complete
+	new train finetune sweep run report prune quantize script profile complete
 
 # Not from $(TN_COMMANDS): the Makefile may be older than the list.
 tools/command_list.h: $(srcdir)/tools/local.mk

@@ -5,9 +5,6 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include <tenon/format.h>
 
 #include "tool.h"
 #include "train/model.h"
@@ -130,19 +127,6 @@ static tn_status prune_tensors(tn_module *net, const request *wanted, outcome *o
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* Returns an example of an input: normal random numbers for a floating dtype, zeros for others. */
-static tn_tensor *example_of(const char *text)
-{
-    int64_t sizes[TN_MAX_DIMS], count = 0;
-    tn_dtype dtype = TN_F32;
-    tn_tensor *tensor;
-
-    if (!input_read(text, &dtype, sizes, &count))
-        return NULL;
-    tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
-    return tensor != NULL && (TN_BIT(dtype) & TN_MASK_FLOAT) != 0 ? tn_normal_(tensor) : tensor;
-}
-
 static tn_status prune_channels(tn_module *net, const request *wanted, outcome *out)
 {
     const char *how = wanted->loose ? "ChannelGroups(strict=False)" : NULL;
@@ -150,7 +134,7 @@ static tn_status prune_channels(tn_module *net, const request *wanted, outcome *
     tn_status status = TN_OK;
 
     for (int i = 0; i < wanted->inputs.count; i++) {
-        in[i] = example_of(wanted->inputs.at[i]);
+        in[i] = input_example(wanted->inputs.at[i]);
         if (in[i] == NULL)
             return tn_error_last_code();
     }
@@ -205,64 +189,6 @@ static tn_status count_zeros(void *user, const char *path, tn_tensor *tensor)
     return others != NULL ? TN_OK : tn_error_last_code();
 }
 
-static bool ends_with_one_of(const char *path, const char *extensions)
-{
-    size_t size = strlen(path);
-
-    for (const char *at = extensions; at != NULL && *(at += strspn(at, " ")) != '\0';) {
-        size_t length = strcspn(at, " ");
-
-        if (length < size && strncasecmp(path + size - length, at, length) == 0)
-            return true;
-        at += length;
-    }
-    return false;
-}
-
-/* Fails if the format of a file would lose the spec. */
-static tn_status check_format(const char *path)
-{
-    int64_t count = tn_registry_count(TN_KIND_tn_format_def);
-
-    for (int64_t i = 0; i < count; i++) {
-        const char *name = tn_registry_name(TN_KIND_tn_format_def, i);
-        const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
-                                                                              name);
-
-        if (format != NULL && ends_with_one_of(path, format->extensions) && format->save != NULL &&
-            (format->flags & (TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX)) == 0)
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "--out: the format %s has no metadata for the spec of the model, got "
-                           "%q; expected a file such as small.safetensors",
-                           name, path);
-    }
-    return count >= 0 ? TN_OK : tn_error_last_code();
-}
-
-/* Writes the weights with the spec of the module and the metadata of the files that were read. */
-static tn_status save(tn_module *net, const model_notes *notes, const char *path)
-{
-    int64_t length = tn_module_spec(net, NULL, 0);
-    char *spec = length >= 0 ? tn_malloc((size_t)length + 1) : NULL;
-    tn_state *state = spec != NULL ? tn_module_state(net) : NULL;
-    tn_status status = state != NULL ? TN_OK : tn_error_last_code();
-
-    for (int64_t i = 0; i < tn_state_meta_count(notes->texts) && status == TN_OK; i++) {
-        const char *key = tn_state_meta_key(notes->texts, i);
-
-        status = tn_state_set_meta(state, key, tn_state_meta(notes->texts, key));
-    }
-    if (status == TN_OK && tn_module_spec(net, spec, (size_t)length + 1) < 0)
-        status = tn_error_last_code();
-    if (status == TN_OK)
-        status = tn_state_set_meta(state, MODEL_SPEC, spec);
-    if (status == TN_OK)
-        status = tn_state_save(state, path);
-    tn_state_drop(state);
-    tn_free(spec);
-    return status;
-}
-
 static void answer_json(const request *wanted, const outcome *out)
 {
     const tn_prune_report *r = &out->report;
@@ -303,7 +229,7 @@ static int prune(const request *wanted, bool json)
     TN_SCOPE;
     model_notes notes = { 0 };
     outcome out = { 0 };
-    tn_status status = check_format(wanted->out);
+    tn_status status = model_writable(wanted->out);
     tn_module *net = NULL;
 
     if (status == TN_OK) {
@@ -322,7 +248,7 @@ static int prune(const request *wanted, bool json)
         status = tn_module_each_tensor(net, TN_SLOT_PARAMETER, false, count_zeros, &out.zeros);
     }
     if (status == TN_OK)
-        status = save(net, &notes, wanted->out);
+        status = model_write(net, &notes, wanted->out);
     if (status == TN_OK)
         (json ? answer_json : answer_text)(wanted, &out);
     tn_module_drop(net);

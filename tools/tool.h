@@ -183,6 +183,9 @@ tn_status inputs_add(const input_list *from, tn_pack *pack);
 /* Reads an input of a network, such as "1,3,224,224" or "8x20:int64": at most TN_MAX_DIMS sizes
  * and, if there is one, the dtype. Returns false and sets the error on failure. */
 bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *count);
+/* Returns an example of such an input: normal random numbers for a floating dtype, zeros for
+ * others. */
+tn_tensor *input_example(const char *text);
 /* Calls a module if it has lazy layers, which get their shapes from a call. */
 tn_status input_prepare(tn_module *module, const tn_pack *input);
 /* Returns the part of a path after the last '/'. */

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/bench.sh %D%/browser.sh %D%/classes.json %D%/commands.sh %D%/compare.pl %D%/complete.sh %D%/doors.sh %D%/eval.sh %D%/odd_files.sh %D%/options.sh %D%/files \
-	%D%/graph.sh %D%/graph_c.sh %D%/graph_c_program.c %D%/labels.txt %D%/make_models.py %D%/pictures.py %D%/predict.sh %D%/prune.sh %D%/report.sh %D%/run.sh %D%/script.sh
-TESTS += %D%/bench.sh %D%/browser.sh %D%/complete.sh %D%/doors.sh %D%/eval.sh %D%/odd_files.sh %D%/options.sh %D%/graph.sh %D%/graph_c.sh %D%/predict.sh %D%/prune.sh %D%/report.sh %D%/run.sh %D%/script.sh
+	%D%/graph.sh %D%/graph_c.sh %D%/graph_c_program.c %D%/labels.txt %D%/make_models.py %D%/pictures.py %D%/predict.sh %D%/prune.sh %D%/quantize.sh %D%/report.sh %D%/run.sh %D%/script.sh
+TESTS += %D%/bench.sh %D%/browser.sh %D%/complete.sh %D%/doors.sh %D%/eval.sh %D%/odd_files.sh %D%/options.sh %D%/graph.sh %D%/graph_c.sh %D%/predict.sh %D%/prune.sh %D%/quantize.sh %D%/report.sh %D%/run.sh %D%/script.sh
 
 # Pictures that tenon predict reads and writes, compared with Pillow, which PYTHON has (else: SKIP).
 .PHONY: pictures

@@ -54,6 +54,10 @@ typedef struct model_notes {
  * caller drops the module. */
 tn_module *model_open(const char *text, const char *weights, uint32_t flags, model_notes *notes);
 void model_notes_free(model_notes *notes);
+/* Fails if the format of a file, by its name, would lose the spec of a model (model_write.c). */
+tn_status model_writable(const char *path);
+/* Writes the weights with the spec of the module and the metadata of the files that were read. */
+tn_status model_write(tn_module *net, const model_notes *notes, const char *path);
 /* Returns a text of the metadata, NULL if there is none. */
 const char *model_note(const model_notes *notes, const char *key);
 

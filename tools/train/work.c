@@ -128,6 +128,8 @@ tn_dtype work_dtype(tn_module *module)
 {
     tn_dtype dtype = TN_DTYPE_AUTO;
     tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, first_floating, &dtype);
+    if (dtype == TN_DTYPE_AUTO) /* a quantized model has buffers only */
+        tn_module_each_tensor(module, TN_SLOT_BUFFER, false, first_floating, &dtype);
     return dtype;
 }
 

@@ -62,7 +62,8 @@ bool work_read_number(const char *value, int64_t least, int64_t most, int64_t *o
 const tn_device *work_device(const char *name);
 /* Opens the model `text` on the default device, in evaluation mode, with the options given. */
 tn_module *work_model(const char *text, model_notes *notes);
-/* Returns the dtype of the first floating parameter; TN_DTYPE_AUTO if there is none. */
+/* Returns the dtype of the first floating parameter, else buffer; TN_DTYPE_AUTO if there is
+ * none. */
 tn_dtype work_dtype(tn_module *module);
 
 /* ---- data and calls -------------------------------------------------------------------------- */
