@@ -34,23 +34,28 @@ static bool report_of(const char *id, tn_plugin_report *report)
     return false;
 }
 
-/* Returns whether a plugin has rules for programs of other frameworks, which are an interface, not
- * contributions (<tenon/foreign.h>). */
-static bool has_rules(const char *plugin)
+/* Returns whether a plugin provides an interface. One whose table has another size is refused with
+ * another code than one that does not exist. */
+static bool has_interface(const char *plugin, const char *name, uint32_t size)
 {
-    static const char *const dialects[] = { "aten", "onnx" };
+    char id[300];
+    const tn_interface_need need = { id, 0, 0, size, 0 };
     uint64_t mark = tn_error_mark();
-    bool found = false;
+    bool found;
 
-    for (size_t i = 0; i < sizeof dialects / sizeof *dialects && !found; i++) {
-        char id[300];
-        const tn_interface_need need = { id, 0, 0, (uint32_t)sizeof(tn_rule_list), 0 };
-
-        tn_snprint(id, sizeof id, "%s.rules.%s", plugin, dialects[i]);
-        found = tn_interface_find(NULL, &need, NULL) != NULL;
-    }
+    tn_snprint(id, sizeof id, "%s.%s", plugin, name);
+    found = tn_interface_find(NULL, &need, NULL) != NULL || tn_error_last_code() != TN_ERR_KEY;
     tn_error_restore(mark);
     return found;
+}
+
+/* Returns whether a plugin without contributions has functions for programs (<tenon/print.h>), or
+ * rules for programs of other frameworks (<tenon/foreign.h>). */
+static bool has_functions(const char *plugin)
+{
+    return has_interface(plugin, "api", sizeof(void *)) ||
+           has_interface(plugin, "rules.aten", sizeof(tn_rule_list)) ||
+           has_interface(plugin, "rules.onnx", sizeof(tn_rule_list));
 }
 
 static void is_complete(conform *c)
@@ -64,8 +69,12 @@ static void is_complete(conform *c)
     if (report.refused > 0)
         conform_fail(c, "contributions: %lld refused: %s", (long long)report.refused,
                      report.reason);
-    if (report.contributions == 0 && !has_rules(c->plugin->id))
-        conform_fail(c, "contributions: none; expected at least one, or rules for programs");
+    if (report.contributions == 0 && !has_functions(c->plugin->id))
+        conform_fail(
+            c,
+            "contributions: none; expected at least one, an interface \"%s.api\", or rules "
+            "for programs",
+            c->plugin->id);
     if (report.version[0] == '\0')
         conform_fail(c, "version: missing");
     c->checks += 3;
