@@ -412,15 +412,21 @@ def _note(state, key):
     return value if isinstance(value, str) else None
 
 
+def _is_program(name):
+    """Returns whether a file, or that of the folder of a run, is a program of PyTorch or ONNX."""
+    files = [name, os.path.join(name, b"best.pt2"), os.path.join(name, b"best.onnx")]
+    return any(file.endswith((b".pt2", b".onnx")) and os.path.isfile(file) for file in files)
+
+
 def load(path):
     """Returns what a file has: the module if it names one, as the files of `tenon train` and `tenon
-    prune` and scripts do; else its tensors by name. A module has the attributes `classes`, the
-    names of the classes, and `transform`, the spec of the transform of its inputs; None where the
-    file has none. `path` may be the folder of a run."""
+    prune`, scripts, and programs of PyTorch (.pt2) and ONNX do; else its tensors by name. A module
+    has the attributes `classes`, the names of the classes, and `transform`, the spec of the
+    transform of its inputs; None where the file has none. `path` may be the folder of a run."""
     name = os.fsencode(path)
     with Scope(), State(checked(lib.tn_state_load(name))) as state:
         notes = {key: _note(state.pointer, key) for key in (b"spec", b"script")}
-        if notes[b"spec"] is None and notes[b"script"] is None:
+        if notes == {b"spec": None, b"script": None} and not _is_program(name):
             return state.read()
         classes, transform = _note(state.pointer, b"classes"), _note(state.pointer, b"transform")
     module = adopt_module(checked(lib.tn_module_from_file(name)), LoadedModule)

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import random
+import shutil
 import tempfile
 import threading
 import unittest
@@ -105,6 +106,18 @@ class Modules(unittest.TestCase):
             self.note(path, {"tenon.spec": "Sequential(Linear(2, 4), ReLU())"})
             with self.assertRaisesRegex(tenon.TenonError, "size mismatch for 0.weight"):
                 tenon.load(path)
+
+    def test_a_program_of_another_framework_is_a_module(self):
+        path = os.path.join(os.environ.get("abs_srcdir", ""), "tests/foreign/files/onnx_net.onnx")
+        if not os.path.isfile(path):
+            self.skipTest("the files of the tests are not there")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(path, os.path.join(folder, "best.onnx"))
+            for name in (path, folder):
+                net = tenon.load(name)
+                self.assertIsInstance(net, nn.Module)
+                self.assertIsNone(net.classes)
+                self.assertGreater(len(list(net.parameters())), 0)
 
     @staticmethod
     def note(path, texts):
