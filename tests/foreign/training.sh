@@ -37,6 +37,9 @@ while read -r name first _ _ _ last; do
     loss "$name/model.pt2" "$last"
 done <"$from/training.txt"
 
+check 0 '^program ' convert sgd back.pt2
+cmp back.pt2 sgd/best.pt2 || complain 'a run is converted to another program'
+
 # ---- a file of ONNX ----
 samples="TensorFile('$from/onnx_samples.npz')"
 check 0 '^weights: of_onnx/best.onnx; those of the end: of_onnx/model.onnx$' train \

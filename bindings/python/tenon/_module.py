@@ -414,8 +414,9 @@ def _note(state, key):
 
 def _is_program(name):
     """Returns whether a file, or that of the folder of a run, is a program of PyTorch or ONNX."""
-    files = [name, os.path.join(name, b"best.pt2"), os.path.join(name, b"best.onnx")]
-    return any(file.endswith((b".pt2", b".onnx")) and os.path.isfile(file) for file in files)
+    ends = (b".pt2", b".onnx")
+    files = [os.path.join(name, stem + end) for stem in (b"best", b"model") for end in ends]
+    return any(file.endswith(ends) and os.path.isfile(file) for file in [name, *files])
 
 
 def load(path):

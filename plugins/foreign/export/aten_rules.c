@@ -287,20 +287,20 @@ const struct aten_rule aten_write_rules[] = {
       .text = "conv_transpose3d.input(input=x, weight=weight, bias=bias, stride=stride, "
               "padding=padding, output_padding=output_padding, groups=groups, dilation=dilation)",
       .fits = no_auto_padding },
-    { "max_pool1d", .text = "max_pool1d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "max_pool1d", .text = "max_pool1d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, dilation=dilation, ceil_mode=ceil_mode)" },
-    { "max_pool2d", .text = "max_pool2d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "max_pool2d", .text = "max_pool2d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, dilation=dilation, ceil_mode=ceil_mode)" },
-    { "max_pool3d", .text = "max_pool3d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "max_pool3d", .text = "max_pool3d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, dilation=dilation, ceil_mode=ceil_mode)" },
-    { "avg_pool1d", .text = "avg_pool1d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "avg_pool1d", .text = "avg_pool1d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, ceil_mode=ceil_mode, "
                             "count_include_pad=count_include_pad)" },
-    { "avg_pool2d", .text = "avg_pool2d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "avg_pool2d", .text = "avg_pool2d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, ceil_mode=ceil_mode, "
                             "count_include_pad=count_include_pad, "
                             "divisor_override=divisor_override)" },
-    { "avg_pool3d", .text = "avg_pool3d.default(self=x, kernel_size=kernel, stride=stride, "
+    { "avg_pool3d", .text = "avg_pool3d.default(self=x, kernel_size=kernel, *, stride=stride, "
                             "padding=padding, ceil_mode=ceil_mode, "
                             "count_include_pad=count_include_pad, "
                             "divisor_override=divisor_override)" },

@@ -78,6 +78,9 @@ void aten_text_write(struct aten_call *call, const struct aten_rule *rule)
         at += *at == '=';
         at += word(at, from, "");
         value = value_of(call, from, &left_out);
+        /* An empty list of a window is what it is by default. */
+        left_out |= json_array_size(json_object_get(value, "as_ints")) == 0 &&
+                    json_object_get(value, "as_ints") != NULL;
         if (named && left_out)
             json_decref(value);
         else
