@@ -101,9 +101,11 @@ static bool is_text(const tn_value *cell, const char *text)
     return to_number(cell, &one) && tn_read_float(text, &other) && one == other;
 }
 
-/* Sets the numbers of a column; *to is moved behind them. A missing value is the mean of numbers,
- * and none of the texts. So is a text that the list does not have. */
-static tn_status put(const char *name, const tn_value *cell, const tn_value *given, float **to)
+/* Sets the numbers of a column; *to is moved behind them. `where` is the row for messages, or NULL.
+ * A missing value is the mean of numbers, and none of the texts. So is a text that the list does
+ * not have. */
+static tn_status put(const char *where, const char *name, const tn_value *cell,
+                     const tn_value *given, float **to)
 {
     double number = 0, mean = 0, deviation = 1;
 
@@ -116,11 +118,15 @@ static tn_status put(const char *name, const tn_value *cell, const tn_value *giv
     (void)to_number(&given->as.list[1], &deviation);
     if (cell->kind == TN_VALUE_NONE)
         number = mean;
+    else if (!to_number(cell, &number) && cell->kind == TN_VALUE_FLOAT)
+        return tn_fail(TN_ERR_FORMAT,
+                       "Columns: %s%scolumn %q: wrong value, got %g; expected a finite number",
+                       where != NULL ? where : "", where != NULL ? ": " : "", name, cell->as.f);
     else if (!to_number(cell, &number))
         return tn_fail(TN_ERR_FORMAT,
-                       "Columns: column %q: wrong value, got %q; expected a finite "
+                       "Columns: %s%scolumn %q: wrong value, got %q; expected a finite "
                        "number, as in the rows of the training",
-                       name,
+                       where != NULL ? where : "", where != NULL ? ": " : "", name,
                        cell->kind == TN_VALUE_STRING ? cell->as.s : tn_value_kind_name(cell->kind));
     *(*to)++ = (float)((number - mean) / deviation);
     return TN_OK;
@@ -130,7 +136,9 @@ static tn_status columns_apply(tn_transform_args *args)
 {
     const tn_value *dict = &((const struct columns_options *)args->options)->columns;
     tn_value row = tn_pack_count(args->in) > 0 ? tn_pack_at(args->in, 0) : tn_value_none();
-    int64_t count = 0;
+    int64_t count = 0, entries = tn_pack_count(args->in);
+    tn_value last = entries > 1 ? tn_pack_at(args->in, entries - 1) : tn_value_none();
+    const char *where = last.kind == TN_VALUE_STRING ? last.as.s : NULL; /* path and row */
     tn_status status = TN_OK;
     tn_tensor *x;
     float *to;
@@ -150,11 +158,12 @@ static tn_status columns_apply(tn_transform_args *args)
         const char *name = dict->as.list[i].as.s;
         const tn_value *cell = tn_value_get(&row, name);
 
-        status = cell != NULL ? put(name, cell, &dict->as.list[i + 1], &to)
-                              : tn_fail(TN_ERR_KEY,
-                                        "Columns: the row has no column %q; expected all columns "
-                                        "that the training had",
-                                        name);
+        status = cell != NULL
+                     ? put(where, name, cell, &dict->as.list[i + 1], &to)
+                     : tn_fail(TN_ERR_KEY,
+                               "Columns: %s%sthe row has no column %q; expected all "
+                               "columns that the training had",
+                               where != NULL ? where : "", where != NULL ? ": " : "", name);
     }
     return status == TN_OK ? data_image_put(args, x) : status;
 }

@@ -22,6 +22,9 @@ struct csv_text {
 
 /* Reads a file into new memory, which the caller frees with tn_free. Fails if it is no text. */
 char *csv_load(const char *path);
+/* Whether the first two bytes of a file are the mark of UTF-16, and the failure that says so. */
+bool csv_is_wide(const char *text);
+tn_status csv_wide(const char *path);
 /* Checks the option `separator` of a dataset. */
 tn_status csv_check_separator(const char *separator);
 /* Checks the option `header` of a dataset that can find out whether there is one. */

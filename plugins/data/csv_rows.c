@@ -48,9 +48,12 @@ static tn_status check_file(const char *path)
     file = data_file_open(path);
     size = file != NULL ? data_file_some(file, start, sizeof start) : -1;
     data_file_close(file);
+    if (size >= 2 && csv_is_wide(start))
+        return csv_wide(path);
     for (int64_t i = 0; i < size; i++)
         if ((unsigned char)start[i] < '\t')
-            return tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %lld is %d", path,
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: not a text file: byte %lld is %d; expected text in UTF-8", path,
                            (long long)i, (unsigned char)start[i]);
     return size >= 0 ? TN_OK : tn_error_last_code();
 }

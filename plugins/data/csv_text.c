@@ -8,22 +8,32 @@
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+bool csv_is_wide(const char *text)
+{
+    return memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0;
+}
+
+tn_status csv_wide(const char *path)
+{
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: text in UTF-16; expected UTF-8, in a spreadsheet \"CSV UTF-8\"", path);
+}
+
 char *csv_load(const char *path)
 {
     struct data_file *file = data_file_open(path);
     uint64_t size = 0;
     char *text = file != NULL ? data_file_rest(file, &size) : NULL;
-    bool wide = text != NULL && size >= 2 &&
-                (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0);
+    bool wide = text != NULL && size >= 2 && csv_is_wide(text);
 
     data_file_close(file);
     if (text == NULL || (strlen(text) == size && !wide))
         return text;
     if (wide)
-        tn_fail(TN_ERR_FORMAT, "%s: text in UTF-16; expected UTF-8, in a spreadsheet \"CSV UTF-8\"",
-                path);
+        csv_wide(path);
     else
-        tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %zu is 0", path, strlen(text));
+        tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %zu is 0; expected text in UTF-8", path,
+                strlen(text));
     tn_free(text);
     return NULL;
 }

@@ -46,7 +46,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends the names in a folder, sorted by their bytes, except "." and "..". */
+/* Appends the names in a folder, sorted by their bytes. Hidden ones are left out: programs write
+ * such files and folders for themselves (.DS_Store, ._1.jpg, .ipynb_checkpoints). */
 static tn_status list_folder(const char *path, struct data_names *names)
 {
     DIR *folder = opendir(path);
@@ -59,7 +60,7 @@ static tn_status list_folder(const char *path, struct data_names *names)
 
         if (entry == NULL)
             break;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (entry->d_name[0] != '.')
             status = names_add(names, tn_strdup(entry->d_name));
     }
     (void)closedir(folder);
@@ -96,14 +97,12 @@ static bool is_wanted(const struct data_folder *f, const char *name)
     return false;
 }
 
-/* Counts a file that is left out, but no hidden one, which programs write for themselves. */
+/* Counts a file that is left out. */
 static void count_other(struct data_folder *f, const char *name)
 {
     const char *dot = strrchr(name, '.');
     int64_t most = (int64_t)(sizeof f->kinds / sizeof *f->kinds), i = 0;
 
-    if (name[0] == '.')
-        return;
     f->others++;
     if (dot == NULL || strlen(dot) >= sizeof f->kinds->ending)
         return;
@@ -179,7 +178,8 @@ static tn_status check_level(const struct level *level, const char *path)
     return TN_OK;
 }
 
-/* Adds the files of a folder: first its own, then those of the folders in it. */
+/* Adds the files of a folder: first its own, then those of the folders in it. What has the name of
+ * a file but is none, such as a link that leads nowhere, is a sample that cannot be read. */
 static tn_status add_folder(struct data_folder *f, const char *path, int64_t label,
                             const struct level *level)
 {
@@ -191,22 +191,21 @@ static tn_status add_folder(struct data_folder *f, const char *path, int64_t lab
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < names.count && status == TN_OK; i++) {
             char *entry = joined(path, names.at[i]);
-            struct stat found;
+            struct stat found = { .st_mode = 0 };
 
             if (entry == NULL) {
                 status = TN_ERR_MEMORY;
-            } else if (stat(entry, &found) != 0 || S_ISDIR(found.st_mode) != pass) {
+            } else if ((stat(entry, &found) == 0 && S_ISDIR(found.st_mode)) != pass) {
                 tn_free(entry);
             } else if (pass == 1) {
                 const struct level inner = { level, found.st_dev, found.st_ino, level->depth + 1 };
 
                 status = add_folder(f, entry, label, &inner);
                 tn_free(entry);
-            } else if (S_ISREG(found.st_mode) && is_wanted(f, names.at[i])) {
+            } else if (is_wanted(f, names.at[i])) {
                 status = add_file(f, entry, label);
             } else {
-                if (S_ISREG(found.st_mode))
-                    count_other(f, names.at[i]);
+                count_other(f, names.at[i]);
                 tn_free(entry);
             }
         }
@@ -223,8 +222,9 @@ static tn_status add_class(struct data_folder *f, const char *path, const char *
     if (status == TN_OK)
         status = add_folder(f, path, f->classes.count - 1, level);
     if (status == TN_OK && f->files.count == before)
-        status = tn_fail(TN_ERR_VALUE, "%s: no %s of class %q; expected %s files", path, f->what,
-                         name, f->endings);
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s: no %s of class %q; expected %s files, or no such folder", path,
+                         f->what, name, f->endings);
     return status;
 }
 

@@ -327,17 +327,17 @@ const tn_transform_def data_mel_spectrogram = {
 /* ---- decibels -------------------------------------------------------------------------------- */
 
 /* To decibels of a power or, with `factor` 20, of an amplitude. Values more than `top` below the
- * largest become that. */
+ * largest become that. A NaN stays one, and makes one of all if `top` is given, as in PyTorch. */
 static void to_decibels(double *values, int64_t count, double factor, double top)
 {
     double largest = -INFINITY;
 
     for (int64_t i = 0; i < count; i++) {
-        values[i] = factor * log10(values[i] > 1e-10 ? values[i] : 1e-10);
-        largest = values[i] > largest ? values[i] : largest;
+        values[i] = factor * log10(values[i] < 1e-10 ? 1e-10 : values[i]);
+        largest = values[i] > largest || isnan(values[i]) ? values[i] : largest;
     }
     for (int64_t i = 0; i < count && !isnan(top); i++)
-        values[i] = values[i] > largest - top ? values[i] : largest - top;
+        values[i] = values[i] >= largest - top ? values[i] : largest - top;
 }
 
 struct decibels {

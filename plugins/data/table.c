@@ -152,10 +152,11 @@ static tn_status choose(struct table *t, const struct csv_text *text, const stru
     for (int64_t i = 0; i < t->columns; i++)
         any = any || t->used[i];
     if (status == TN_OK && !any)
-        status = tn_fail(TN_ERR_VALUE,
-                         "%s: no columns are left; expected one or more besides the "
-                         "label",
-                         text->path);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "%s: no columns are left of %lld; expected one or more besides the label%s", text->path,
+            (long long)t->columns,
+            t->columns == 1 ? ", or the option separator, such as separator=';'" : "");
     return status;
 }
 
@@ -215,6 +216,43 @@ static tn_status take_records(struct table *t, struct csv_text *text, const stru
     return status;
 }
 
+/* A missing value is None, a number a float, and another cell a text. */
+static tn_value value_of(const struct table *t, int64_t column, const char *cell)
+{
+    double number;
+
+    if (csv_is_missing(cell))
+        return tn_value_none();
+    if (!t->texts[column] && tn_read_float(cell, &number))
+        return tn_value_float(number);
+    return tn_value_string(cell);
+}
+
+/* Warns of columns with more numbers than texts: a single odd cell makes names of all numbers. */
+static void warn_mixed(const struct table *t, const char *path)
+{
+    for (int64_t i = 0; i < t->columns; i++) {
+        int64_t numbers = 0, texts = 0;
+        const char *odd = "";
+
+        for (int64_t row = 0; t->used[i] && !t->texts[i] && row < t->labels->count; row++) {
+            tn_value value = value_of(t, i, t->cells[row * t->columns + i]);
+
+            numbers += value.kind == TN_VALUE_FLOAT;
+            texts += value.kind == TN_VALUE_STRING;
+            if (value.kind == TN_VALUE_STRING && texts == 1)
+                odd = value.as.s;
+        }
+        if (texts > 0 && numbers > texts)
+            tn_log(
+                TN_LOG_WARNING,
+                "%s: column %q: %lld cell%s no number, such as %q, so its %lld numbers are names, "
+                "too; expected an empty field for a missing value, or texts=[%q]",
+                path, t->names[i], (long long)texts, texts == 1 ? " is" : "s are", odd,
+                (long long)numbers, t->names[i]);
+    }
+}
+
 static tn_status table_open(tn_dataset_open *args)
 {
     const struct table_options *o = args->options;
@@ -235,6 +273,8 @@ static tn_status table_open(tn_dataset_open *args)
         status = take_records(t, &text, o, &labels);
         csv_end(&text);
     }
+    if (status == TN_OK && o->label.kind != TN_VALUE_NONE) /* rows that are predicted have none */
+        warn_mixed(t, o->path);
     csv_labels_free(&labels);
     if (status != TN_OK) {
         table_close(t);
@@ -246,18 +286,6 @@ static tn_status table_open(tn_dataset_open *args)
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
-
-/* A missing value is None, a number a float, and another cell a text. */
-static tn_value value_of(const struct table *t, int64_t column, const char *cell)
-{
-    double number;
-
-    if (csv_is_missing(cell))
-        return tn_value_none();
-    if (!t->texts[column] && tn_read_float(cell, &number))
-        return tn_value_float(number);
-    return tn_value_string(cell);
-}
 
 static tn_status table_get(const tn_sample_args *args)
 {

@@ -3,6 +3,7 @@
  * A sound as a sample: cut or padded, mixed down. */
 #include "wav.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The first frame of the part that a sample has. */
@@ -19,6 +20,18 @@ static int64_t first_of(const struct wav_part *part, int64_t frames, int64_t len
     key.seed = tn_random_bits(&key) ^ (uint64_t)args->epoch * 0xD6E8FEB86659FD93u;
     key.seed = tn_random_bits(&key) ^ (uint64_t)args->index * 0xD6E8FEB86659FD93u;
     return tn_random_below(&key, spare + 1);
+}
+
+/* Floats may be NaN or infinite: such a sample would spoil means, and spectra in decibels hide it.
+ */
+static tn_status check_values(const char *path, const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: damaged sound: a sample is NaN or infinite; expected finite numbers", path);
+    return TN_OK;
 }
 
 /* Zeros fill what a file lacks of the length, in each of its channels: the header of a short file
@@ -38,6 +51,8 @@ static tn_status add_sound(const struct wav_part *part, const struct wav *wav, c
     if (frames < 0 || (uint64_t)length > data_most(size * sizeof(float)) ||
         bytes > data_most(size * sizeof(float))) /* a sample of one byte becomes a float */
         return data_limit(path, size, bytes);
+    if (wav->frames == 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: a sound without samples; expected one or more", path);
     values = tn_calloc((size_t)(channels * length) + 1, sizeof *values);
     if (values == NULL)
         return TN_ERR_MEMORY;
@@ -47,6 +62,8 @@ static tn_status add_sound(const struct wav_part *part, const struct wav *wav, c
         wav_read_mean(wav, first, count, values);
     else
         wav_read(wav, first, count, values, length);
+    if (status == TN_OK && wav->floats)
+        status = check_values(path, values, channels * length);
     if (status == TN_OK)
         status = data_add_tensor(args->out, values, TN_F32, TN_SHAPE(channels, length));
     tn_free(values);

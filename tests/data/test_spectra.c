@@ -72,6 +72,29 @@ START_TEST(spectra_are_those_of_torchaudio)
 }
 END_TEST
 
+/* As torchaudio does: a damaged sound must not look like a silent one. */
+START_TEST(decibels_of_nan_are_nan)
+{
+    static const float values[] = { 1, NAN, 100 };
+    static const char *const specs[] = { "AmplitudeToDB()", "AmplitudeToDB(top_db=5.0)" };
+
+    for (int i = 0; i < 2; i++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_from(values, TN_F32, TN_SHAPE(1, 1, 1, 3));
+        tn_dataset *plain = tn_dataset_of_tensors(&x, 1);
+        tn_dataset *dataset = tn_dataset_transform(plain, specs[i]);
+        tn_pack *pack = read_dataset(dataset);
+        const float *got = tn_tensor_data(tn_pack_tensor(pack, 0));
+
+        ck_assert(isnan(got[1]));
+        ck_assert(i == 0 ? got[0] == 0 && got[2] == 20 : isnan(got[0]) && isnan(got[2]));
+        tn_pack_drop(pack);
+        tn_dataset_drop(dataset);
+        tn_dataset_drop(plain);
+    }
+}
+END_TEST
+
 START_TEST(wrong_options_and_sounds_are_errors)
 {
     static const char *const wrong[][2] = {
@@ -225,9 +248,13 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        spectra_are_those_of_torchaudio, wrong_options_and_sounds_are_errors,
-        flac_has_the_samples_of_wav,     ogg_is_decoded,
-        damaged_sounds_are_errors,       NULL,
+        spectra_are_those_of_torchaudio,
+        decibels_of_nan_are_nan,
+        wrong_options_and_sounds_are_errors,
+        flac_has_the_samples_of_wav,
+        ogg_is_decoded,
+        damaged_sounds_are_errors,
+        NULL,
     };
 
     return suite_run("spectra", tests);

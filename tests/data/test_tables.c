@@ -193,7 +193,11 @@ START_TEST(wrong_tables_are_refused)
           "1,2",
           "CSV(%q)", "text in UTF-16; expected UTF-8" },
         { "a,a\n1,2\n", "Table(%q)", "two columns have the name \"a\"" },
+        { "\xFF\xFE"
+          "1,2",
+          "TableRows(%q)", "text in UTF-16; expected UTF-8" },
         { "a\n1\n", "Table(%q, label='a')", "no columns are left" },
+        { "a;b\n1;2\n", "Table(%q, label=-1)", "or the option separator, such as separator=';'" },
         { "a,b\n1,2\n", "Table(%q, without=['c'])", "without: " },
         { "a,b\n1,2\n", "Table(%q, columns='a')", "columns: wrong type, got str" },
         { "a,b\n", "Table(%q)", "no samples" },

@@ -238,6 +238,12 @@ START_TEST(damaged_sounds_are_errors)
     put(file + 36 + 12 + 4, 0xFFFFFFFF, 4); /* unknown size: the data end with the file */
     write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
     has("", 1, 6, (float[]){ -1, 0, 127 / 128.0f, 127 / 128.0f, -127 / 128.0f, -1 });
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, words, 0));
+    ck_assert_int_eq(read_only(", length=5", "a sound without samples"), TN_ERR_FORMAT);
+    write_bytes("class/x.wav", file, make_wav(file, 3, 1, 32, (const float[]){ 0, NAN }, 8));
+    ck_assert_int_eq(read_only("", "a sample is NaN or infinite"), TN_ERR_FORMAT);
+    write_bytes("class/x.wav", file, make_wav(file, 3, 1, 32, (const float[]){ -INFINITY }, 4));
+    ck_assert_int_eq(read_only(", mono=True", "a sample is NaN or infinite"), TN_ERR_FORMAT);
     write_bytes("class/x.wav", "RF64", 4);
     ck_assert_int_eq(read_only("", "wrong kind of file, got RF64; expected RIFF"),
                      TN_ERR_NOT_IMPLEMENTED);
@@ -340,24 +346,25 @@ START_TEST(sounds_of_other_rates_are_refused)
 }
 END_TEST
 
-/* A header of a few bytes may ask for gigabytes, because each channel gets zeros up to the length.
- */
+/* A header may ask for gigabytes, because each channel gets zeros up to the length. */
 START_TEST(headers_that_ask_for_much_are_refused)
 {
-    uint8_t file[64];
+    static uint8_t file[65536 + 64], silence[65535]; /* one frame */
     float zeros[2000] = { 0 };
 
     make_folder();
-    write_bytes("class/x.wav", file, make_wav(file, 1, 65535, 8, "", 0));
+    memset(silence, 0x80, sizeof silence);
+    write_bytes("class/x.wav", file, make_wav(file, 1, 65535, 8, silence, sizeof silence));
     ck_assert_int_eq(read_only(", length=5000",
                                "x.wav: too many channels, got 65535; expected at most 256, see the "
                                "option max_channels"),
                      TN_ERR_FORMAT);
-    ck_assert_int_eq(read_only(", length=5000, max_channels=65535",
-                               "x.wav: unpacked data: too large for a file of 56 bytes; expected "
-                               "at most 1073741824 bytes more than the file; if you trust it, "
-                               "raise TENON_DATA_UNPACKED_MAX"),
-                     TN_ERR_REFUSED);
+    ck_assert_int_eq(
+        read_only(", length=5000, max_channels=65535",
+                  "x.wav: unpacked data: too large for a file of 65591 bytes; expected "
+                  "at most 1073741824 bytes more than the file; if you trust it, "
+                  "raise TENON_DATA_UNPACKED_MAX"),
+        TN_ERR_REFUSED);
     /* one channel is made of all, without memory for each */
     has(", length=2000, mono=True, max_channels=65535", 1, 2000, zeros);
     ck_assert_int_eq(read_only(", length=100000, mono=True, max_channels=65535", ""), TN_OK);
@@ -389,8 +396,55 @@ START_TEST(links_that_never_end_are_errors)
     tn_error_clear();
     unlink(inside("class/up"));
     ck_assert_int_eq(symlink("loop", inside("class/loop")), 0); /* to itself: there is no file */
-    ck_assert_int_eq(symlink("nowhere", inside("class/y.wav")), 0);
     has("", 1, 3, (float[]){ -31 / 128.0f, -30 / 128.0f, -29 / 128.0f });
+    remove_folder();
+}
+END_TEST
+
+START_TEST(links_that_lead_nowhere_are_samples_that_cannot_be_read)
+{
+    uint8_t file[64];
+    tn_dataset *dataset;
+    tn_pack *pack = tn_pack_new();
+
+    make_folder();
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, "abc", 3));
+    ck_assert_int_eq(symlink("nowhere", inside("class/y.wav")), 0);
+    ck_assert_int_eq(mkfifo(inside("class/z.wav"), 0600), 0);
+    dataset = opened("");
+    ck_assert_int_eq(tn_dataset_count(dataset), 3);
+    ck_assert_int_eq(tn_dataset_get(dataset, 0, 0, 0, pack), TN_OK);
+    for (int64_t i = 1; i < 3; i++) {
+        ck_assert_int_eq(tn_dataset_get(dataset, i, 0, 0, pack), TN_ERR_IO);
+        ck_assert_msg(strstr(tn_error_text(), i == 1 ? "y.wav: cannot be opened"
+                                                     : "z.wav: not a regular file") != NULL,
+                      "%s", tn_error_text());
+        tn_error_clear();
+    }
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(hidden_files_and_folders_are_left_out)
+{
+    uint8_t file[64];
+    size_t size = make_wav(file, 1, 1, 8, "abc", 3);
+    tn_dataset *dataset;
+
+    make_folder();
+    write_bytes("class/x.wav", file, size);
+    write_bytes("class/._x.wav", file, size);
+    ck_assert_int_eq(mkdir(inside(".cache"), 0700), 0);
+    write_bytes(".cache/x.wav", file, size);
+    ck_assert_int_eq(mkdir(inside("class/.cache"), 0700), 0);
+    write_bytes("class/.cache/x.wav", file, size);
+    dataset = opened("");
+    ck_assert_int_eq(tn_dataset_count(dataset), 1);
+    ck_assert_int_eq(tn_dataset_classes(dataset), 1);
+    ck_assert_str_eq(tn_dataset_class_name(dataset, 0), "class");
+    tn_dataset_drop(dataset);
     remove_folder();
 }
 END_TEST
@@ -544,6 +598,8 @@ int main(void)
         sounds_of_other_rates_are_refused,
         headers_that_ask_for_much_are_refused,
         links_that_never_end_are_errors,
+        links_that_lead_nowhere_are_samples_that_cannot_be_read,
+        hidden_files_and_folders_are_left_out,
         odd_names_are_names,
         files_that_change_are_errors_of_their_sample,
         single_files_have_their_paths,
