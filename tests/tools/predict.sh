@@ -77,6 +77,14 @@ if "$tenon" info ImageFiles >/dev/null 2>&1 &&
     check 0 '1 damaged sample was left out' predict 'Flatten()' pictures --skip-damaged
     check 0 '"skipped": 1' predict 'Flatten()' pictures --skip-damaged --json
     check 1 'no samples that can be read' predict 'Flatten()' pictures/cat/bad.png --skip-damaged
+    # also inputs that no dataset reads, or that are not there
+    echo '%PDF-1.4' >no.png
+    check 1 'no\.png: cannot be read as an input' predict 'Flatten()' no.png pictures/dog/rgb.png
+    check 0 '3 damaged samples were left out' predict 'Flatten()' no.png pictures/dog/rgb.png \
+        none.png pictures/cat/bad.png --skip-damaged
+    check 0 'input left out: none\.png: cannot be opened' predict 'Flatten()' none.png \
+        pictures/dog/rgb.png --skip-damaged
+    check 1 'no samples that can be read' predict 'Flatten()' none.png no.png --skip-damaged
     mkdir empty
     check 1 'empty: no pictures' predict 'Flatten()' empty
 fi
@@ -113,6 +121,9 @@ check 1 'a\.foo: no format has this extension' predict "$model" digits.npy --out
 check 1 'none/a\.csv: cannot be written: No such' predict "$model" digits.npy --output none/a.csv
 check 1 'wrong number of names, got 3; expected 10' \
     predict "$model" digits.npy --labels "$here/classes.json"
+{ printf '\357\273\277first\r\n'; seq 2 10; echo; } >marked.txt
+check 0 '^digits\.npy\[0\],[0-9]*,0,first,' predict "$model" digits.npy --labels marked.txt \
+    --format csv --top 10
 check 1 'labels: none: cannot be read: No such file' predict "$model" digits.npy --labels none
 echo '["a", 1]' >wrong.json
 check 1 'not a list of names' predict "$model" digits.npy --labels wrong.json

@@ -34,6 +34,7 @@ train() {
 # ---- the command line and files of settings ----
 train 2 'unknown setting "epocs"; did you mean "epochs"?' --epocs 3
 train 2 '--epochs: wrong, got "x"' --epochs x
+train 2 '--clip-norm: out of range, got 0; expected more than 0' --clip-norm 0
 train 2 '--model: it is missing' --data "$digits" --out a
 train 2 'lists the options' --model
 printf 'epochs = 2\nbatch_sise = 4\n' >wrong.toml
@@ -82,6 +83,9 @@ train 1 'too few outputs, got 4; expected one for each of the 10 classes' \
 # ---- data ----
 awk 'BEGIN { for (i = 0; i < 20; i++) print i ",1," i % 3 }' >good.csv
 head -c 97 good.csv >cut.csv
+printf '1,2,0\n' >one.csv
+train 1 '--val-split: the data has 1 sample; expected two or more' --model 'Linear(2, 1)' \
+    --data "CSV('one.csv', header=False)" --val-split 0.5 --out c
 train 1 'dataset CSV: cut.csv' --model 'Linear(2, 3)' --data "CSV('cut.csv')" --out c
 awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
 train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' \
@@ -140,6 +144,9 @@ then
         --batch-size 1 --out h2
     "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" >log 2>&1 && {
         echo "eval reads a damaged picture"; cat log; bad=1; }
+    train 1 'data: samples without a target, entry 1 of a batch is list' --model "$small" \
+        --data "ImageFiles('pictures/dog/rgb.png')" --transform 'ToFloat()' --loss 'MSELoss()' \
+        --out h3
     # the file has the transform, which eval, predict and finetune use
     "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" --skip-damaged >log 2>&1
     grep -q '^transform *ToFloat()$' log && grep -q '^skipped *1 damaged sample$' log || {
@@ -160,6 +167,21 @@ then
 else
     echo "note: this build reads no PNG; damaged pictures were not tried"
 fi
+
+# ---- a last batch of one sample, which has no deviation ----
+train 1 'the last one of an epoch, has 1 sample, which another --batch-size avoids: in Sequential' \
+    --model 'Sequential(Flatten(), BatchNorm1d(64), Linear(64, 10))' --data "$digits" \
+    --batch-size 358 --epochs 1 --out alone
+
+# ---- a report that cannot be written: the epoch is saved, and continued to the same bits ----
+mkdir -p page/report.html.part
+train 1 'saved the checkpoint of step 12; --resume continues there' --model "$net" \
+    --data "$digits" --epochs 2 --out page
+grep -qF 'report.html.part' log || { cat log; bad=1; }
+rmdir page/report.html.part
+train 0 'epoch 2/2' --resume --out page
+train 0 'epoch 2/2' --model "$net" --data "$digits" --epochs 2 --out paged
+cmp page/model.safetensors paged/model.safetensors || { echo "after a failed report"; bad=1; }
 
 # ---- a loss that is not finite names the module, and the checkpoints stay ----
 train 1 'input are finite, but the output of module' --model "$net" --data "$digits" \

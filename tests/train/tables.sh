@@ -65,6 +65,31 @@ check 1 'the row has no column "size, in cm"' predict pets/model.safetensors few
 printf 'age,color,"size, in cm"\n3,red,big\n' >wrong.csv
 check 1 'column "size, in cm": wrong value, got "big"' predict pets/model.safetensors wrong.csv
 
+# the message has the file and the row, and an infinite number is shown
+check 1 'wrong.csv[0]: column "size, in cm"' predict pets/model.safetensors wrong.csv
+printf 'age,color,"size, in cm"\ninf,red,1\n' >wrong.csv
+check 1 'column "age": wrong value, got inf' predict pets/model.safetensors wrong.csv
+
+# ---- numbers that are read as names are told: one odd cell, a comma in numbers ----
+awk 'BEGIN { print "a;b;kind"
+    for (i = 0; i < 30; i++) print (i == 7 ? "-" : i) ";0," i ";" i % 2 }' >odd.csv
+table="Table('odd.csv', label='kind', separator=';')"
+check 1 'column "a": 1 cell is no number, such as "-", so its 29 numbers are names' train "$@" \
+    --data "$table" --standardize --out odd
+check 1 "column \"b\" has 30 different texts, such as \"0,0\"" train "$@" --data "$table" \
+    --standardize --out odd
+check 1 "such as separator=';'" train "$@" --data "Table('odd.csv', label=-1)" --standardize \
+    --out odd
+table="Table('pets.csv', label='kind')"
+# the transform of the file is used, or another one is computed, but not both
+check 0 'from the file of the model' finetune pets --data "$table" --epochs 1 --out tuned
+check 1 '--standardize: the transform has Columns already' finetune pets --data "$table" \
+    --standardize --epochs 1 --out tuned2
+# a model may have more outputs than the data has classes: these have numbers in place of names
+check 0 'epoch 1/1' train --model 'Linear(4, 3)' --data "$table" --standardize --epochs 1 --out more
+grep -q 'different texts' log && { echo "few texts are told, too"; bad=1; }
+check 0 ',2,' predict more/model.safetensors new.csv --format csv
+
 # ---- only the samples of the training count, and a run that is continued keeps the numbers ----
 check 0 'epoch 2/2' train "$@" --data "$table" --standardize --val-split 0.5 --epochs 2 --out half
 check 0 'epoch 1/1' train "$@" --data "$table" --standardize --val-split 0.5 --epochs 1 --out cut

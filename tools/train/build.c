@@ -26,6 +26,11 @@ static tn_status split(run *r, tn_dataset *all, tn_dataset **train, tn_dataset *
         return TN_ERR_MEMORY;
     if (least < 1 || least >= count) {
         tn_free(order);
+        if (count < 2)
+            return tn_fail(TN_ERR_VALUE,
+                           "--val-split: the data has %lld sample; expected two or more, one of "
+                           "them for the training, or --val with a dataset",
+                           (long long)count);
         return tn_fail(TN_ERR_VALUE, "--val-split: %s of %lld samples is %lld; expected 1 to %lld",
                        setting_text(r->set, SET_VAL_SPLIT), (long long)count, (long long)least,
                        (long long)count - 1);
@@ -366,8 +371,10 @@ static tn_status build_loss(run *r)
     const char *text = setting_text(r->set, SET_LOSS);
 
     if (text == NULL && r->classes == 0)
-        return tn_fail(TN_ERR_VALUE, "--loss: it is missing; expected a loss such as MSELoss(), "
-                                     "because the dataset has no classes");
+        return tn_fail(TN_ERR_VALUE,
+                       "--loss: it is missing; expected a loss such as MSELoss(), "
+                       "because the dataset has no classes; `tenon info` with its name "
+                       "prints the option that says what they are");
     r->criterion = tn_module_parse(text != NULL ? text : class_loss);
     if (r->criterion == NULL)
         return tn_error_prefix("--loss: ");

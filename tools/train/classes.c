@@ -154,9 +154,14 @@ tn_status classes_parse(const char *json, const char *from, class_names *out)
 
 /* ---- files and datasets ---------------------------------------------------------------------- */
 
-static tn_status take_lines(const char *text, class_names *out)
+/* A name in each line. Empty lines at the end are none. */
+static tn_status take_lines(char *text, class_names *out)
 {
+    size_t size = strlen(text);
     tn_status status = TN_OK;
+
+    while (size > 0 && strchr("\r\n", text[size - 1]) != NULL)
+        text[--size] = '\0';
     while (*text != '\0' && status == TN_OK) {
         size_t line = strcspn(text, "\n"), length = line;
         while (length > 0 && text[length - 1] == '\r')
@@ -173,8 +178,12 @@ tn_status classes_read(const char *path, class_names *out)
     char *text = read_file("--labels", path, FILE_MOST, &size);
     tn_status status = text != NULL ? TN_OK : tn_error_code();
 
-    if (status == TN_OK)
-        status = *skip_spaces(text) == '[' ? classes_parse(text, path, out) : take_lines(text, out);
+    if (status == TN_OK) { /* editors may begin a text with a byte-order mark */
+        char *names = text + (strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
+
+        status = *skip_spaces(names) == '[' ? classes_parse(names, path, out)
+                                            : take_lines(names, out);
+    }
     tn_free(text);
     if (status == TN_OK && out->count == 0)
         status = tn_fail(

@@ -154,6 +154,21 @@ static tn_status keep_resumed_best(run *r)
     return r->has_best && r->best_step == r->step ? keep_best(r) : TN_OK;
 }
 
+/* Saves a checkpoint where the page of an epoch could not be written, for example because the disk
+ * is full: the epoch need not be trained again. A run that continues from it has the rows of the
+ * epoch, so without them nothing is saved. Returns the failure of the report. */
+static tn_status report_failed(run *r)
+{
+    tn_error error = *tn_error_last();
+
+    tn_error_clear();
+    if (report_epoch_step(r->report) == r->step && save_checkpoint(r) == TN_OK)
+        progress_say(r->progress, "saved the checkpoint of step %lld; --resume continues there",
+                     (long long)r->step);
+    tn_error_clear();
+    return tn_fail(error.code, "%s", error.message);
+}
+
 /* Validates and records at the end of an epoch or, with `part`, of a run that ends within it. Then
  * keeps what is best so far. */
 static tn_status score_epoch(run *r, int64_t epoch, bool part)
@@ -175,15 +190,16 @@ static tn_status score_epoch(run *r, int64_t epoch, bool part)
         status = ranks_score(r, &val);
     if (status == TN_OK && !part)
         status = step_scheduler(r, &train, &val);
-    if (status == TN_OK)
-        status = record_epoch(r, epoch, &train, &val);
     if (status != TN_OK)
         return status;
+    status = record_epoch(r, epoch, &train, &val);
     progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
     best = is_best(r, epoch, &train, &val);
     r->scored = r->step;
     if (!part)
         r->now = (tally){ 0 };
+    if (status != TN_OK)
+        return report_failed(r);
     status = save_checkpoint(r);
     if (status == TN_OK)
         status = check_best(r, &train, &val);

@@ -239,7 +239,8 @@ static tn_status name_classes(evaluation *e, const tn_dataset *dataset, const mo
         if (strcmp(e->names.at[i], learned.at[i]) != 0) {
             fprintf(stderr,
                     "tenon: class %lld is \"%s\" in the data, and \"%s\" in the model; the results "
-                    "compare numbers of classes\n",
+                    "compare numbers of classes; datasets of tables have the option classes, a "
+                    "list of the names in the order of the model\n",
                     (long long)i, e->names.at[i], learned.at[i]);
             break;
         }

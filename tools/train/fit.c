@@ -295,6 +295,24 @@ static tn_status write_columns(report_text *text, const row_fit *fit, int64_t *n
     return text->status;
 }
 
+enum { TEXTS_MANY = 20 };
+
+/* Names columns whose texts hardly repeat: dates, keys, and numbers that are written in another way
+ * would become as many numbers as there are samples. */
+static void tell_texts(run *r, const row_fit *fit, int64_t samples)
+{
+    for (int64_t i = 0; i < fit->count; i++) {
+        const column *c = &fit->at[i];
+
+        if (c->count > TEXTS_MANY && c->count > samples / 2)
+            progress_say(
+                r->progress,
+                "column \"%s\" has %lld different texts, such as \"%s\", and becomes as many "
+                "numbers; without=['%s'] leaves it out, and numbers need a decimal point",
+                c->name, (long long)c->count, c->texts[0], c->name);
+    }
+}
+
 /* Adds the transform that makes numbers of rows. */
 static tn_status fit_rows(run *r, tn_dataset *data, report_text *text)
 {
@@ -307,6 +325,8 @@ static tn_status fit_rows(run *r, tn_dataset *data, report_text *text)
         status = each_sample(r, data, add_row, &fit);
     if (status == TN_OK)
         status = write_columns(text, &fit, &numbers);
+    if (status == TN_OK)
+        tell_texts(r, &fit, tn_dataset_count(data));
     if (status == TN_OK)
         progress_say(r->progress,
                      "standardized: %lld column%s of the table, which become %lld "
@@ -361,6 +381,11 @@ static tn_status fit_now(run *r)
     size_t before;
     tn_status status = TN_OK;
 
+    if (rows && given != NULL && strstr(given, rows_transform) != NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "--standardize: the transform has %s already, which makes numbers of the "
+                       "rows; expected one of them (that of the model's file needs neither)",
+                       rows_transform);
     report_text_put(&text, "[");
     if (rows)
         status = fit_rows(r, r->data, &text);

@@ -165,6 +165,7 @@ static tn_status run_group(tn_module *module, tn_dtype dtype, const predict_inpu
 static tn_status open_names(const model_notes *notes)
 {
     const char *json = model_note(notes, MODEL_CLASSES);
+    output.learned = labels == NULL;
     if (labels != NULL)
         return classes_read(labels, &output.names);
     return json != NULL ? classes_parse(json, MODEL_CLASSES, &output.names) : TN_OK;
@@ -172,7 +173,7 @@ static tn_status open_names(const model_notes *notes)
 
 static tn_status predict(tn_module *module, predict_inputs *inputs, const model_notes *notes)
 {
-    int64_t skipped = 0;
+    int64_t skipped = inputs->skipped;
     tn_dtype dtype = work_dtype(module);
     tn_status status = open_names(notes);
 

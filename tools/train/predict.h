@@ -23,13 +23,15 @@ typedef struct predict_group {
 typedef struct predict_inputs {
     predict_group *at;
     int64_t count;
+    int64_t skipped;        /* inputs that --skip-damaged left out */
     FILE *standard;         /* a copy of standard input */
     char standard_path[64]; /* of that copy; "" without it */
 } predict_inputs;
 
 /* Opens files, folders and "-" (standard input). A path that a dataset with an option `paths`
  * accepts is read by this dataset, which adds the name to each sample. Other files are read as
- * tensors: each row along dimension 0 is a sample, or with `single` each file is one sample. */
+ * tensors: each row along dimension 0 is a sample, or with `single` each file is one sample. With
+ * --skip-damaged those that cannot be read are left out. */
 tn_status predict_inputs_open(char **paths, int count, bool single, predict_inputs *out);
 /* Opens the dataset `spec`; the first `inputs` entries of a sample are inputs of the model. */
 tn_status predict_inputs_data(const char *spec, int64_t inputs, predict_inputs *out);
@@ -45,6 +47,7 @@ typedef struct predict_output {
     int64_t top;      /* 0: not given */
     bool raw;         /* results as they are, not as probabilities */
     class_names names;
+    bool learned; /* the names are those of the training: a model may have more outputs */
     const char *device;
     /* private */
     table table;

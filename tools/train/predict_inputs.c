@@ -39,16 +39,19 @@ static tn_status add_path(predict_group *group, const char *path)
     return TN_OK;
 }
 
+static void free_group(predict_group *group)
+{
+    tn_dataset_drop(group->dataset);
+    for (int64_t p = 0; p < group->count; p++)
+        tn_free(group->paths[p]);
+    tn_free(group->paths);
+    tn_free(group->reader);
+}
+
 void predict_inputs_free(predict_inputs *inputs)
 {
-    for (int64_t i = 0; i < inputs->count; i++) {
-        predict_group *group = &inputs->at[i];
-        tn_dataset_drop(group->dataset);
-        for (int64_t p = 0; p < group->count; p++)
-            tn_free(group->paths[p]);
-        tn_free(group->paths);
-        tn_free(group->reader);
-    }
+    for (int64_t i = 0; i < inputs->count; i++)
+        free_group(&inputs->at[i]);
     tn_free(inputs->at);
     if (inputs->standard != NULL)
         fclose(inputs->standard);
@@ -231,11 +234,31 @@ static tn_status add_input(predict_inputs *to, const char *path, bool single)
                    why[0] != '\0' ? "; " : "", why);
 }
 
+/* With --skip-damaged, leaves out an input that cannot be read, for the same reasons for which a
+ * loader leaves out a sample. `groups` is the number of groups before it. Returns TN_OK, or the
+ * status of the input. */
+static tn_status leave_out(predict_inputs *to, tn_status status, int64_t groups)
+{
+    if (!work_given.skip_damaged || (status != TN_ERR_FORMAT && status != TN_ERR_IO &&
+                                     status != TN_ERR_NOT_IMPLEMENTED && status != TN_ERR_REFUSED))
+        return status;
+    fprintf(stderr, "tenon: input left out: %s\n", tn_error_text());
+    tn_error_clear();
+    while (to->count > groups)
+        free_group(&to->at[--to->count]);
+    to->skipped++;
+    return TN_OK;
+}
+
 tn_status predict_inputs_open(char **paths, int count, bool single, predict_inputs *out)
 {
     tn_status status = TN_OK;
-    for (int i = 0; i < count && status == TN_OK; i++)
+    for (int i = 0; i < count && status == TN_OK; i++) {
+        int64_t groups = out->count;
         status = add_input(out, paths[i], single);
+        if (status != TN_OK)
+            status = leave_out(out, status, groups);
+    }
     for (int64_t i = 0; i < out->count && status == TN_OK; i++)
         if (out->at[i].dataset == NULL)
             status = open_group(&out->at[i]);

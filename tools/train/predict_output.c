@@ -459,7 +459,8 @@ static tn_status shows_classes(const predict_output *to, const tn_tensor *result
         return tn_fail(TN_ERR_VALUE,
                        "--top: the results are not scores of classes, got %s; expected [N, C]",
                        work_shape(result, got, sizeof got));
-    if (*out && to->names.count > 0 && to->names.count != tn_tensor_size(result, 1))
+    if (*out && to->names.count > 0 && to->names.count != tn_tensor_size(result, 1) &&
+        (!to->learned || to->names.count > tn_tensor_size(result, 1)))
         return tn_fail(
             TN_ERR_VALUE,
             "classes: wrong number of names, got %lld; expected %lld, one for each class "

@@ -243,6 +243,8 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
         status = add_pictures(r);
     tn_status written = write_row(r);
     status = status != TN_OK ? status : written;
+    if (status == TN_OK)
+        r->epoch_step = step;
     /* Writing the page takes at most about a twentieth of the time. */
     if (now() - r->page_ended < 20 * r->page_took)
         return status;
@@ -251,6 +253,11 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
     r->page_ended = now();
     r->page_took = r->page_ended - time;
     return status != TN_OK ? status : written;
+}
+
+int64_t report_epoch_step(const report *r)
+{
+    return r->epoch_step;
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */

@@ -66,6 +66,9 @@ tn_status report_scalar(report *r, const char *name, int64_t step, double value)
  * duration of the epoch; a negative one means the time since the report was opened or the last
  * epoch ended. */
 tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds);
+/* Returns the step of the last epoch of this process whose row and events were written, 0 without
+ * one: that of a report_epoch() that failed if only its page could not be written. */
+int64_t report_epoch_step(const report *r);
 
 /* Adds `count` predictions of validation: the class of each sample and the predicted class, from 0.
  * Classes beyond class_count are TN_ERR_INDEX. */

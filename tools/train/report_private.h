@@ -229,6 +229,7 @@ struct report {
         counts; /* counts of this epoch; counts of the last epoch that had any */
     report_shots shooting, shots;
     const char *outcome; /* NULL: the run continues */
+    int64_t epoch_step;  /* of the last epoch whose row and events are in the files; 0: none */
 };
 
 /* Check a name, and begin the row of a step if it is a new one; steps may not go back. */

@@ -198,6 +198,11 @@ static tn_status check(setting which, const char *text)
                        "--%s: out of range, got %s; expected more than 0 and less "
                        "than 1",
                        row->name, text);
+    if (which == SET_CLIP_NORM && tn_read_float(text, &number) && number <= 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "--clip-norm: out of range, got %s; expected more than 0, because with 0 "
+                       "nothing would be learned; without the option no gradient is scaled",
+                       text);
     if (which == SET_BEST && metric_find(text) == METRIC_COUNT)
         return tn_fail(TN_ERR_VALUE,
                        "--best: unknown metric, got %q; expected loss, accuracy, top5, f1 or auc",

@@ -19,6 +19,13 @@ int64_t step_samples(tn_pack *batch)
                 (long long)tn_pack_count(batch));
         return -1;
     }
+    if (tn_pack_at(batch, 1).kind != TN_VALUE_TENSOR) {
+        tn_fail(TN_ERR_VALUE,
+                "data: samples without a target, entry 1 of a batch is %s; expected numbers or "
+                "classes, such as those of ImageFolder in place of ImageFiles",
+                tn_value_kind_name(tn_pack_at(batch, 1).kind));
+        return -1;
+    }
     return tn_tensor_size(input, 0);
 }
 
@@ -54,7 +61,8 @@ tn_tensor *step_target(const run *r, tn_pack *batch)
     return work_target(tn_pack_tensor(batch, 1), r->dtype);
 }
 
-/* Explains a failure of the model with an input of integers. Those of int64 may be tokens. */
+/* Explains a failure of the model with an input of integers, of which those of int64 may be tokens,
+ * and of a normalization with the last sample of an epoch alone. */
 static tn_status input_failed(tn_tensor *input)
 {
     tn_status status = tn_error_last_code();
@@ -64,6 +72,10 @@ static tn_status input_failed(tn_tensor *input)
     if (!floats && (dtype != TN_I64 || strstr(tn_error_last()->message, "dtype") != NULL))
         tn_error_prefix("the input is %s, which --transform 'ToFloat()' converts: ",
                         tn_dtype_name(dtype));
+    else if (tn_tensor_size(input, 0) == 1 &&
+             strstr(tn_error_last()->message, "more than 1 value per channel") != NULL)
+        tn_error_prefix("this batch, the last one of an epoch, has 1 sample, which another "
+                        "--batch-size avoids: ");
     return status;
 }
 

@@ -199,12 +199,16 @@ static void answer_json(const run *r, const char *outcome, bool done)
     json_end('}');
 }
 
-/* Returns how many lines a chart may have: the epochs, the lines of say_end() and that of the shell
- * stay on the screen. -1: any number. */
+enum { CHART_COLUMNS = 71 }; /* a line of a chart: numbers, an axis and 60 columns */
+
+/* Returns how many lines a chart may have, 0 in a narrow terminal: the epochs, the lines of
+ * say_end() and that of the shell stay on the screen. -1: any number. */
 static int chart_room(const run *r)
 {
     int room = progress_room(r->progress);
 
+    if (tool_width() < CHART_COLUMNS)
+        return 0;
     return room < 0 ? -1 : room > SAID_AT_END ? room - SAID_AT_END : 0;
 }
 

@@ -121,9 +121,10 @@ def from_numpy(array):
     """Returns a tensor that shares the memory of a NumPy array, or of any object with
     __array_interface__: writing to one changes the other."""
     found = array.__array_interface__
-    kind, size = found["typestr"][1], int(found["typestr"][2:])
+    kind = found["typestr"][1]
     if found["typestr"][0] == ">" or kind not in _KINDS:
         raise TypeError(f"array: its type {found['typestr']} has no corresponding dtype")
+    size = int(found["typestr"][2:])
     where, read_only = found["data"]
     if read_only:
         raise ValueError("array: it is read-only; use a copy, array.copy()")

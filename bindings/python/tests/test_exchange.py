@@ -46,6 +46,8 @@ class NumPy(unittest.TestCase):
             tenon.from_numpy(numpy.arange(3)[::-1])
         with self.assertRaises(TypeError):
             tenon.from_numpy(numpy.array(["a"]))
+        with self.assertRaises(TypeError):
+            tenon.from_numpy(numpy.zeros(2, "M8[D]"))
         frozen = numpy.ones(2)
         frozen.flags.writeable = False
         with self.assertRaises(ValueError):
