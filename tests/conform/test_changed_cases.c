@@ -311,19 +311,19 @@ static const uint64_t ENDS_BIT = (uint64_t)1 << 63;
 enum { CASE_SHIFT = 32 };
 
 /* An end: an option of an operator, which end of it, in which mode. */
-typedef struct end {
+typedef struct option_end {
     int64_t op; /* in `starts` */
     int32_t option, which;
     int mode;
-} end;
+} option_end;
 
-static end *ends;
+static option_end *ends;
 static int64_t n_ends;
 
 typedef struct trial {
     uint64_t number;
-    const end *end; /* or NULL: a change at random */
-    char *said;     /* shared with the process that waits */
+    const option_end *end; /* or NULL: a change at random */
+    char *said;            /* shared with the process that waits */
     size_t room;
 } trial;
 
@@ -401,8 +401,8 @@ static void find_ends(void)
                 if (n_ends == room &&
                     (ends = realloc(ends, (size_t)(room += 4096) * sizeof *ends)) == NULL)
                     give_up("no memory for the ends");
-                ends[n_ends++] = (end){ op, i, (int32_t)(n / (MODE_GRAPH + 1)),
-                                        (int)(n % (MODE_GRAPH + 1)) };
+                ends[n_ends++] = (option_end){ op, i, (int32_t)(n / (MODE_GRAPH + 1)),
+                                               (int)(n % (MODE_GRAPH + 1)) };
             }
         }
     }
