@@ -22,6 +22,7 @@
 enum {
     MOST_RANKS = 256,
     LINE = 16384,     /* bytes of a longer line are printed in parts */
+    TURNS = 16,       /* reads of a pipe at a time: a program may print without end */
     PAUSE = 20,       /* ms between two looks at the processes */
     LEAVE = 3000,     /* ms for the others to end by themselves when one has failed */
     TERM = 5000,      /* ms from SIGTERM to SIGKILL */
@@ -138,13 +139,16 @@ static void print_lines(const struct rank *rank, struct stream *stream, int64_t 
 
 static void read_stream(const struct rank *rank, struct stream *stream, int64_t number)
 {
-    ssize_t n;
+    ssize_t n = 1;
 
-    while ((n = read(stream->pipe, stream->line + stream->used, LINE - stream->used)) > 0) {
-        stream->used += (size_t)n;
-        print_lines(rank, stream, number, false);
+    for (int turn = 0; turn < TURNS && n > 0; turn++) {
+        n = read(stream->pipe, stream->line + stream->used, LINE - stream->used);
+        if (n > 0) {
+            stream->used += (size_t)n;
+            print_lines(rank, stream, number, false);
+        }
     }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
         return;
     print_lines(rank, stream, number, true);
     close(stream->pipe);
@@ -352,10 +356,17 @@ static void note_end(struct attempt *attempt, int64_t number, int status)
 static void collect(struct attempt *attempt)
 {
     for (int64_t r = 0; r < attempt->wishes->ranks; r++) {
+        const pid_t pid = attempt->ranks[r].pid;
+        siginfo_t end = { .si_pid = 0 };
         int status;
 
-        if (attempt->ranks[r].pid > 0 &&
-            waitpid(attempt->ranks[r].pid, &status, WNOHANG) == attempt->ranks[r].pid)
+        if (pid <= 0 || waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            end.si_pid == 0)
+            continue;
+        /* what it has started must not go on as this rank; until waitpid the group is its own */
+        if (end.si_code != CLD_EXITED || end.si_status != 0)
+            kill(-pid, SIGTERM);
+        if (waitpid(pid, &status, 0) == pid)
             note_end(attempt, r, status);
     }
 }

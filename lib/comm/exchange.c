@@ -252,6 +252,8 @@ static tn_status exchange_tensors(tn_comm *comm, tn_exchange exchange, tn_tensor
         call.reduction = (tn_reduction)with;
     else
         call.peer = with;
+    out = rows[exchange].takes & OUT ? out : NULL; /* tn_comm_start may get others */
+    in = rows[exchange].takes & IN ? in : NULL;
     status = check_exchange(comm, &call, out, in);
     if (status != TN_OK || (out != NULL && out->numel == 0) || (in != NULL && in->numel == 0))
         return status;

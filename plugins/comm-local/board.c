@@ -33,7 +33,9 @@ static bool reserve(int file, size_t size)
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         size > limit.rlim_cur) /* the system would send SIGXFSZ */
         return false;
-    errno = posix_fallocate(file, 0, (off_t)size);
+    do
+        errno = posix_fallocate(file, 0, (off_t)size);
+    while (errno == EINTR);
     return errno == 0;
 }
 
@@ -59,12 +61,14 @@ tn_status board_create(struct boards *boards, int32_t ranks, bool shared)
 
 tn_status board_map(struct boards *boards, int32_t ranks, int file)
 {
+    const int seals = fcntl(file, F_GET_SEALS); /* -1: not a memfd */
     struct stat facts;
 
     *boards = (struct boards){ NULL, (size_t)ranks * sizeof(struct board), file };
-    /* a file that could shrink would end this process with SIGBUS */
-    if (fstat(file, &facts) != 0 || facts.st_size != (off_t)boards->size ||
-        (fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
+    /* a file that could shrink, or shrank before it was sealed, would end this process with
+     * SIGBUS */
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file, &facts) != 0 ||
+        facts.st_size != (off_t)boards->size) {
         board_free(boards);
         return tn_fail(TN_ERR_PEER, "local: boards: rank 0 sent a file of another size or without "
                                     "seals; expected the same version of Tenon in all processes");

@@ -305,7 +305,7 @@ static void run_rounds(struct work *work)
     const bool reduces = work->call.kind == TN_EXCHANGE_ALL_REDUCE && !combines_all(work);
     bool more = true;
 
-    while (more && work->read < work->rounds) {
+    while (more && work->read < work->rounds && work->group->failed == TN_OK) {
         more = work->compared && read_round(work, reduces);
         more = (work->compared && reduces && reduce_round(work)) || more;
         more = write_round(work) || more;
@@ -321,14 +321,14 @@ static tn_status advance(struct work *work, bool *done)
         post(work);
     if (!work->compared) {
         run_rounds(work); /* fills the buffers */
-        if (least(group, POSTED) <= work->number)
-            return TN_OK;
+        if (group->failed != TN_OK || least(group, POSTED) <= work->number)
+            return group->failed;
         if (compare(work) != TN_OK)
             return group->failed;
     }
     run_rounds(work);
     *done = work->read == work->rounds;
-    return TN_OK;
+    return group->failed;
 }
 
 /* Fails if a rank is gone that the first exchange still needs. */

@@ -35,20 +35,17 @@ tn_status frame_put(struct group *group, int32_t to, const struct frame *frame, 
     return TN_OK;
 }
 
-tn_status frame_write(struct group *group, const void *at, size_t bytes)
+void frame_write(struct group *group, const void *at, size_t bytes)
 {
     const char *board = (const char *)group_board(group, group->rank);
     const struct frame frame = { FRAME_WRITE, 0, (uint64_t)((const char *)at - board), bytes };
     /* counters change before they are sent; buffers do not change until all ranks have read them */
     const bool copy = bytes <= sizeof(struct board_call);
-    tn_status status = TN_OK;
 
-    if (group->shared)
-        return TN_OK;
-    for (int32_t r = 0; r < group->size && status == TN_OK; r++)
-        if (r != group->rank)
-            status = frame_put(group, r, &frame, at, copy, NULL);
-    return status;
+    /* after a failure, a counter must not tell the others of data that was not sent */
+    for (int32_t r = 0; r < group->size && !group->shared && group->failed == TN_OK; r++)
+        if (r != group->rank && frame_put(group, r, &frame, at, copy, NULL) != TN_OK)
+            group_fail(group, TN_ERR_MEMORY, "no memory to send %zu bytes", bytes);
 }
 
 static void forget_first(struct peer *peer, int result)
@@ -222,8 +219,11 @@ static tn_status receive_frames(struct group *group, int32_t from)
             return TN_OK;
         }
         peer->arrived += (uint64_t)n;
-        if (peer->arrived == sizeof peer->in && begin(group, from) != TN_OK)
+        if (peer->arrived == sizeof peer->in && begin(group, from) != TN_OK) {
+            peer->gone = true; /* there is no place for its bytes, also in say_farewell */
+            forget_all(peer);
             return group->failed;
+        }
         if (peer->arrived == sizeof peer->in + peer->in.bytes && finish(group, from) != TN_OK)
             return group->failed;
     }

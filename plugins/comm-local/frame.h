@@ -56,8 +56,8 @@ struct peer {
 tn_status frame_put(struct group *group, int32_t to, const struct frame *frame, const void *data,
                     bool copy, int *result);
 /* Queues a write of `bytes` bytes at an address in the own board, for all other ranks. Does nothing
- * with shared memory. */
-tn_status frame_write(struct group *group, const void *at, size_t bytes);
+ * with shared memory. The group fails if there is no memory. */
+void frame_write(struct group *group, const void *at, size_t bytes);
 /* Sends and receives what is possible now with all peers. */
 tn_status frame_pump(struct group *group);
 /* Sends what is possible now. */

@@ -148,15 +148,21 @@ static bool is_own_user(const struct mesh *mesh, int file)
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
-/* Removes the socket that a process left which was killed. */
+/* Removes the socket that a process left which was killed. Other files are not ours, although they
+ * refuse connections, too. */
 static bool remove_stale(const struct mesh *mesh, const struct sockaddr *at, socklen_t size)
 {
+    const char *path = ((const struct sockaddr_un *)at)->sun_path;
     int file = mesh->address->tcp ? -1 : new_socket(mesh->address);
     bool stale = file >= 0 && connect(file, at, size) != 0 && errno == ECONNREFUSED;
+    struct stat facts;
 
     if (file >= 0)
         close(file);
-    return stale && unlink(((const struct sockaddr_un *)at)->sun_path) == 0;
+    if (stale && lstat(path, &facts) == 0 && S_ISSOCK(facts.st_mode))
+        return unlink(path) == 0;
+    errno = EADDRINUSE;
+    return false;
 }
 
 static tn_status listen_here(struct mesh *mesh)
@@ -445,8 +451,11 @@ static tn_status share_boards(struct mesh *mesh)
     int file;
 
     if (group->rank > 0) {
-        if (!send_byte(group->peers[0].socket, -1) || receive_byte(mesh, 0, &file) != TN_OK)
+        if (!send_byte(group->peers[0].socket, -1))
             return tn_fail(TN_ERR_PEER, "local: rank 0 has ended before all were there");
+        status = receive_byte(mesh, 0, &file);
+        if (status != TN_OK)
+            return status;
         if (file >= 0 && group->shared)
             return board_map(&group->boards, group->size, file);
         if (file >= 0)

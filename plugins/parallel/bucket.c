@@ -159,7 +159,7 @@ static tn_status start(const ddp *d, ddp_bucket *b)
 {
     tn_tensor *sent = b->flat;
 
-    if (d->packed != TN_DTYPE_AUTO && b->dtype != d->packed) {
+    if (d->packed != TN_DTYPE_AUTO && b->dtype != d->packed && (TN_MASK_FLOAT & TN_BIT(b->dtype))) {
         /* divided first, so that the sum fits */
         tn_tensor *part = tn_mul_scalar_(b->flat, 1.0 / d->size);
 

@@ -173,3 +173,44 @@ tn_status compare_wrapped(const ddp *d, tn_module *module)
         status = refuse_change(d->parameters[i].path, "it was removed or lost requires_grad");
     return status;
 }
+
+/* Makes room for more buffers. */
+static tn_status grow(ddp *d, int64_t count)
+{
+    tn_tensor **buffers = tn_realloc(d->buffers, (size_t)(count + 1) * sizeof *buffers), **snapshot;
+
+    if (buffers == NULL)
+        return TN_ERR_MEMORY;
+    d->buffers = buffers;
+    snapshot = tn_realloc(d->snapshot, (size_t)(count + 1) * sizeof *snapshot);
+    if (snapshot == NULL)
+        return TN_ERR_MEMORY;
+    d->snapshot = snapshot;
+    buffers[count - 1] = snapshot[count - 1] = NULL;
+    d->n_buffers = count;
+    return TN_OK;
+}
+
+tn_status compare_buffers(ddp *d, tn_module *module)
+{
+    tn_walk *walk = tn_walk_begin(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, NULL);
+    tn_status status = walk != NULL ? TN_OK : tn_error_last_code();
+    int64_t count = 0;
+
+    for (const tn_visit *at = tn_walk_next(walk); at != NULL && status == TN_OK;
+         at = tn_walk_next(walk)) {
+        if (at->kind != TN_SLOT_BUFFER)
+            continue;
+        if (count == d->n_buffers && (status = grow(d, count + 1)) != TN_OK)
+            break;
+        tn_tensor_keep(at->tensor);
+        tn_tensor_drop(d->buffers[count]);
+        d->buffers[count++] = at->tensor;
+    }
+    tn_walk_end(walk);
+    for (; status == TN_OK && d->n_buffers > count; d->n_buffers--) {
+        tn_tensor_drop(d->buffers[d->n_buffers - 1]);
+        tn_tensor_drop(d->snapshot[d->n_buffers - 1]);
+    }
+    return status;
+}

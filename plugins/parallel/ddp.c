@@ -155,7 +155,7 @@ static void destroy(tn_module *self)
     ddp_drop(d);
 }
 
-/* The copy has no state; its first forward makes one. */
+/* The copy has no state; its first forward in training makes one, with the same group. */
 static tn_status copy(tn_module *self, tn_module *from)
 {
     ddp_options *o = tn_module_data(self);
@@ -304,11 +304,12 @@ static tn_status prepare(tn_module *self, tn_comm *group)
         return TN_OK;
     d = module != NULL ? tn_calloc(1, sizeof *d) : NULL;
     if (d == NULL)
-        return module != NULL ? TN_ERR_MEMORY : tn_error_last_code();
+        return group_abort(group);
     *d = (ddp){ .references = 1, .group = group, .weight = NAN };
     d->rank = group_rank(group);
     d->size = group_size(group);
     o->state = d;
+    o->group = group;
     status = read_options(o, d);
     if (status != TN_OK) {
         group_abort(group);
@@ -350,6 +351,11 @@ static tn_status build(tn_module *self)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
+static tn_comm *group_of(const ddp_options *o)
+{
+    return o->group != NULL ? o->group : group_default();
+}
+
 /* The number of samples: the size of dimension 0 of the first tensor; 1 without one. */
 static double batch_of(const tn_pack *input)
 {
@@ -387,17 +393,19 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const ddp_options *o = tn_module_data(self);
     tn_module *module = tn_module_child(self, "module");
-    bool learns = tn_grad_enabled();
+    bool learns = tn_grad_enabled(), training = tn_module_is_training(self);
     tn_status status = module != NULL ? TN_OK : tn_error_last_code();
 
-    if (status == TN_OK)
-        status = prepare(self, group_default());
+    if (status == TN_OK && (learns || training)) /* the evaluation of a copy has no exchange */
+        status = prepare(self, group_of(o));
     if (status == TN_OK && learns)
         status = check_parameters(self, module);
     if (status == TN_OK && learns)
         status = walk_prepare(o->state);
-    if (status == TN_OK)
-        status = step_forward(o->state, tn_module_is_training(self));
+    if (status == TN_OK && training)
+        status = compare_buffers(o->state, module);
+    if (status == TN_OK && o->state != NULL)
+        status = step_forward(o->state, training);
     if (status == TN_OK)
         status = tn_module_call_pack(module, input, output);
     if (status == TN_OK && learns)
@@ -473,7 +481,7 @@ ddp *ddp_of(tn_module *net, const char *who)
                 tn_module_type(net));
         return NULL;
     }
-    return prepare(net, group_default()) == TN_OK ? o->state : NULL;
+    return prepare(net, group_of(o)) == TN_OK ? o->state : NULL;
 }
 
 tn_status ddp_no_sync(tn_module *net, bool begin)
@@ -511,6 +519,8 @@ static tn_status skip(tn_module *net, ddp *d)
     double weight = d->weight;
     tn_status status = compare_wrapped(d, tn_module_child(net, "module"));
 
+    if (status == TN_OK)
+        status = compare_buffers(d, tn_module_child(net, "module"));
     if (status == TN_OK)
         status = step_forward(d, tn_module_is_training(net));
     d->weight = 0;
@@ -557,5 +567,7 @@ tn_status ddp_buffers(tn_module *net)
 {
     ddp *d = ddp_of(net, "tn_ddp_broadcast_buffers");
 
-    return d != NULL ? step_buffers(d) : tn_error_last_code();
+    if (d == NULL || compare_buffers(d, tn_module_child(net, "module")) != TN_OK)
+        return tn_error_last_code();
+    return step_buffers(d);
 }

@@ -83,9 +83,10 @@ typedef struct ddp {
     bool combines; /* this walk ends the step */
     double walk_weight;
     /* the step */
-    double weights;  /* sum of the weights of its walks */
-    bool takes_part; /* one of its walks was not skipped */
-    int64_t shard;   /* number of its walks that are done */
+    double weights;              /* sum of the weights of its walks */
+    double branches[DDP_LEVELS]; /* with shards: such sums by levels of the tree */
+    bool takes_part;             /* one of its walks was not skipped */
+    int64_t shard;               /* number of its walks that are done */
     uint64_t random[3];
     bool random_kept;
     bool warned_grad, warned_sync;
@@ -105,7 +106,8 @@ typedef struct ddp_options {
     const char *average;
     const char *comm_hook;
     int64_t shards;
-    ddp *state; /* not an option */
+    ddp *state;     /* not an option */
+    tn_comm *group; /* nor this: that of `state`, which a copy of the layer takes over */
 } ddp_options;
 
 /* Returns whether gradients are collected apart from those of the program: as weighted sums, or by
@@ -134,6 +136,8 @@ TN_HIDDEN void ddp_drop(void *d);
 TN_HIDDEN tn_status compare_ranks(tn_module *module, tn_comm *group, const char *options);
 /* Fails if the parameters are not those that were wrapped. */
 TN_HIDDEN tn_status compare_wrapped(const ddp *d, tn_module *module);
+/* Takes the buffers that the module has now: layers and programs may replace them. */
+TN_HIDDEN tn_status compare_buffers(ddp *d, tn_module *module);
 
 /* bucket.c: divides the parameters among buckets. */
 TN_HIDDEN tn_status bucket_divide(ddp *d);

@@ -169,6 +169,23 @@ static tn_status exchange_message(ddp *d)
     return group_sum(d->group, d->message, DDP_SLOTS + d->count);
 }
 
+/* Adds the weight of a walk; with shards in the order of their tree, so that the bits of the sum do
+ * not depend on the number of ranks. */
+static void add_weight(ddp *d)
+{
+    double sum = d->walk_weight;
+    int level = 0;
+
+    if (d->shards == 0) {
+        d->weights += sum;
+        return;
+    }
+    for (int64_t at = d->shard; at % 2 == 1; at /= 2)
+        sum = d->branches[level++] + sum;
+    d->branches[level] = sum;
+    d->weights = sum; /* of all, after the last walk */
+}
+
 /* Prepares the next step. */
 static void reset(ddp *d)
 {
@@ -206,7 +223,7 @@ tn_status step_end(ddp *d, bool skipped)
 
     d->walking = false;
     d->takes_part |= !skipped;
-    d->weights += d->walk_weight;
+    add_weight(d);
     for (int64_t i = d->count - 1; i >= 0 && status == TN_OK; i--) {
         ddp_parameter *p = &d->parameters[i];
 
@@ -223,5 +240,5 @@ tn_status step_end(ddp *d, bool skipped)
         return ddp_failed(d);
     status = check_used(d);
     reset(d);
-    return status == TN_OK ? bucket_reorder(d) : status;
+    return status == TN_OK && bucket_reorder(d) != TN_OK ? ddp_failed(d) : status;
 }

@@ -218,6 +218,21 @@ static tn_status update(tn_tensor *running, tn_tensor *value, double momentum)
                                                                         : tn_error_last_code();
 }
 
+/* Fails on all ranks if their batches have no variance. */
+static tn_status check_count(const struct call *c, int64_t channels)
+{
+    double count = c->count != NULL ? tn_item(c->count) : 0;
+
+    if (c->count == NULL)
+        return tn_error_last_code();
+    if (count > 1 || channels == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "SyncBatchNorm: input: too few values in each channel, got %g of all ranks; "
+                   "expected more than 1 value per channel when training",
+                   count);
+}
+
 /* Combines the rows of all ranks into mean, variance and count. */
 static tn_status combine(struct call *c, tn_tensor *rows, const tn_tensor *x)
 {
@@ -229,6 +244,8 @@ static tn_status combine(struct call *c, tn_tensor *rows, const tn_tensor *x)
     tn_status status;
 
     c->count = tn_tensor_keep(tn_sum(counts, ranks));
+    if (check_count(c, channels) != TN_OK)
+        return tn_error_last_code();
     mean = tn_div(tn_sum(tn_mul(means, counts), ranks), c->count);
     apart = tn_sub(means, tn_reshape(mean, TN_SHAPE(1, channels)));
     squares = tn_sum(tn_add(squares, tn_mul(tn_square(apart), counts)), ranks);

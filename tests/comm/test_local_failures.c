@@ -4,6 +4,7 @@
  * exchanges, or never come. No case may hang. */
 #include "tests/comm/ranks.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -522,6 +523,24 @@ START_TEST(ranks_that_do_not_fit_together_are_refused)
 }
 END_TEST
 
+/* A file that is no socket is not removed. */
+START_TEST(a_file_at_the_address_stays)
+{
+    char path[128];
+    FILE *file;
+
+    make_address(false);
+    snprintf(path, sizeof path, "%s.0", address);
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    ck_assert_ptr_null(join_for(0, 2, 0.5));
+    expect_failure(TN_ERR_IO, "rank 0 cannot listen at");
+    ck_assert_int_eq(unlink(path), 0);
+    remove_address();
+}
+END_TEST
+
 /* A stranger connects with another token, and one sends nothing. */
 static void strange(int rank, int size)
 {
@@ -550,6 +569,74 @@ START_TEST(strangers_do_not_disturb)
 }
 END_TEST
 
+/* Takes part in the opening of a group as rank 0 of 2, over TCP. Returns the connection. */
+static int open_by_hand(void)
+{
+    struct {
+        char magic[8], token[32];
+        int32_t rank, size;
+        uint64_t board, shared;
+    } greeting;
+    const struct sockaddr_in at = { .sin_family = AF_INET,
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                    .sin_port = htons((uint16_t)atoi(strchr(address, ':') + 1)) };
+    int listener = socket(AF_INET, SOCK_STREAM, 0), file, one = 1;
+    char byte;
+
+    need(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0);
+    need(bind(listener, (const struct sockaddr *)&at, sizeof at) == 0 && listen(listener, 1) == 0);
+    file = accept(listener, NULL, NULL);
+    close(listener);
+    need(recv(file, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting);
+    greeting.rank = 0;
+    need(send(file, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting);
+    need(recv(file, &byte, 1, 0) == 1 && send(file, &byte, 1, MSG_NOSIGNAL) == 1);
+    return file;
+}
+
+/* After a message that is good comes a frame of no kind, and bytes for which there is no place. */
+static void send_nonsense(int rank, int size)
+{
+    enum { MESSAGE = 2, NONSENSE = 1 << 20 };
+    const struct {
+        uint32_t kind;
+        int32_t tag;
+        uint64_t at, bytes;
+    } good = { MESSAGE, 3, TN_F32, 40 }, bad = { 99, 0, 0, NONSENSE };
+    static char bytes[NONSENSE];
+    int file;
+
+    if (rank == 1) {
+        TN_SCOPE;
+        tn_comm *comm = join(rank, size);
+        tn_tensor *x = ones(10);
+
+        need_ok(tn_comm_recv(comm, x, 0, 3));
+        need(tn_item(tn_sum(x)) == 0);
+        need(tn_comm_barrier(comm) == TN_ERR_PEER);
+        note(rank);
+        tn_comm_drop(comm);
+        return;
+    }
+    file = open_by_hand();
+    need(send(file, &good, sizeof good, MSG_NOSIGNAL) == sizeof good);
+    need(send(file, bytes, 40, MSG_NOSIGNAL) == 40);
+    usleep(100000); /* the other rank has received it */
+    memset(bytes, 0xff, sizeof bytes);
+    need(send(file, &bad, sizeof bad, MSG_NOSIGNAL) == sizeof bad);
+    while (send(file, bytes, sizeof bytes, MSG_NOSIGNAL) > 0)
+        continue; /* until the other rank closes the connection */
+    close(file);
+}
+
+START_TEST(a_malformed_frame_is_an_error)
+{
+    make_shared();
+    run_ranks(send_nonsense, 2, true);
+    ck_text(1, TN_ERR_PEER, "rank 0 sent a malformed frame: kind 99, 1048576 bytes at 0");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { a_killed_rank_is_an_error_of_all_others,
@@ -566,7 +653,9 @@ int main(void)
                                    a_child_after_fork_does_not_use_the_group,
                                    wrong_groups_are_refused,
                                    ranks_that_do_not_fit_together_are_refused,
+                                   a_file_at_the_address_stays,
                                    strangers_do_not_disturb,
+                                   a_malformed_frame_is_an_error,
                                    NULL };
 
     return suite_run("local: failures", tests);

@@ -224,6 +224,11 @@ START_TEST(a_work_runs_until_it_is_waited_for)
     ck_assert_int_eq(stats.bytes, 24);
     ck_assert_int_eq(tn_comm_stats_of(comm, TN_EXCHANGE_COUNT, &stats), TN_ERR_VALUE);
     tn_error_clear();
+    /* a tensor that the exchange does not take is not looked at */
+    work = tn_comm_start(comm, TN_EXCHANGE_ALL_REDUCE, x, TN_NONE, TN_REDUCTION_SUM, 0);
+    ck_made(work);
+    ck_assert_ptr_eq(last.in, tn_tensor_view(x));
+    ck_ok(tn_work_wait(work));
     tn_comm_drop(comm);
 }
 END_TEST

@@ -108,7 +108,7 @@ static inline void end_ranks(int size, const pid_t pids[RANKS])
         statuses[r] = end_rank(pids[r]);
     for (int r = 0; r < size; r++)
         ck_assert_int_eq(statuses[r], 0);
-    rmdir(folder_);
+    ck_assert_int_eq(rmdir(folder_), 0); /* no socket is left */
 }
 
 /* Runs the code on `size` ranks; all must end well. */

@@ -69,6 +69,39 @@ START_TEST(buffers_can_be_kept)
 }
 END_TEST
 
+/* What takes the place of a buffer is copied, too. */
+static void replace_buffer(void)
+{
+    char name[16];
+    tn_module *net = wrap("Sequential(BatchNorm1d(6), Linear(6, 3))", (tn_ddp_options){ 0 });
+
+    NEED_OK(tn_module_set(tn_module_find(net, "module.0"), "running_mean",
+                          numbers(TN_SHAPE(6), rank_)));
+    NEED_OK(tn_ddp_broadcast_buffers(net));
+    tell(tn_module_find_tensor(net, "module.0.running_mean"));
+    tell(numbers(TN_SHAPE(6), 0));
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "more%d", i);
+        NEED_OK(tn_module_add_buffer(tn_module_find(net, "module.1"), name,
+                                     numbers(TN_SHAPE(1), rank_), 0));
+    }
+    NEED_OK(tn_ddp_broadcast_buffers(net));
+    tell(tn_module_find_tensor(net, "module.1.more2"));
+    NEED_OK(tn_module_remove(tn_module_find(net, "module.1"), "more0"));
+    NEED_OK(tn_backward(loss_of(net, 0)));
+    tn_module_drop(net);
+}
+
+START_TEST(buffers_may_be_replaced)
+{
+    on_ranks(2, replace_buffer);
+    for (int r = 0; r < 2; r++)
+        for (int i = 0; i < 6; i++)
+            ck_assert_double_eq(found[r].numbers[i], found[0].numbers[6 + i]);
+    ck_assert_double_eq(found[1].numbers[12], found[0].numbers[12]);
+}
+END_TEST
+
 /* ---- no_sync --------------------------------------------------------------------------------- */
 
 static void accumulate(void)
@@ -155,6 +188,30 @@ START_TEST(names_modes_hooks_and_copies_pass_through)
 {
     on_ranks(1, name_and_call);
     TN_PROVES("DST-009", "DST-010", "LSD-028");
+}
+END_TEST
+
+/* A copy is trained by the same group. */
+static void train_copy(void)
+{
+    tn_module *net = wrap("Linear(6, 3)", (tn_ddp_options){ 0 }), *copy = tn_module_copy(net);
+
+    NEED(copy != NULL);
+    tn_module_drop(net);
+    tn_module_eval(copy);
+    tn_grad_begin(false);
+    NEED(rank_ == 1 || loss_of(copy, 1) != NULL); /* no exchange: rank 1 does not call */
+    tn_grad_end();
+    tn_module_train(copy, true);
+    NEED_OK(tn_backward(loss_of(copy, rank_)));
+    tell_state(copy, true);
+    tn_module_drop(copy);
+}
+
+START_TEST(a_copy_has_the_same_group)
+{
+    on_ranks(2, train_copy);
+    same_numbers(&found[0], &found[1], 0);
 }
 END_TEST
 
@@ -333,8 +390,10 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, buffers_follow_rank_0);
     tcase_add_test(tcase, buffers_can_be_kept);
+    tcase_add_test(tcase, buffers_may_be_replaced);
     tcase_add_test(tcase, in_no_sync_gradients_stay_those_of_the_rank);
     tcase_add_test(tcase, names_modes_hooks_and_copies_pass_through);
+    tcase_add_test(tcase, a_copy_has_the_same_group);
     tcase_add_test(tcase, gradients_are_sent_in_half_precision);
     tcase_add_test(tcase, a_function_of_the_program_combines_the_gradients);
     tcase_add_test(tcase, after_the_first_step_buckets_have_the_order_of_backward);

@@ -114,6 +114,9 @@ static void continue_on(void)
     NEED_ERROR(TN_ERR_VALUE, "ranks: wrong, got 5 for 12 samples in the batches of all ranks");
     NEED(tn_ddp_loader_state("seed=1", 2, other, sizeof other) != TN_OK);
     NEED_ERROR(TN_ERR_VALUE, "the text of tn_loader_state_text");
+    NEED(tn_ddp_loader_state(" batch_size=9223372036854775807 ranks=2", 2, other, sizeof other) !=
+         TN_OK);
+    NEED_ERROR(TN_ERR_VALUE, "got 2 for 0 samples");
     NEED(tn_ddp_loader_state(text, 2, other, 10) != TN_OK);
     NEED_ERROR(TN_ERR_VALUE, "too small");
 }

@@ -175,6 +175,29 @@ START_TEST(conversion_keeps_options_modes_and_sharing)
 }
 END_TEST
 
+/* One value of all ranks has no variance. */
+static void normalize_one(void)
+{
+    tn_module *module = tn_module_parse("Sequential(BatchNorm1d(3))"),
+              *net = tn_sync_batch_norm_convert(module, group_);
+
+    for (int64_t count = 0; count < 2; count++) {
+        NEED(tn_module_call(net, numbers(TN_SHAPE(rank_ == 0 ? count : 0, 3), 1)) == NULL);
+        NEED_ERROR(TN_ERR_VALUE, "of all ranks; expected more than 1 value per channel");
+    }
+    tell(tn_module_find_tensor(net, "0.running_var"));
+    NEED(found[rank_].numbers[0] == 1);
+    NEED(tn_module_call(net, numbers(TN_SHAPE(1, 3), 1)) != NULL);
+    tn_module_drop(net);
+    tn_module_drop(module);
+}
+
+START_TEST(one_value_of_all_ranks_is_refused)
+{
+    on_ranks(2, normalize_one);
+}
+END_TEST
+
 /* Networks with a SyncBatchNorm train like one with BatchNorm on the whole batch. */
 static void train(void)
 {
@@ -221,6 +244,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, statistics_are_those_of_the_whole_batch);
+    tcase_add_test(tcase, one_value_of_all_ranks_is_refused);
     tcase_add_test(tcase, conversion_keeps_options_modes_and_sharing);
     tcase_add_test(tcase, networks_train_like_one_process);
     suite_add_tcase(suite, tcase);

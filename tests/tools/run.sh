@@ -57,6 +57,22 @@ sleep 1
 kill -TERM $launcher
 wait $launcher
 test $? -eq 143 || complain 'SIGTERM: another status'
+
+# what a rank has started ends with it
+check 75 '' run -n 2 -- sh -c '(sleep 1; touch survived) & kill -9 $$'
+sleep 1.5
+test ! -e survived || complain 'what a killed process had started went on'
+
+# output without an end does not keep the launcher from its signals
+"$tenon" run -n 2 yes >/dev/null 2>err &
+launcher=$!
+(sleep 20 && kill -KILL $launcher) 2>/dev/null &
+guard=$!
+sleep 1
+kill -TERM $launcher
+wait $launcher
+test $? -eq 143 || complain 'endless output: another status'
+kill $guard
 nothing_left 'failures'
 
 # wrong usage

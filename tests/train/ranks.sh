@@ -61,7 +61,8 @@ cmp parts/model.safetensors two/model.safetensors || complain 'parts and two: ot
 ranks 4 1 'shards: wrong, got 2 with 4 processes' --resume --out parts
 
 # a process that is killed: the others end, and the run can be continued
-"$tenon" run -n 2 -- sh -c "test \$TENON_COMM_RANK = 0 || { (sleep 1; kill -9 \$\$) & }
+"$tenon" run -n 2 -- sh -c "test \$TENON_COMM_RANK = 0 || {
+        (until ls killed/checkpoints/step-*; do sleep 0.1; done; kill -9 \$\$) >/dev/null 2>&1 & }
     exec '$tenon' train '$net' --config run.toml --epochs 100000 --checkpoint-every 10 \
         --out killed" >out 2>err
 test $? != 0 || complain 'a killed process is no failure'
@@ -71,9 +72,10 @@ ranks 2 0 'continues after step' --resume --epochs 1 --out killed
 # SIGTERM for all: a checkpoint, and the status of the signal
 "$tenon" run -n 2 -- "$tenon" train "$net" --config run.toml --epochs 100000 --out stopped \
     >out 2>err &
-sleep 1.5
-kill -TERM $!
-wait $!
+launcher=$!
+until ls stopped/checkpoints/step-* >/dev/null 2>&1 || ! kill -0 $launcher; do sleep 0.1; done
+kill -TERM $launcher
+wait $launcher
 test $? = 143 || complain 'SIGTERM: another status'
 grep -q 'the checkpoint is saved, --resume continues' out || complain 'SIGTERM: no checkpoint'
 

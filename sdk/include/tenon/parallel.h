@@ -225,12 +225,11 @@ TN_ATTR(unused)
 static inline tn_status tn_ddp_loader_state(const char *text, int32_t ranks, char *out, size_t size)
 {
     const char *batch = strstr(text, " batch_size="), *others = strstr(text, " ranks=");
-    int64_t all = 0;
+    int64_t each = batch != NULL ? strtoll(batch + strlen(" batch_size="), NULL, 10) : 0;
+    int64_t before = others != NULL ? strtoll(others + strlen(" ranks="), NULL, 10) : 0;
+    int64_t all = each > 0 && before > 0 && each <= INT64_MAX / before ? each * before : 0;
     char part[512];
 
-    if (batch != NULL && others != NULL)
-        all = strtoll(batch + strlen(" batch_size="), NULL, 10) *
-              strtoll(others + strlen(" ranks="), NULL, 10);
     if (all < 1 || ranks < 1 || all % ranks != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_ddp_loader_state: ranks: wrong, got %d for %lld samples in the batches "
