@@ -4,6 +4,8 @@
  * quantizes. */
 #include "quant.h"
 
+#include <float.h>
+
 /* The range that the integers have, and how the range of values becomes a scale. */
 struct choice {
     struct scale_range range;
@@ -49,7 +51,7 @@ static tn_status choose_qparams_infer(tn_infer *infer)
 
     if (status == TN_OK)
         status = scale_range_check(o->dtype, o->qmin, o->qmax);
-    if (status == TN_OK && !(o->eps >= 0 && o->eps < HUGE_VALF))
+    if (status == TN_OK && !(o->eps >= 0 && o->eps <= (double)FLT_MAX))
         status = tn_fail(TN_ERR_VALUE, "eps: out of range, got %g; expected a number from 0 on",
                          o->eps);
     for (int32_t i = 0; i < 2 && status == TN_OK; i++) {

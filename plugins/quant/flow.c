@@ -51,7 +51,6 @@ void flow_free(flow_list *list)
         tn_module_drop(item->made);
         tn_free(item->path);
         tn_tensor_drop(item->input);
-        tn_tensor_drop(item->output);
         tn_tensor_drop(item->low);
         tn_tensor_drop(item->high);
         free_row(&item->row);
@@ -101,8 +100,7 @@ tn_status flow_collect(flow_list *list, tn_module *scheme)
 
     for (const tn_visit *at = tn_walk_next(walk); at != NULL && status == TN_OK;
          at = tn_walk_next(walk)) {
-        if (is_inside_last(list, at->path) ||
-            !quant_scheme_takes(scheme, tn_module_type(at->module)) ||
+        if (is_inside_last(list, at->path) || !quant_scheme_takes(scheme, at->module) ||
             quant_scheme_skips(scheme, at->path))
             continue;
         status = check_module(list, at->path, at->module);

@@ -18,8 +18,8 @@ typedef struct flow_item {
     tn_module *module, *made; /* both kept; `made` is NULL until it is made */
     tn_module *scheme;        /* borrowed */
     char *path;
-    tn_tensor *input, *output; /* of the first call with the inputs of the user, kept */
-    tn_tensor *low, *high;     /* the range of the input, kept; NULL: not calibrated */
+    tn_tensor *input;      /* a copy of that of the first call with the inputs of the user */
+    tn_tensor *low, *high; /* the range of the input, kept; NULL: not calibrated */
     tn_quantize_row row;
 } flow_item;
 

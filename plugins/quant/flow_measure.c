@@ -8,6 +8,7 @@
 
 /* ---- what the modules get -------------------------------------------------------------------- */
 
+/* Keeps a copy: a later module may change the tensor in place, as ReLU(inplace=True) does. */
 static tn_status keep_call(void *user, tn_module *module, const tn_pack *input,
                            const tn_pack *output, tn_pack *replacement, tn_hook_outcome *outcome)
 {
@@ -20,9 +21,8 @@ static tn_status keep_call(void *user, tn_module *module, const tn_pack *input,
         tn_pack_at(input, 0).kind != TN_VALUE_TENSOR ||
         tn_pack_at(output, 0).kind != TN_VALUE_TENSOR)
         return TN_OK;
-    item->input = tn_tensor_keep(tn_pack_at(input, 0).as.tensor);
-    item->output = tn_tensor_keep(tn_pack_at(output, 0).as.tensor);
-    return TN_OK;
+    item->input = tn_tensor_keep(tn_clone(tn_pack_at(input, 0).as.tensor));
+    return item->input != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status call_net(tn_module *net, tn_tensor *const *inputs, int64_t n_inputs)
@@ -69,6 +69,38 @@ static tn_tensor *within(tn_tensor *x, tn_tensor *low, tn_tensor *high)
     return tn_minimum(tn_maximum(x, low), high);
 }
 
+/* Returns the largest number of an option that is a number or several, at least `least`. */
+static int64_t largest(tn_module *module, const char *name, int64_t least)
+{
+    tn_pack *pack = tn_pack_new();
+    int64_t most = least;
+
+    if (pack != NULL && quant_has_option(tn_module_type(module), name) &&
+        tn_module_option_get(module, name, pack) == TN_OK) {
+        tn_value value = tn_pack_at(pack, 0);
+        const bool list = value.kind == TN_VALUE_LIST || value.kind == TN_VALUE_TUPLE;
+
+        for (uint32_t i = 0; i < (list ? value.count : 1); i++) {
+            const tn_value *item = list ? &value.as.list[i] : &value;
+
+            if (item->kind == TN_VALUE_INT && item->as.i > most && item->as.i <= INT32_MAX)
+                most = item->as.i;
+        }
+    }
+    tn_pack_drop(pack);
+    return most;
+}
+
+/* Returns a size of images that a window fits into, and padding by reflection. */
+static int64_t space_for(tn_module *module, int64_t kernel, int64_t least)
+{
+    const int64_t padding = largest(module, "padding", 0);
+    const int64_t reach = (kernel - 1) * largest(module, "dilation", 1) + 1 - 2 * padding;
+
+    least = reach > least ? reach : least;
+    return padding + 1 > least ? padding + 1 : least;
+}
+
 /* Makes an input for a layer whose options say what it takes, of normal numbers or of indices;
  * *out is NULL for other layers. */
 static tn_status random_input(flow_item *item, tn_tensor **out)
@@ -96,7 +128,7 @@ static tn_status random_input(flow_item *item, tn_tensor **out)
         shape[1] = channels;
         count = tn_tensor_ndim(weight);
         for (int32_t d = 2; d < count; d++)
-            shape[d] = count < 5 ? SPACE : SPACE / 2;
+            shape[d] = space_for(module, tn_tensor_size(weight, d), count < 5 ? SPACE : SPACE / 2);
     }
     *out = tn_tensor_empty((tn_ints){ shape, count }, tn_tensor_dtype(weight),
                            tn_tensor_device(weight));
@@ -168,7 +200,7 @@ static tn_status measure(flow_item *item)
     got = wanted != NULL ? timed_call(item->made, x, &item->row.seconds_after) : NULL;
     if (got == NULL)
         return tn_error_prefix("%s: ", item->path);
-    return compare(item->output != NULL ? item->output : wanted, got, &item->row);
+    return compare(wanted, got, &item->row);
 }
 
 /* Random numbers of the user are as without the measurement. */

@@ -240,7 +240,8 @@ static tn_module *in_sequence(tn_module *first, tn_module *second)
 {
     tn_module *both = tn_module_parse("Sequential()");
 
-    if (both != NULL && (tn_module_add_child(both, "0", first) != TN_OK ||
+    if (both != NULL && (tn_module_train(both, tn_module_is_training(first)) != TN_OK ||
+                         tn_module_add_child(both, "0", first) != TN_OK ||
                          tn_module_add_child(both, "1", second) != TN_OK)) {
         tn_module_drop(both);
         both = NULL;

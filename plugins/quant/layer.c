@@ -80,6 +80,40 @@ tn_status quant_add_scales(tn_module *self, bool bias, int64_t out, tn_ints scal
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+/* Returns whether a tensor has the dimensions of another one, but for the last. */
+static bool has_rows_of(tn_tensor *tensor, tn_tensor *own)
+{
+    bool same = tn_tensor_ndim(tensor) == tn_tensor_ndim(own);
+
+    for (int32_t d = 0; same && d + 1 < tn_tensor_ndim(own); d++)
+        same = tn_tensor_size(tensor, d) == tn_tensor_size(own, d);
+    return same;
+}
+
+/* Fails if the rows of a weight of floats do not become those of the module, which may have the
+ * size of its bytes, or if the scales do not fit. `scale`: TN_NONE if there are none. */
+static tn_status check_weight(tn_module *self, const quant_format *format, tn_tensor *weight,
+                              const char *name, tn_tensor *scale, const char *scale_name)
+{
+    const int64_t bytes = tn_tensor_size(tn_module_get(self, "weight"), -1);
+    const int64_t in = tn_tensor_size(weight, -1);
+    const int64_t own = format->per_byte > 0 ? bytes * format->per_byte
+                                             : bytes / format->bytes * format->block;
+    int64_t scales;
+
+    if (in != own)
+        return tn_fail(TN_ERR_VALUE, "%s: %s: wrong size of rows, got %lld floats; expected %lld",
+                       tn_module_type(self), name, (long long)in, (long long)own);
+    if (scale == TN_NONE)
+        return TN_OK;
+    scales = tn_tensor_numel(tn_module_get(self, "weight_scale"));
+    if (tn_tensor_numel(scale) != scales)
+        return tn_fail(TN_ERR_VALUE, "%s: %s: wrong number of scales, got %lld; expected %lld",
+                       tn_module_type(self), scale_name, (long long)tn_tensor_numel(scale),
+                       (long long)scales);
+    return TN_OK;
+}
+
 /* Replaces the weight at index `at` of a state by integers, and its scales at `scale_name`. */
 static tn_status replace_weight(tn_module *self, tn_state *state, int64_t at,
                                 const char *scale_name, const quant_format *format, int64_t group)
@@ -91,13 +125,16 @@ static tn_status replace_weight(tn_module *self, tn_state *state, int64_t at,
 
     if (weight == NULL || own == NULL)
         return tn_error_last_code();
-    if ((TN_BIT(tn_tensor_dtype(weight)) & TN_MASK_FLOAT) == 0 || tn_tensor_ndim(weight) < 2 ||
-        tn_tensor_size(weight, 0) != tn_tensor_size(own, 0))
+    if ((TN_BIT(tn_tensor_dtype(weight)) & TN_MASK_FLOAT) == 0 || !has_rows_of(weight, own) ||
+        (format->per_byte == 1 && tn_tensor_size(weight, -1) != tn_tensor_size(own, -1)))
         return TN_OK; /* the load reports what does not fit */
     if (given >= 0 && format->scales)
         scale = tn_state_tensor(state, given);
-    status = scale != NULL ? quant_weight(format, group, weight, &integers, &scale)
-                           : tn_error_last_code();
+    if (scale == NULL)
+        return tn_error_last_code();
+    status = check_weight(self, format, weight, tn_state_name(state, at), scale, scale_name);
+    if (status == TN_OK)
+        status = quant_weight(format, group, weight, &integers, &scale);
     if (status == TN_OK)
         status = tn_state_set(state, tn_state_name(state, at), integers);
     return status == TN_OK && scale != TN_NONE ? tn_state_set(state, scale_name, scale) : status;

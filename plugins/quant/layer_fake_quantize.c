@@ -41,6 +41,11 @@ static tn_status build(tn_module *self)
     if (s->dtype != TN_U8 && s->dtype != TN_I8)
         return tn_fail(TN_ERR_VALUE, "FakeQuantize: dtype: wrong, got %s; expected int8 or uint8",
                        tn_dtype_name(s->dtype));
+    if (s->dim != INT64_MIN && s->range.kind != TN_VALUE_NONE)
+        return tn_fail(TN_ERR_VALUE,
+                       "FakeQuantize: dim: not possible with a range, which gives one scale, got "
+                       "%lld; expected None",
+                       (long long)s->dim);
     if (s->range.kind == TN_VALUE_SPEC)
         range = tn_module_parse(s->range.as.s);
     else if (s->range.kind == TN_VALUE_MODULE)
@@ -76,7 +81,7 @@ static tn_status choose(tn_module *self, tn_tensor *x, tn_tensor **scale, tn_ten
         dims[count++] = -1;
     } else {
         for (int64_t d = 0; d < tn_tensor_ndim(x); d++)
-            if (d != s->dim && d != s->dim + tn_tensor_ndim(x))
+            if (d != s->dim && d - tn_tensor_ndim(x) != s->dim)
                 dims[count++] = d;
     }
     reduced = (tn_ints){ dims, count };

@@ -181,6 +181,8 @@ static tn_status number_of(tn_module *range, const char *computed, const char *b
 
     all = all != NULL && all != TN_NONE ? tn_cast(all, TN_F32) : all;
     *out = most ? tn_amax(all) : tn_amin(all);
+    if (*out != NULL && !tn_device_has_memory(tn_tensor_device(*out)))
+        return TN_OK;
     if (*out == NULL || tn_tensor_scalar(*out, &number) != TN_OK)
         return tn_error_last_code();
     if (isfinite(tn_scalar_as_float(number)))

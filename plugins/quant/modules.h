@@ -104,15 +104,13 @@ TN_HIDDEN tn_status quant_range_get(tn_module *range, tn_tensor **low, tn_tensor
 
 /* Returns a scheme from its spec; NULL and an error if it is none. The caller drops it. */
 TN_HIDDEN tn_module *quant_scheme_parse(const char *who, const char *text);
-/* Returns whether the scheme names this type, or names none and has a mapping for it. */
-TN_HIDDEN bool quant_scheme_takes(tn_module *scheme, const char *type);
+/* Returns whether the scheme names the type of a module, or names none and has a mapping for it;
+ * schemes of other plugins that name none take the modules without children. */
+TN_HIDDEN bool quant_scheme_takes(tn_module *scheme, tn_module *module);
 /* Returns whether the scheme leaves out the module at a path. */
 TN_HIDDEN bool quant_scheme_skips(tn_module *scheme, const char *path);
 /* Writes the types that the scheme can quantize, separated by commas. */
 TN_HIDDEN void quant_scheme_types(tn_module *scheme, char *out, size_t size);
-/* Returns the text of an option of a module, "" if it has none of this name or the value is no
- * text. The text lives as long as the module. */
-TN_HIDDEN const char *quant_option_text(tn_module *module, const char *name);
 /* Returns a number of an option, `otherwise` if there is none. */
 TN_HIDDEN double quant_option_number(tn_module *module, const char *name, double otherwise);
 /* Returns whether a layer, by its name, has an option. */

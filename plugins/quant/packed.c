@@ -151,10 +151,10 @@ static struct packed_shape packed_of(const char *format, tn_tensor *weight, tn_t
         return s;
     if (s.f->bytes > 0) {
         s.groups = tn_tensor_size(weight, 1) / s.f->bytes;
-        s.ins = s.groups * BLOCK;
+        s.ins = tn__common_times(s.groups, BLOCK);
         return s;
     }
-    s.ins = tn_tensor_size(weight, 1) * s.f->in_byte;
+    s.ins = tn__common_times(tn_tensor_size(weight, 1), s.f->in_byte);
     if (tn_tensor_ndim(scale) == 2)
         s.groups = tn_tensor_size(scale, 1);
     return s;
@@ -251,8 +251,8 @@ static int64_t block_of(const struct packed_shape *s)
 /* q [rows, in] in whole blocks, as [blocks, rows, block]; zeros are added at the end. */
 static tn_tensor *blocks_of(tn_tensor *q, int64_t rows, int64_t blocks, int64_t block, int64_t ins)
 {
-    if (blocks * block > ins)
-        q = tn_pad(q, TN_INTS(0, blocks * block - ins));
+    if (ins % block != 0)
+        q = tn_pad(q, TN_INTS(0, block - ins % block));
     return tn_transpose(tn_reshape(q, TN_SHAPE(rows, blocks, block)), 0, 1);
 }
 
@@ -277,7 +277,7 @@ static tn_tensor *added(tn_tensor *sums, tn_tensor *x_scale, tn_tensor *w_scale,
 /* The products with x in int8. */
 static tn_tensor *linear_in_blocks(const struct packed_shape *s, tn_tensor *const *in)
 {
-    int64_t block = block_of(s), blocks = (s->ins + block - 1) / block, rows;
+    int64_t block = block_of(s), blocks = s->ins / block + (s->ins % block != 0), rows;
     tn_tensor *x = tn_cast(in[0], TN_F32), *q = NULL, *x_scale = NULL, *zero = NULL;
     tn_tensor *w = tn_reshape(packed_integers(s, in[1], in[3]), TN_SHAPE(s->outs, s->ins));
     tn_tensor *w_scale = packed_scales(s, in[1], in[2]);
@@ -287,7 +287,7 @@ static tn_tensor *linear_in_blocks(const struct packed_shape *s, tn_tensor *cons
         return NULL;
     rows = 1;
     for (int32_t d = 0; d + 1 < tn_tensor_ndim(x); d++)
-        rows *= tn_tensor_size(x, d);
+        rows = tn__common_times(rows, tn_tensor_size(x, d));
     x = blocks_of(tn_reshape(x, TN_SHAPE(rows, s->ins)), rows, blocks, block, s->ins);
     if (x == NULL || tn_quantize_rows(x, &q, &x_scale, &zero, TN_I8, true) != TN_OK)
         return NULL;

@@ -158,6 +158,15 @@ static tn_tensor *quotients(tn_tensor *x, tn_tensor *scale)
     return quantize_without_nan(tn_mul(x, tn_masked_fill(tn_reciprocal(scale), none, 0.0)));
 }
 
+/* x >= 0 to the nearest integer, halves up. x + 0.5 would be rounded: 1 for the number before 0.5.
+ */
+static tn_tensor *rounded_away(tn_tensor *x)
+{
+    tn_tensor *whole = tn_floor(x), *rest = minus(x, whole);
+
+    return plus(whole, rest != NULL ? tn_cast(is_at_least(rest, 0.5), TN_F32) : NULL);
+}
+
 /* Blocks of q8_0: the scale makes the largest magnitude 127. Halves are rounded away from 0. */
 static tn_tensor *eights(tn_tensor *x, tn_tensor **scale)
 {
@@ -166,7 +175,7 @@ static tn_tensor *eights(tn_tensor *x, tn_tensor **scale)
 
     *scale = divide(most, number(most, 127.0));
     q = quotients(x, *scale);
-    q = tn_mul(tn_floor(add_number(tn_abs(q), 0.5)), tn_sign(q));
+    q = tn_mul(rounded_away(tn_abs(q)), tn_sign(q));
     q = tn_cast(clamped(q, -127, 127), TN_I32);
     return tn_bitwise_and(q, number(q, 255));
 }

@@ -180,12 +180,16 @@ static bool is_ours(tn_module *scheme)
     return plugin != NULL && strcmp(plugin, "tenon.quant") == 0;
 }
 
-bool quant_scheme_takes(tn_module *scheme, const char *type)
+bool quant_scheme_takes(tn_module *scheme, tn_module *module)
 {
+    const char *type = tn_module_type(module);
     char name[128];
     bool any, named = one_fits(scheme, "types", type, same, &any);
 
-    return any ? named : !is_ours(scheme) || quantized_name(scheme, type, name, sizeof name);
+    if (any)
+        return named;
+    return is_ours(scheme) ? quantized_name(scheme, type, name, sizeof name)
+                           : tn_module_child_count(module) == 0;
 }
 
 tn_module *quant_scheme_parse(const char *who, const char *text)
@@ -254,6 +258,19 @@ static tn_status check_types(tn_module *self, const tn_value *types)
     return TN_OK;
 }
 
+/* Fails for a word that no layer takes from this scheme. */
+static tn_status check_activation(tn_module *self, const char *word)
+{
+    const struct storage *storage = tn_module_user(self);
+    const char *const words[] = { storage->rows ? "block" : "row",
+                                  storage->rows ? "none" : "tensor" };
+
+    if (word == NULL || strcmp(word, words[0]) == 0 || strcmp(word, words[1]) == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "%s: activation: unknown, got %q; expected %s or %s",
+                   tn_module_type(self), word, words[0], words[1]);
+}
+
 static tn_status build(tn_module *self)
 {
     const struct scheme *s = tn_module_data(self);
@@ -267,6 +284,8 @@ static tn_status build(tn_module *self)
     if (status == TN_OK && s->group < 0)
         status = tn_fail(TN_ERR_VALUE, "%s: group: negative, got %lld; expected 0 or more",
                          tn_module_type(self), (long long)s->group);
+    if (status == TN_OK)
+        status = check_activation(self, s->activation);
     return status == TN_OK ? check_types(self, &s->types) : status;
 }
 

@@ -41,7 +41,10 @@ tn_status quant_format_check(const quant_format *format, const char *who, int64_
 
 int64_t quant_format_row(const quant_format *format, int64_t in)
 {
-    return format->per_byte > 0 ? in / format->per_byte : in / format->block * format->bytes;
+    if (format->per_byte > 0)
+        return in / format->per_byte;
+    return in / format->block > INT64_MAX / format->bytes ? INT64_MAX
+                                                          : in / format->block * format->bytes;
 }
 
 /* ---- scales ---------------------------------------------------------------------------------- */
@@ -95,7 +98,8 @@ tn_status quant_weight(const quant_format *format, int64_t group, tn_tensor *wei
                        tn_tensor **integers, tn_tensor **scale)
 {
     tn_ints shape = tn_tensor_shape(weight);
-    const int64_t out = shape.at[0], in = out > 0 ? tn_tensor_numel(weight) / out : 0;
+    const int64_t out = shape.at[0];
+    const int64_t in = out > 0 ? tn_tensor_numel(weight) / out : shape.at[shape.count - 1];
     const int64_t groups = group > 0 ? in / group : 1;
     tn_tensor *w = tn_cast(tn_detach(weight), TN_F32);
 

@@ -165,6 +165,7 @@ START_TEST(specs_of_quantized_layers_are_checked)
         { "MovingAverageRange(1.5)", "averaging: out of range" },
         { "FakeQuantize(dtype=float32)", "expected int8 or uint8" },
         { "FakeQuantize(range=3)", "range: wrong type, got int" },
+        { "FakeQuantize(dim=0, range=MinMaxRange(dim=0))", "dim: not possible with a range" },
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -172,6 +173,41 @@ START_TEST(specs_of_quantized_layers_are_checked)
         ck_assert_msg(strstr(tn_error_text(), wrong[i].words) != NULL, "%s: %s", wrong[i].spec,
                       tn_error_text());
         tn_error_clear();
+    }
+}
+END_TEST
+
+/* A float weight with rows of another size, some of which have as many floats as own bytes. */
+START_TEST(float_weights_that_do_not_fit_are_refused)
+{
+    static const struct {
+        const char *from, *to, *words;
+    } cases[] = {
+        { "Linear(16, 10)", "QuantizedLinear(64, 10, weight='int4', group=32, activation='block')",
+          "weight: wrong size of rows, got 16 floats; expected 64" },
+        { "Linear(32, 10)", "QuantizedLinear(64, 10, weight='int4', group=32, activation='block')",
+          "weight: wrong size of rows, got 32 floats; expected 64" },
+        { "Linear(68, 10)", "QuantizedLinear(64, 10, weight='q8_0', activation='block')",
+          "weight: wrong size of rows, got 68 floats; expected 64" },
+        { "Linear(16, 10)", "QuantizedLinear(64, 10, group=32, activation='block')",
+          "size mismatch for weight" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TN_SCOPE;
+        tn_module *from = parsed(cases[i].from), *to = parsed(cases[i].to);
+        tn_state *state = tn_module_state(from);
+
+        ck_assert_ptr_nonnull(state);
+        ck_assert_int_ne(tn_module_load_state(to, state, false), TN_OK);
+        ck_assert_msg(strstr(tn_error_text(), cases[i].words) != NULL, "%s", tn_error_text());
+        tn_error_clear();
+        ck_assert_int_eq(tn_state_set(state, "weight_scale", tn_ones(TN_SHAPE(3))), TN_OK);
+        ck_assert_int_ne(tn_module_load_state(to, state, false), TN_OK);
+        tn_error_clear();
+        tn_state_drop(state);
+        tn_module_drop(from);
+        tn_module_drop(to);
     }
 }
 END_TEST
@@ -204,6 +240,7 @@ int main(void)
     tcase_add_test(tcase, numbers_are_those_of_the_formula);
     tcase_add_test(tcase, scales_clip_what_costs_less);
     tcase_add_test(tcase, specs_of_quantized_layers_are_checked);
+    tcase_add_test(tcase, float_weights_that_do_not_fit_are_refused);
     tcase_add_test(tcase, gradients_of_integers_are_refused);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

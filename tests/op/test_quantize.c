@@ -167,6 +167,40 @@ START_TEST(packed_weights_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* The number before 0.5 is rounded to 0, halves away from it. */
+START_TEST(blocks_are_rounded_as_their_files_say)
+{
+    static const float numbers[32] = { 127, 0x1.fffffep-2f, 0.5f, -0.5f, 1.5f };
+    TN_SCOPE;
+    tn_tensor *y = tn_quantize_packed(tn_tensor_from(numbers, TN_F32, TN_SHAPE(32)), "q8_0");
+    uint8_t got[34];
+
+    ck_assert_ptr_nonnull(y);
+    ck_assert_int_eq(tn_tensor_copy_out(y, got, sizeof got), TN_OK);
+    ck_assert_mem_eq(got + 2, ((const uint8_t[]){ 127, 0, 1, 255, 2, 0 }), 6);
+}
+END_TEST
+
+/* Without elements any sizes are possible, whose products overflow. */
+START_TEST(sizes_without_elements_do_not_overflow)
+{
+    TN_SCOPE;
+    const int64_t large = (int64_t)1 << 20, huge = (int64_t)1 << 40;
+    tn_tensor *x = tn_tensor_empty(TN_SHAPE(1, 0, large, large), TN_U8, NULL), *y;
+    tn_tensor *w = tn_tensor_empty(TN_SHAPE(2, 0, large, large), TN_I8, NULL);
+
+    y = tn_convolution_int8(x, ones(TN_SHAPE(1)), w, ones(TN_SHAPE(1)));
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_numel(y), 2);
+    ck_assert_float_eq(tn_tensor_item(tn_amax(tn_abs(y))), 0);
+    x = tn_tensor_empty(TN_SHAPE(huge, huge, 0), TN_F32, NULL);
+    y = tn_linear_packed(x, tn_tensor_empty(TN_SHAPE(0, 0), TN_I8, NULL),
+                         tn_tensor_empty(TN_SHAPE(0), TN_F32, NULL));
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_size(y, 1), huge);
+}
+END_TEST
+
 START_TEST(integers_have_no_gradient_and_packed_weights_pass_it_on)
 {
     TN_SCOPE;
@@ -191,6 +225,8 @@ int main(void)
     tcase_add_test(tests, ranges_that_cannot_be_chosen_are_refused);
     tcase_add_test(tests, products_that_do_not_fit_are_refused);
     tcase_add_test(tests, packed_weights_that_do_not_fit_are_refused);
+    tcase_add_test(tests, blocks_are_rounded_as_their_files_say);
+    tcase_add_test(tests, sizes_without_elements_do_not_overflow);
     tcase_add_test(tests, integers_have_no_gradient_and_packed_weights_pass_it_on);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

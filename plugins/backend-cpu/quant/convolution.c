@@ -27,6 +27,12 @@ static void read_option(tn_ints given, int32_t dims, int64_t otherwise, int64_t 
         to[i] = otherwise;
 }
 
+/* a * b of sizes, at most INT64_MAX: tensors without elements can have any sizes. */
+static int64_t times(int64_t a, int64_t b)
+{
+    return b > 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
 static struct tn__quant_geometry geometry_of(const tn_call *call)
 {
     const tn_convolution_int8_options *o = call->options;
@@ -48,8 +54,8 @@ static struct tn__quant_geometry geometry_of(const tn_call *call)
         g.kernel[i] = at < 2 ? 1 : w->shape[at];
         g.count[i] = at < 2 ? 1 : y->shape[at];
         g.padded[i] = g.size[i] + 2 * g.padding[i];
-        g.taps *= g.kernel[i];
-        g.rows *= g.count[i];
+        g.taps = times(g.taps, g.kernel[i]);
+        g.rows = times(g.rows, g.count[i]);
     }
     return g;
 }
@@ -58,6 +64,10 @@ static bool supports_convolution_int8(const tn_call *call, char *reason, size_t 
 {
     const struct tn__quant_geometry g = geometry_of(call);
 
+    if (g.inner == 0) {
+        tn_snprint(reason, size, "no input channels");
+        return false;
+    }
     if ((double)g.taps * (double)g.inner > TN__QUANT_MOST) {
         tn_snprint(reason, size, "more than %d products of each sum", TN__QUANT_MOST);
         return false;
