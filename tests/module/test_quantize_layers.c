@@ -71,6 +71,25 @@ START_TEST(every_layer_takes_and_gives_floats)
 }
 END_TEST
 
+/* A sample has the same result whatever else is in its batch. */
+START_TEST(scales_of_inputs_are_those_of_a_row_and_of_a_sample)
+{
+    TN_SCOPE;
+    tn_tensor *rows = tn_randn(TN_SHAPE(2, 64)), *images = tn_randn(TN_SHAPE(2, 2, 6, 6));
+    tn_module *linear = eval_of("Sequential(Linear(64, 8))");
+    tn_module *conv = eval_of("Sequential(Conv2d(2, 3, 3))");
+
+    ck_assert_ptr_nonnull(tn_mul_scalar_(tn_narrow(rows, 0, 1, 1), 1000.0));
+    ck_assert_ptr_nonnull(tn_mul_scalar_(tn_narrow(images, 0, 1, 1), 1000.0));
+    quantized(linear, "int8_dynamic", 1);
+    quantized(conv, "int8_dynamic", 1);
+    same_bits(called(linear, tn_narrow(rows, 0, 0, 1)), tn_narrow(called(linear, rows), 0, 0, 1));
+    same_bits(called(conv, tn_narrow(images, 0, 0, 1)), tn_narrow(called(conv, images), 0, 0, 1));
+    tn_module_drop(linear);
+    tn_module_drop(conv);
+}
+END_TEST
+
 START_TEST(an_embedding_gives_rows_of_its_table)
 {
     static const char *const schemes[] = { "int8_weight", "int8_weight(group=16)", "q8_0_weight",
@@ -236,6 +255,7 @@ int main(void)
     Suite *suite = suite_create("quantized layers");
 
     tcase_add_test(tcase, every_layer_takes_and_gives_floats);
+    tcase_add_test(tcase, scales_of_inputs_are_those_of_a_row_and_of_a_sample);
     tcase_add_test(tcase, an_embedding_gives_rows_of_its_table);
     tcase_add_test(tcase, numbers_are_those_of_the_formula);
     tcase_add_test(tcase, scales_clip_what_costs_less);
