@@ -3,6 +3,7 @@
  * Operators on integers with scales besides the cases of tests/oracle and tests/backend/test_quant:
  * what they refuse, with which words, and what has gradients. */
 #include "tests/op/suite.h"
+#include "tests/spec/proves.h"
 
 static tn_tensor *bytes(tn_dtype dtype, tn_ints shape)
 {
@@ -167,6 +168,28 @@ START_TEST(packed_weights_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* Halves are rounded to even by division, and what lies beyond the range is its end. NaN gives the
+ * zero point. */
+START_TEST(numbers_are_rounded_to_even_and_kept_in_their_range)
+{
+    TN_PROVES("QNT-002");
+    static const float numbers[9] = {
+        0.25f, 0.75f, 1.25f, -0.25f, -0.75f, 100, -100, INFINITY, NAN
+    };
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_from(numbers, TN_F32, TN_SHAPE(9)),
+              *scale = tn_tensor_full(NUMBER, 0.5, TN_F32, NULL),
+              *zero = tn_tensor_full(NUMBER, 10, TN_U8, NULL);
+    tn_tensor *q = tn_quantize(x, scale, zero), *y = tn_dequantize(q, scale, zero);
+    uint8_t got[9];
+
+    ck_assert_msg(q != NULL && y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_copy_out(q, got, sizeof got), TN_OK);
+    ck_assert_mem_eq(got, ((const uint8_t[]){ 10, 12, 12, 10, 8, 210, 0, 255, 10 }), 9);
+    HAS(y, 0, 1, 1, 0, -1, 100, -5, 122.5, 0);
+}
+END_TEST
+
 /* The number before 0.5 is rounded to 0, halves away from it. */
 START_TEST(blocks_are_rounded_as_their_files_say)
 {
@@ -225,6 +248,7 @@ int main(void)
     tcase_add_test(tests, ranges_that_cannot_be_chosen_are_refused);
     tcase_add_test(tests, products_that_do_not_fit_are_refused);
     tcase_add_test(tests, packed_weights_that_do_not_fit_are_refused);
+    tcase_add_test(tests, numbers_are_rounded_to_even_and_kept_in_their_range);
     tcase_add_test(tests, blocks_are_rounded_as_their_files_say);
     tcase_add_test(tests, sizes_without_elements_do_not_overflow);
     tcase_add_test(tests, integers_have_no_gradient_and_packed_weights_pass_it_on);
