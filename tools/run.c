@@ -431,7 +431,8 @@ static int run_attempt(struct attempt *attempt)
         signal_all(attempt, SIGKILL);
         attempt->failed = 0;
         attempt->status = error > 0 ? NOT_STARTED : EXIT_NOT_OK;
-        attempt->since = now_ms();
+        attempt->since = attempt->signalled = now_ms(); /* those that SIGKILL ends are not lost */
+        attempt->killed = true;
     }
     while (attempt->running > 0) {
         print_output(attempt);

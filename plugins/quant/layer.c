@@ -194,9 +194,9 @@ tn_status quant_take_input(tn_module *self, tn_tensor *x, uint32_t activation, c
     return out->integers != NULL ? TN_OK : tn_error_last_code();
 }
 
-tn_tensor *quant_bias(tn_module *self)
+tn_tensor *quant_bias(tn_module *self, tn_dtype dtype)
 {
     tn_tensor *bias = tn_module_get(self, "bias");
 
-    return bias == NULL || bias == TN_NONE ? bias : tn_cast(bias, TN_F32);
+    return bias == NULL || bias == TN_NONE ? bias : tn_cast(bias, dtype);
 }

@@ -270,12 +270,12 @@ static tn_tensor *convolve(tn_module *self, tn_tensor *x)
         return NULL;
     if (s->how == QUANT_NONE)
         return tn_convolution(x, tn_cast(tn_dequantize(weight, scale), tn_tensor_dtype(x)),
-                              tn_module_get(self, "bias"), CONV_OPTIONS);
+                              quant_bias(self, tn_tensor_dtype(x)), CONV_OPTIONS);
     if (quant_without_gradient(self, x) != TN_OK ||
         quant_take_input(self, x, s->how, &sample, &in) != TN_OK)
         return NULL;
     y = tn_convolution_int8(in.integers, in.scale, weight, scale, in.zero_point, TN_NONE,
-                            quant_bias(self), TN_NONE, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
+                            quant_bias(self, TN_F32), TN_NONE, TN_NONE, TN_NONE, TN_NONE, TN_NONE,
                             CONV_OPTIONS);
     return tn_cast(y, tn_tensor_dtype(x));
 }

@@ -82,13 +82,13 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     quant_input in;
 
     if (s->how == QUANT_NONE || s->how == QUANT_BLOCK)
-        return tn_linear_packed(x, weight, scale, TN_NONE, tn_module_get(self, "bias"),
+        return tn_linear_packed(x, weight, scale, TN_NONE, quant_bias(self, tn_tensor_dtype(x)),
                                 s->format->name, s->how == QUANT_BLOCK);
     if (quant_without_gradient(self, x) != TN_OK ||
         quant_take_input(self, x, s->how, NULL, &in) != TN_OK)
         return NULL;
     y = tn_linear_int8(in.integers, in.scale, weight, scale, in.zero_point, TN_NONE,
-                       quant_bias(self));
+                       quant_bias(self, TN_F32));
     return tn_cast(y, tn_tensor_dtype(x));
 }
 

@@ -70,8 +70,8 @@ typedef struct quant_input {
 } quant_input;
 TN_HIDDEN tn_status quant_take_input(tn_module *self, tn_tensor *x, uint32_t activation,
                                      const tn_ints *row, quant_input *out);
-/* Returns the bias in float32, TN_NONE if there is none. */
-TN_HIDDEN tn_tensor *quant_bias(tn_module *self);
+/* Returns the bias in a dtype, TN_NONE if there is none. */
+TN_HIDDEN tn_tensor *quant_bias(tn_module *self, tn_dtype dtype);
 /* Appends text to out[size] at *used, which counts also what has no room. */
 TN_HIDDEN void quant_put(char *out, size_t size, int64_t *used, const char *format, ...)
     TN_ATTR(format(printf, 4, 5));

@@ -202,9 +202,7 @@ static bool modes(const conform_subject *s, tn_module *module)
            conform_layer_called(s, module, in, &two, "the second time") &&
            conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
            (s->one->records ||
-            conform_layer_state_is(s, module, before,
-                                   "a call in eval mode changed the state (a line `records` in "
-                                   "its case allows this for buffers)"));
+            conform_layer_state_is(s, module, before, "a call in eval mode changed the state"));
     if (well && !s->one->random && draws(s, module, in, &one))
         well = conform_layer_say(s, "it draws random numbers in eval mode (a line `random` in its "
                                     "case allows this)");
