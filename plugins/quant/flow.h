@@ -53,8 +53,11 @@ TN_HIDDEN tn_status flow_capture(flow_list *list, tn_tensor *const *inputs, int6
 /* Compares item->made with item->module and fills the numbers of the row. */
 TN_HIDDEN tn_status flow_measure(flow_item *item);
 
-/* flow_prepare.c: removes what prepare has added to a module. */
-TN_HIDDEN tn_status flow_unprepare(tn_module *module);
+/* flow_prepare.c: removes what prepare has added to a module. `moved`: its hooks are those of
+ * another module now. */
+TN_HIDDEN tn_status flow_unprepare(tn_module *module, bool moved);
+/* Lets calls of this thread record no ranges, or again. */
+TN_HIDDEN void flow_pause(bool pause);
 
 /* The functions of the interface. */
 TN_HIDDEN tn_status flow_quantize(tn_module *net, const char *scheme, tn_tensor *const *inputs,

@@ -48,8 +48,11 @@ tn_status flow_capture(flow_list *list, tn_tensor *const *inputs, int64_t n_inpu
         hooks[i] = tn_module_hook_forward(list->at[i].module, keep_call, 0, &list->at[i], NULL);
         status = hooks[i] != 0 ? TN_OK : tn_error_last_code();
     }
-    if (status == TN_OK)
+    if (status == TN_OK) {
+        flow_pause(true);
         status = call_net(list->net, inputs, n_inputs);
+        flow_pause(false);
+    }
     for (int64_t i = 0; i < list->count && hooks != NULL; i++)
         tn_hook_remove(hooks[i]);
     tn_free(hooks);

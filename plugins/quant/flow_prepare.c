@@ -8,20 +8,37 @@
 
 /* ---- the hook of a prepared module ----------------------------------------------------------- */
 
+/* While this thread calls a prepared network only to see what its modules get. */
+static _Thread_local bool paused;
+
+void flow_pause(bool pause)
+{
+    paused = pause;
+}
+
+static bool has_child(tn_module *module, const char *name)
+{
+    return tn_module_slot_kind(module, name) == TN_SLOT_CHILD;
+}
+
 /* Calls the child that records the range. What it returns becomes the input: the input itself, or
  * in training one that is rounded. Without the child the hook does nothing: it was copied with its
  * module and could not be removed. */
 static tn_status call_range(void *user, tn_module *module, const tn_pack *input,
                             tn_pack *replacement, tn_hook_outcome *outcome)
 {
+    tn_module *range;
     tn_tensor *x, *y;
     (void)user;
 
-    if (tn_module_slot_kind(module, FLOW_RANGE) != TN_SLOT_CHILD || tn_pack_count(input) < 1 ||
+    if (!has_child(module, FLOW_RANGE) || tn_pack_count(input) < 1 ||
         tn_pack_at(input, 0).kind != TN_VALUE_TENSOR)
         return TN_OK;
+    range = tn_module_child(module, FLOW_RANGE);
+    if (paused && !has_child(range, "range")) /* it only records; a rounding keeps its scale */
+        return TN_OK;
     x = tn_pack_at(input, 0).as.tensor;
-    y = tn_module_call(tn_module_child(module, FLOW_RANGE), x);
+    y = tn_module_call(range, x);
     if (y == NULL)
         return tn_error_last_code();
     if (y == x)
@@ -31,7 +48,8 @@ static tn_status call_range(void *user, tn_module *module, const tn_pack *input,
 }
 
 /* The slot FLOW_HOOK has the handle, so that the hook can be removed. A copy of the module has a
- * hook without a handle. */
+ * hook without a handle, which stays: the slot, with the handle 0, tells the next prepare that it
+ * is there. */
 static tn_tensor *get_handle(void *user, tn_module *module, const char *name)
 {
     int64_t handle = (int64_t)(uintptr_t)user;
@@ -52,17 +70,22 @@ static tn_status copy_handle(void *user, tn_module *copy, void **copied)
 static tn_status add_hook(tn_module *module)
 {
     static const tn_computed how = { .get = get_handle, .copy = copy_handle };
-    tn_hook_handle handle = tn_module_hook_forward_pre(module, call_range, 0, NULL, NULL);
-    tn_status status = handle != 0 ? tn_module_add_computed(module, FLOW_HOOK, &how,
-                                                            (void *)(uintptr_t)handle)
-                                   : tn_error_last_code();
+    tn_hook_handle handle;
+    tn_status status;
+
+    if (tn_module_slot_kind(module, FLOW_HOOK) == TN_SLOT_COMPUTED)
+        return TN_OK;
+    handle = tn_module_hook_forward_pre(module, call_range, 0, NULL, NULL);
+    status = handle != 0
+                 ? tn_module_add_computed(module, FLOW_HOOK, &how, (void *)(uintptr_t)handle)
+                 : tn_error_last_code();
 
     if (status != TN_OK && handle != 0)
         tn_hook_remove(handle);
     return status;
 }
 
-static tn_status remove_hook(tn_module *module)
+static tn_status remove_hook(tn_module *module, bool moved)
 {
     TN_SCOPE;
     tn_tensor *handle;
@@ -74,21 +97,18 @@ static tn_status remove_hook(tn_module *module)
     handle = tn_module_get(module, FLOW_HOOK);
     status = handle != NULL ? tn_tensor_copy_out(handle, &number, sizeof number)
                             : tn_error_last_code();
-    if (status == TN_OK)
+    if (status == TN_OK && number == 0 && !moved)
+        return TN_OK;
+    if (status == TN_OK && number != 0)
         tn_hook_remove((tn_hook_handle)number);
     return status == TN_OK ? tn_module_remove(module, FLOW_HOOK) : status;
 }
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-static bool has_child(tn_module *module, const char *name)
+tn_status flow_unprepare(tn_module *module, bool moved)
 {
-    return tn_module_slot_kind(module, name) == TN_SLOT_CHILD;
-}
-
-tn_status flow_unprepare(tn_module *module)
-{
-    tn_status status = remove_hook(module);
+    tn_status status = remove_hook(module, moved);
 
     if (status == TN_OK && has_child(module, FLOW_RANGE))
         status = tn_module_remove(module, FLOW_RANGE);
@@ -204,7 +224,7 @@ tn_status flow_prepare(tn_module *net, const char *scheme)
         uint64_t mark = tn_error_mark();
 
         while (done-- > 0)
-            flow_unprepare(list.at[done].module);
+            flow_unprepare(list.at[done].module, false);
         tn_error_restore(mark);
     }
     flow_free(&list);
@@ -282,7 +302,7 @@ tn_status flow_convert(tn_module *net, tn_tensor *const *inputs, int64_t n_input
     if (status == TN_OK)
         status = flow_replace(&list, inputs, n_inputs, report);
     for (int64_t i = 0; i < list.count && status == TN_OK; i++)
-        status = flow_unprepare(list.at[i].module);
+        status = flow_unprepare(list.at[i].module, list.at[i].made != NULL);
     flow_free(&list);
     return status;
 }

@@ -3,6 +3,7 @@
  * What quantized layers have in common: buffers, the scale of the input, states with floats. */
 #include "modules.h"
 
+#include <math.h>
 #include <stdarg.h>
 
 static const struct {
@@ -114,6 +115,59 @@ static tn_status check_weight(tn_module *self, const quant_format *format, tn_te
     return TN_OK;
 }
 
+tn_status quant_check_numbers(const tn_module *self, const char *name, tn_tensor *x, bool scale)
+{
+    tn_tensor *plain = tn_cast(tn_detach(x), TN_F32);
+    const int64_t count = plain != NULL ? tn_tensor_numel(plain) : 0;
+    float *data;
+    tn_status status = plain != NULL ? TN_OK : tn_error_last_code();
+
+    if (status != TN_OK || count == 0 || !tn_device_has_memory(tn_tensor_device(plain)))
+        return status;
+    data = tn_malloc((size_t)count * sizeof *data);
+    status = data != NULL ? tn_tensor_copy_out(plain, data, (size_t)count * sizeof *data)
+                          : TN_ERR_MEMORY;
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        if (!isfinite(data[i]) || (scale && data[i] <= 0))
+            status = tn_fail(TN_ERR_VALUE,
+                             "%s: %s: wrong number, got %g at element %lld; expected %s",
+                             tn_module_type(self), name, (double)data[i], (long long)i,
+                             scale ? "scales, which are positive and finite" : "finite numbers");
+    tn_free(data);
+    return status;
+}
+
+tn_status quant_check_scale(tn_module *self, tn_loading *loading, const char *name)
+{
+    char *key;
+    int64_t at;
+    tn_status status = TN_OK;
+
+    if (tn_module_slot_kind(self, name) != TN_SLOT_BUFFER)
+        return TN_OK; /* reading the entry would make it an expected one */
+    key = quant_joined(loading->prefix, name);
+    if (key == NULL)
+        return TN_ERR_MEMORY;
+    at = tn_state_find(loading->state, key);
+    if (at >= 0 && tn_state_value(loading->state, at).kind == TN_VALUE_TENSOR)
+        status = quant_check_numbers(self, key, tn_state_tensor(loading->state, at), true);
+    tn_free(key);
+    return status;
+}
+
+/* Fails if a weight of integers is not that of the format: as other integers, the same bytes mean
+ * other numbers. */
+static tn_status check_integers(const tn_module *self, const quant_format *format,
+                                tn_tensor *weight, tn_tensor *own, const char *name)
+{
+    if (tn_tensor_dtype(weight) == tn_tensor_dtype(own))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %s: wrong dtype, got %s; expected %s, as %s is stored, or floats",
+                   tn_module_type(self), name, tn_dtype_name(tn_tensor_dtype(weight)),
+                   tn_dtype_name(tn_tensor_dtype(own)), format->name);
+}
+
 /* Replaces the weight at index `at` of a state by integers, and its scales at `scale_name`. */
 static tn_status replace_weight(tn_module *self, tn_state *state, int64_t at,
                                 const char *scale_name, const quant_format *format, int64_t group)
@@ -125,7 +179,9 @@ static tn_status replace_weight(tn_module *self, tn_state *state, int64_t at,
 
     if (weight == NULL || own == NULL)
         return tn_error_last_code();
-    if ((TN_BIT(tn_tensor_dtype(weight)) & TN_MASK_FLOAT) == 0 || !has_rows_of(weight, own) ||
+    if ((TN_BIT(tn_tensor_dtype(weight)) & TN_MASK_FLOAT) == 0)
+        return check_integers(self, format, weight, own, tn_state_name(state, at));
+    if (!has_rows_of(weight, own) ||
         (format->per_byte == 1 && tn_tensor_size(weight, -1) != tn_tensor_size(own, -1)))
         return TN_OK; /* the load reports what does not fit */
     if (given >= 0 && format->scales)
@@ -133,6 +189,8 @@ static tn_status replace_weight(tn_module *self, tn_state *state, int64_t at,
     if (scale == NULL)
         return tn_error_last_code();
     status = check_weight(self, format, weight, tn_state_name(state, at), scale, scale_name);
+    if (status == TN_OK)
+        status = quant_check_numbers(self, tn_state_name(state, at), weight, false);
     if (status == TN_OK)
         status = quant_weight(format, group, weight, &integers, &scale);
     if (status == TN_OK)
@@ -150,7 +208,10 @@ tn_status quant_load(tn_module *self, tn_loading *loading, const quant_format *f
     tn_status status = name != NULL && scale_name != NULL ? tn_grad_begin(false) : TN_ERR_MEMORY;
 
     if (status == TN_OK) {
-        if (at >= 0)
+        status = quant_check_scale(self, loading, "weight_scale");
+        if (status == TN_OK)
+            status = quant_check_scale(self, loading, "input_scale");
+        if (status == TN_OK && at >= 0)
             status = replace_weight(self, loading->state, at, scale_name, format, group);
         tn_grad_end();
     }

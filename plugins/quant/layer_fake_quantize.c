@@ -133,8 +133,10 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
 static tn_status load_state(tn_module *self, tn_loading *loading)
 {
     TN_SCOPE;
-    tn_status status = quant_range_entry(self, loading, "scale", NULL);
+    tn_status status = quant_check_scale(self, loading, "scale");
 
+    if (status == TN_OK)
+        status = quant_range_entry(self, loading, "scale", NULL);
     if (status == TN_OK)
         status = quant_range_entry(self, loading, "zero_point", NULL);
     return status == TN_OK ? tn_module_load_own(self, loading) : status;

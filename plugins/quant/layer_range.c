@@ -130,6 +130,23 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+/* Sets a buffer to the numbers of a state, in the dtype and on the device of the buffer. They are
+ * loaded once more afterwards, unless the load has failed elsewhere. */
+static tn_status take_numbers(tn_module *self, const char *name, tn_tensor *own, tn_tensor *value)
+{
+    tn_tensor *made = tn_tensor_empty(TN_SHAPE(tn_tensor_numel(value)), tn_tensor_dtype(own),
+                                      tn_tensor_device(own));
+    tn_status status = tn_grad_begin(false);
+
+    if (status != TN_OK)
+        return status;
+    if (made != NULL && tn_device_has_memory(tn_tensor_device(own)) &&
+        tn_device_has_memory(tn_tensor_device(value)))
+        made = tn_copy_(made, value);
+    tn_grad_end();
+    return made != NULL ? tn_module_set(self, name, made) : tn_error_last_code();
+}
+
 /* Renames min_vals and max_vals, which versions before 3 have, and gives the buffers the shape of
  * the state's: the number of channels is not known before there is data. */
 tn_status quant_range_entry(tn_module *self, tn_loading *loading, const char *name, const char *old)
@@ -149,11 +166,9 @@ tn_status quant_range_entry(tn_module *self, tn_loading *loading, const char *na
 
         if (value == NULL || own == NULL)
             status = tn_error_last_code();
-        else if (tn_tensor_ndim(value) <= 1 && tn_tensor_ndim(own) == 1 &&
+        else if (tn_tensor_ndim(value) == 1 && tn_tensor_ndim(own) == 1 &&
                  tn_tensor_numel(value) != tn_tensor_numel(own))
-            status = tn_module_set(self, name,
-                                   tn_tensor_empty(TN_SHAPE(tn_tensor_numel(value)),
-                                                   tn_tensor_dtype(own), tn_tensor_device(own)));
+            status = take_numbers(self, name, own, value);
     }
     tn_free(now);
     tn_free(before);

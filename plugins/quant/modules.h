@@ -57,6 +57,12 @@ TN_HIDDEN tn_status quant_add_buffer(tn_module *self, const char *name, tn_dtype
  * weight_scale with `scales`, and the two of the input if it is QUANT_STATIC. */
 TN_HIDDEN tn_status quant_add_scales(tn_module *self, bool bias, int64_t out, tn_ints scales,
                                      uint32_t activation);
+/* Fails if a tensor of a state, called `name`, has a number that is not finite, or, with `scale`,
+ * not positive. */
+TN_HIDDEN tn_status quant_check_numbers(const tn_module *self, const char *name, tn_tensor *x,
+                                        bool scale);
+/* Before the scales of a buffer are loaded: fails if those of the state are no scales. */
+TN_HIDDEN tn_status quant_check_scale(tn_module *self, tn_loading *loading, const char *name);
 /* For tn_layer_def.load_state: quantizes a weight that the state has as floats, with the scales of
  * the state if it has some, then loads. */
 TN_HIDDEN tn_status quant_load(tn_module *self, tn_loading *loading, const quant_format *format,
@@ -91,7 +97,7 @@ TN_HIDDEN bool quant_range_is_empty(tn_module *self);
 TN_HIDDEN tn_tensor *quant_range_pass(tn_module *self, tn_tensor *x,
                                       tn_status (*record_it)(tn_module *self, tn_tensor *x));
 /* Before a buffer is loaded: renames its entry from `old` (NULL: there is no older name), and gives
- * the buffer the number of elements of the entry. */
+ * the buffer the number of elements of the entry, and its numbers. */
 TN_HIDDEN tn_status quant_range_entry(tn_module *self, tn_loading *loading, const char *name,
                                       const char *old);
 /* For tn_layer_def.load_state, for states of all versions. */

@@ -376,24 +376,26 @@ static tn_status add_range(tn_state *state, tn_tensor *low, tn_tensor *high)
 }
 
 /* In training the weight is parametrized: adds the trained one, and the scale of its rounding,
- * which a call in training mode sets. */
+ * which a call in training mode sets: that of a copy, because the network may stay as it is. */
 static tn_status add_trained(tn_state *state, tn_module *module)
 {
-    tn_module *rounding = tn_parametrization(module, "weight", 0);
+    tn_module *rounding = tn_module_copy(tn_parametrization(module, "weight", 0));
     int64_t at = tn_state_find(state, "parametrizations.weight.original");
     tn_tensor *weight = at >= 0 ? tn_state_tensor(state, at) : NULL, *scale;
-    tn_status status = weight != NULL ? tn_module_train(rounding, true) : tn_error_last_code();
+    tn_status status = weight != NULL && rounding != NULL ? tn_module_train(rounding, true)
+                                                          : tn_error_last_code();
 
     if (status == TN_OK && tn_module_call(rounding, weight) == NULL)
         status = tn_error_last_code();
     if (status == TN_OK)
-        status = tn_module_train(rounding, false);
-    if (status == TN_OK)
         status = tn_state_set(state, "weight", weight);
     scale = status == TN_OK ? tn_fuse_slot(rounding, "scale") : NULL;
-    if (scale == NULL)
-        return tn_error_last_code();
-    return scale != TN_NONE ? tn_state_set(state, "weight_scale", scale) : TN_OK;
+    if (status == TN_OK && scale == NULL)
+        status = tn_error_last_code();
+    if (status == TN_OK && scale != TN_NONE)
+        status = tn_state_set(state, "weight_scale", scale);
+    tn_module_drop(rounding);
+    return status;
 }
 
 /* Returns the state of a module without what prepare has added. */

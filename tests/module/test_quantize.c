@@ -376,6 +376,27 @@ START_TEST(what_has_no_quantized_form_stays_in_float)
 }
 END_TEST
 
+/* A weight that training has ruined is not quantized: the report names the module. */
+START_TEST(a_weight_with_nan_stays_in_float)
+{
+    TN_SCOPE;
+    tn_module *net = eval_of("Sequential(Linear(8, 4), Linear(4, 2))");
+    tn_quantize_report report;
+
+    ck_assert_ptr_nonnull(
+        tn_fill_(tn_select(tn_detach(tn_module_find_tensor(net, "0.weight")), 0, 1), (double)NAN));
+    ck_assert_int_eq(tn_module_quantize(net, "int8_dynamic", NULL, 0, &report), TN_OK);
+    ck_assert_int_eq(report.quantized, 1);
+    ck_assert_str_eq(report.rows[0].path, "0");
+    ck_assert_ptr_null(report.rows[0].becomes);
+    ck_assert_msg(strstr(report.rows[0].why, "weight: wrong number, got nan at element 8") != NULL,
+                  "%s", report.rows[0].why);
+    ck_assert_str_eq(tn_module_type(tn_module_child(net, "0")), "Linear");
+    tn_quantize_report_free(&report);
+    tn_module_drop(net);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("quantize");
@@ -391,6 +412,7 @@ int main(void)
     tcase_add_test(tcase, a_plugin_adds_a_scheme_as_a_layer);
     tcase_add_test(tcase, what_cannot_be_quantized_is_refused_with_words);
     tcase_add_test(tcase, what_has_no_quantized_form_stays_in_float);
+    tcase_add_test(tcase, a_weight_with_nan_stays_in_float);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

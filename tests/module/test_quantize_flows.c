@@ -98,6 +98,98 @@ START_TEST(nothing_of_the_preparation_is_left)
 }
 END_TEST
 
+/* The hook of a copy stays after its conversion; a second preparation uses it, so each call is
+ * recorded once: with averaging 0.5, twice would give 0.75 of the way. */
+START_TEST(a_copy_that_is_prepared_again_records_once)
+{
+    TN_SCOPE;
+    tn_module *net = eval_of("Sequential(Linear(2, 2))"), *copy;
+
+    prepared(net, "int8_static(limit=300)");
+    called(net, VEC(1, 2));
+    copy = tn_module_copy(net);
+    ck_assert_int_eq(converted(copy, NULL), 0);
+    prepared(copy, "int8_static(range=MovingAverageRange(0.5))");
+    called(copy, VEC(0, 4));
+    called(copy, VEC(0, 8));
+    ck_assert_float_eq(tn_item(tn_module_find_tensor(copy, "0.input_range.max_val")), 6);
+    ck_assert_int_eq(converted(copy, NULL), 1);
+    tn_module_drop(copy);
+    tn_module_drop(net);
+}
+END_TEST
+
+static tn_status refuse_batches(void *user, tn_module *module, const tn_pack *input,
+                                const tn_pack *output, tn_pack *replacement,
+                                tn_hook_outcome *outcome)
+{
+    (void)user, (void)module, (void)input, (void)output, (void)replacement, (void)outcome;
+    return tn_fail(TN_ERR_RUNTIME, "the hook refuses");
+}
+
+static void same_numbers(const tn_state *before, tn_module *net)
+{
+    tn_state *now = tn_module_state(net);
+
+    ck_assert_int_eq(tn_state_count(now), tn_state_count(before));
+    for (int64_t i = 0; i < tn_state_count(before); i++)
+        same_bits(tn_cast(tn_state_tensor(now, i), TN_F32),
+                  tn_cast(tn_state_tensor(before, i), TN_F32));
+    tn_state_drop(now);
+}
+
+/* Fails while the network is called with the inputs, then after its first module is made. */
+static void convert_in_vain(tn_module *net, tn_tensor *x)
+{
+    tn_module *b = tn_module_child(net, "b"), *relu = parsed("ReLU()");
+    tn_module *scheme = tn_module_keep(tn_module_child(b, "quantize_scheme"));
+    tn_hook_handle hook = tn_module_hook_forward(b, refuse_batches, 0, NULL, NULL);
+
+    ck_assert_int_ne(tn_module_quantize_convert(net, &x, 1, NULL), TN_OK);
+    FAILED(TN_ERR_RUNTIME, "the hook refuses");
+    ck_assert(tn_hook_remove(hook));
+    ck_assert_int_eq(tn_module_set_child(b, "quantize_scheme", relu, true), TN_OK);
+    ck_assert_int_ne(tn_module_quantize_convert(net, &x, 1, NULL), TN_OK);
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_set_child(b, "quantize_scheme", scheme, true), TN_OK);
+    tn_module_drop(scheme);
+    tn_module_drop(relu);
+}
+
+/* A conversion that fails leaves ranges and scales as they were, and may be repeated. */
+START_TEST(a_conversion_that_fails_changes_nothing)
+{
+    static const char *const schemes[][2] = {
+        { "int8_static(range=MinMaxRange(), limit=0)", "a.weight" },
+        { "int8_qat(limit=0)", "a.parametrizations.weight.original" },
+    };
+    TN_SCOPE;
+
+    for (int i = 0; i < 2; i++) {
+        tn_module *net = eval_of("Sequential(a=Linear(4, 4), b=Linear(4, 2))");
+        tn_tensor *x = tn_randn(TN_SHAPE(8, 4)), *weight;
+        tn_state *before;
+
+        ck_assert_int_eq(tn_module_train(net, i == 1), TN_OK);
+        prepared(net, schemes[i][0]);
+        called(net, x);
+        weight = tn_detach(tn_module_find_tensor(net, schemes[i][1]));
+        ck_assert_ptr_nonnull(tn_mul_scalar_(weight, 2.0)); /* as a step of an optimizer does */
+        ck_assert_int_eq(tn_module_train(net, false), TN_OK);
+        before = tn_module_state(net);
+        for (int64_t k = 0; k < tn_state_count(before); k++)
+            ck_assert_int_eq(tn_state_set(before, tn_state_name(before, k),
+                                          tn_clone(tn_detach(tn_state_tensor(before, k)))),
+                             TN_OK);
+        convert_in_vain(net, tn_mul_scalar(x, 100.0));
+        same_numbers(before, net);
+        ck_assert_int_eq(converted(net, x), 2);
+        tn_state_drop(before);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
 START_TEST(steps_in_a_wrong_order_are_refused_with_words)
 {
     TN_SCOPE;
@@ -149,6 +241,30 @@ START_TEST(old_states_of_ranges_are_read)
     tn_state_drop(state);
     tn_module_drop(range);
     TN_PROVES("VER-007");
+}
+END_TEST
+
+/* Ranges of channels in a load that fails elsewhere: they have numbers, those of the state. */
+START_TEST(a_load_that_fails_leaves_ranges_with_numbers)
+{
+    TN_SCOPE;
+    tn_module *net = parsed("Sequential(MinMaxRange(dim=0), FakeQuantize(dim=0), Linear(2, 2))");
+    tn_state *state = tn_module_state(net);
+
+    ck_assert_int_eq(tn_state_set(state, "0.min_val", VEC(-1, -2, -3)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "0.max_val", VEC(1, 2, 3)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "1.scale", VEC(0.5f, 0.25f)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "1.zero_point", tn_cast(VEC(3, 4), TN_U8)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "2.weight", VEC(1)), TN_OK);
+    ck_assert_int_ne(tn_module_load_report(net, state, TN_LOAD_STRICT | TN_LOAD_WHOLE, NULL),
+                     TN_OK);
+    FAILED(TN_ERR_RUNTIME, "size mismatch for 2.weight");
+    HAS(tn_module_find_tensor(net, "0.min_val"), -1, -2, -3);
+    HAS(tn_module_find_tensor(net, "0.max_val"), 1, 2, 3);
+    HAS(tn_module_find_tensor(net, "1.scale"), 0.5, 0.25);
+    HAS(tn_module_find_tensor(net, "1.zero_point"), 3, 4);
+    tn_state_drop(state);
+    tn_module_drop(net);
 }
 END_TEST
 
@@ -303,8 +419,11 @@ int main(void)
 
     tcase_add_test(tcase, calibration_finds_the_scales_of_inputs);
     tcase_add_test(tcase, nothing_of_the_preparation_is_left);
+    tcase_add_test(tcase, a_copy_that_is_prepared_again_records_once);
+    tcase_add_test(tcase, a_conversion_that_fails_changes_nothing);
     tcase_add_test(tcase, steps_in_a_wrong_order_are_refused_with_words);
     tcase_add_test(tcase, old_states_of_ranges_are_read);
+    tcase_add_test(tcase, a_load_that_fails_leaves_ranges_with_numbers);
     tcase_add_test(tcase, training_rounds_inputs_and_weights);
     tcase_add_test(tcase, the_digits_lose_no_accuracy);
     suite_add_tcase(suite, tcase);

@@ -231,6 +231,67 @@ START_TEST(float_weights_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* Loads a state in which one entry is another one, and returns the words of the refusal. */
+static void refused_entry(const char *spec, const char *key, tn_tensor *value, const char *words)
+{
+    tn_module *net = parsed(spec);
+    tn_state *state = tn_module_state(net);
+
+    ck_assert_int_ge(tn_state_find(state, key), 0);
+    ck_assert_int_eq(tn_state_set(state, key, value), TN_OK);
+    ck_assert_int_ne(tn_module_load_state(net, state, false), TN_OK);
+    FAILED(TN_ERR_VALUE, words);
+    tn_state_drop(state);
+    tn_module_drop(net);
+}
+
+START_TEST(scales_that_are_none_are_refused)
+{
+    static const float bad[] = { NAN, INFINITY, 0, -0.5f };
+    static const char *const words[] = { "got nan", "got inf", "got 0.0", "got -0.5" };
+    static const char linear[] = "Sequential(QuantizedLinear(4, 3, activation='static'))";
+    TN_SCOPE;
+
+    for (int i = 0; i < 4; i++) {
+        char text[100];
+
+        tn_snprint(text, sizeof text, "0.weight_scale: wrong number, %s at element 2", words[i]);
+        refused_entry(linear, "0.weight_scale", VEC(1, 1, bad[i]), text);
+        refused_entry("Sequential(QuantizedConv2d(2, 3, 3))", "0.weight_scale", VEC(1, 1, bad[i]),
+                      text);
+        refused_entry("Sequential(QuantizedEmbedding(3, 4))", "0.weight_scale", VEC(1, 1, bad[i]),
+                      text);
+        tn_snprint(text, sizeof text, "0.input_scale: wrong number, %s at element 0", words[i]);
+        refused_entry(linear, "0.input_scale",
+                      tn_tensor_full(tn_no_ints(), TN_SCALAR(bad[i]), TN_F32, NULL), text);
+        tn_snprint(text, sizeof text, "0.scale: wrong number, %s at element 0", words[i]);
+        refused_entry("Sequential(FakeQuantize())", "0.scale",
+                      tn_tensor_full(tn_no_ints(), TN_SCALAR(bad[i]), TN_F32, NULL), text);
+    }
+    /* in double precision it is positive, but not in that of the buffer */
+    refused_entry(linear, "0.input_scale",
+                  tn_tensor_full(tn_no_ints(), TN_SCALAR(1e-60), TN_F64, NULL), "got 0.0");
+    refused_entry(linear, "0.weight", tn_tensor_full(TN_SHAPE(3, 4), TN_SCALAR(NAN), TN_F32, NULL),
+                  "0.weight: wrong number, got nan at element 0; expected finite numbers");
+}
+END_TEST
+
+START_TEST(integers_of_another_dtype_are_refused)
+{
+    TN_SCOPE;
+
+    refused_entry("QuantizedLinear(8, 3, weight='int4', activation='block')", "weight",
+                  tn_tensor_full(TN_SHAPE(3, 4), TN_SCALAR(1), TN_I8, NULL),
+                  "weight: wrong dtype, got int8; expected uint8, as int4 is stored, or floats");
+    refused_entry("QuantizedEmbedding(3, 32, weight='q8_0')", "weight",
+                  tn_tensor_full(TN_SHAPE(3, 34), TN_SCALAR(1), TN_I8, NULL),
+                  "got int8; expected uint8, as q8_0 is stored");
+    refused_entry("QuantizedConv1d(2, 3, 3)", "weight",
+                  tn_tensor_full(TN_SHAPE(3, 2, 3), TN_SCALAR(200), TN_U8, NULL),
+                  "got uint8; expected int8, as int8 is stored");
+}
+END_TEST
+
 START_TEST(gradients_of_integers_are_refused)
 {
     TN_SCOPE;
@@ -261,6 +322,8 @@ int main(void)
     tcase_add_test(tcase, scales_clip_what_costs_less);
     tcase_add_test(tcase, specs_of_quantized_layers_are_checked);
     tcase_add_test(tcase, float_weights_that_do_not_fit_are_refused);
+    tcase_add_test(tcase, scales_that_are_none_are_refused);
+    tcase_add_test(tcase, integers_of_another_dtype_are_refused);
     tcase_add_test(tcase, gradients_of_integers_are_refused);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
