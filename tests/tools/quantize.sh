@@ -65,6 +65,10 @@ check 3 '"written": false' quantize "$model" --scheme int8_dynamic --data "$digi
 check 0 '^written' quantize "$model" --scheme int8_dynamic --data "$digits" --max-loss 0.5 \
     --out kept.safetensors
 
+# a network without elements: no size to divide by
+check 0 '^size +0 B, before 0 B \(-\)$' quantize 'Sequential(Linear(4, 0, bias=False))' \
+    --scheme int8_dynamic --out empty.safetensors
+
 # wrong usage
 check 2 '\-\-scheme is missing' quantize "$model" --out x.safetensors
 check 2 '\-\-out is missing' quantize "$model" --scheme int8_dynamic

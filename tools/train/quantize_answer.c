@@ -36,11 +36,15 @@ static double ratio(double a, double b)
 
 static double results_sqnr(const quantize_outcome *out)
 {
+    if (!out->measured)
+        return NAN;
     return out->noise == 0 ? INFINITY : 10 * log10(out->powers[0] / out->noise);
 }
 
 static double results_cosine(const quantize_outcome *out)
 {
+    if (!out->measured)
+        return NAN;
     return out->noise == 0 ? 1 : out->powers[2] / sqrt(out->powers[0] * out->powers[1]);
 }
 
@@ -91,24 +95,27 @@ static void print_times(const quantize_outcome *out)
 
 void quantize_answer_text(const quantize_request *wanted, const quantize_outcome *out, bool written)
 {
-    char sqnr[32], cosine[32], before[32], after[32];
+    char sqnr[32], cosine[32], before[32], after[32], part[32];
     double loss = quantize_loss(out);
 
     print_modules(out);
     printf("modules     %lld of %lld quantized\n", (long long)out->report.quantized,
            (long long)out->report.count);
-    if (out->compared)
+    if (out->measured)
         printf("results     SQNR %s dB, cosine %s, beside the float model\n",
                number(results_sqnr(out), "%.1f", sqnr, sizeof sqnr),
                number(results_cosine(out), "%.5f", cosine, sizeof cosine));
+    else if (out->compared)
+        printf("results     integers, which have no SQNR\n");
     if (out->classifies)
         printf("accuracy    %.2f %%, before %.2f %%, of %lld\n", 100 * accuracy(&out->right_after),
                100 * accuracy(&out->right_before), (long long)out->right_before.counted);
     if (out->skipped > 0)
         printf("skipped     %lld samples that cannot be read\n", (long long)out->skipped);
-    printf("size        %s, before %s (%.2f)\n", bytes_text(out->bytes_after, after, sizeof after),
+    printf("size        %s, before %s (%s)\n", bytes_text(out->bytes_after, after, sizeof after),
            bytes_text(out->bytes_before, before, sizeof before),
-           ratio((double)out->bytes_after, (double)out->bytes_before));
+           number(ratio((double)out->bytes_after, (double)out->bytes_before), "%.2f", part,
+                  sizeof part));
     print_times(out);
     if (written)
         printf("written     %s\n", wanted->out);

@@ -119,6 +119,7 @@ static tn_status add_results(quantize_outcome *out, tn_tensor *before, tn_tensor
 
     if ((TN_BIT(tn_tensor_dtype(before)) & TN_MASK_FLOAT) == 0)
         return TN_OK;
+    out->measured = true;
     a = tn_cast(before, TN_F32);
     b = tn_cast(after, TN_F32);
     error = tn_sub(a, b);
