@@ -116,7 +116,7 @@ static const struct row {
     const char *who;
     unsigned takes;
     size_t function; /* its place in tn_comm_def */
-} rows[TN_EXCHANGE_COUNT] = {
+} rows[TN_EXCHANGE_COUNT + 1] = {
     { "tn_comm_all_reduce", OUT | SAME | REDUCTION, offsetof(tn_comm_def, all_reduce) },
     { "tn_comm_broadcast", OUT | SAME | PEER, offsetof(tn_comm_def, broadcast) },
     { "tn_comm_all_gather", IN | OUT | GATHERS, offsetof(tn_comm_def, all_gather) },
@@ -125,6 +125,7 @@ static const struct row {
     { "tn_comm_send", IN | PEER, offsetof(tn_comm_def, send) },
     { "tn_comm_recv", OUT | PEER, offsetof(tn_comm_def, recv) },
     { "tn_comm_barrier", 0, offsetof(tn_comm_def, barrier) },
+    { "tn_comm_progress", 0, 0 },
 };
 
 static function function_of(const tn_comm *comm, tn_exchange exchange)
@@ -362,7 +363,7 @@ tn_work *tn_comm_start(tn_comm *comm, tn_exchange exchange, tn_tensor *out, tn_t
 /* Calls `wait` of the plugin, or `progress` if there is a `done`. */
 static tn_status attend(tn_comm *comm, tn_work *work, bool *done)
 {
-    const tn_exchange exchange = work != NULL ? work->exchange : TN_EXCHANGE_BARRIER;
+    const tn_exchange exchange = work != NULL ? work->exchange : TN_EXCHANGE_COUNT;
     void *handle = work != NULL ? work->handle : NULL;
     struct entered entered;
     tn_status status;

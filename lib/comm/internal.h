@@ -18,7 +18,7 @@ struct tn_comm {
     int32_t rank, size;
     int64_t users; /* the program, and works */
     _Atomic bool aborted;
-    tn_comm_stats stats[TN_EXCHANGE_COUNT];
+    tn_comm_stats stats[TN_EXCHANGE_COUNT + 1]; /* the last: tn_comm_progress */
 };
 
 static inline const char *tn__comm_plugin_id(const tn_comm *comm)

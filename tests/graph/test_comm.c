@@ -188,6 +188,8 @@ START_TEST(a_work_runs_until_it_is_waited_for)
     ck_ok(tn_work_done(work, &done));
     ck_assert(!done);
     ck_ok(tn_comm_progress(comm));
+    ck_ok(tn_comm_stats_of(comm, TN_EXCHANGE_BARRIER, &stats));
+    ck_assert(stats.calls == 0 && stats.seconds == 0); /* progress is no barrier */
     ck_ok(tn_work_done(work, &done));
     ck_assert(done);
     tn_comm_drop(comm); /* the group stays until the work is waited for */
