@@ -371,9 +371,11 @@ tn_status exchange_progress(struct group *group)
         if (group->works == NULL)
             group->works_end = &group->works;
     }
-    /* after the exchanges that can still be completed without a rank that is gone */
+    /* after the exchanges that can still be completed without a rank that has failed or is gone */
     if (group->failed == TN_OK)
         message_advance(group);
+    if (group->failed == TN_OK)
+        frame_report(group);
     if (group->failed == TN_OK && group->works != NULL && looked)
         check_ranks(group->works);
     if (group->failed == TN_OK && !group->shared)
@@ -451,7 +453,8 @@ tn_status exchange_start(struct work *work, const tn_comm_call *call)
     work->number = group->calls++;
     *group->works_end = work;
     group->works_end = &work->next;
-    return exchange_progress(group);
+    exchange_progress(group);
+    return work->done ? TN_OK : group->failed;
 }
 
 /* Leaves the processor to others for a moment: for a short time at first, then for longer. */

@@ -192,9 +192,23 @@ static tn_status finish(struct group *group, int32_t from)
     if (frame.kind != FRAME_FAILURE)
         return TN_OK;
     peer->text[frame.bytes] = '\0';
+    peer->reports = !group->closing;
+    return TN_OK;
+}
+
+tn_status frame_report(struct group *group)
+{
+    int32_t first = -1;
+
+    for (int32_t r = group->size - 1; r >= 0; r--) {
+        first = group->peers[r].reports ? r : first;
+        group->peers[r].reports = false;
+    }
+    if (first < 0)
+        return group->failed;
     /* What all ranks do wrong together keeps its code; else the other rank is the reason. */
-    return group_fail(group, frame.at == TN_ERR_VALUE ? TN_ERR_VALUE : TN_ERR_PEER,
-                      "rank %d reports: %s", (int)from, peer->text);
+    return group_fail(group, group->peers[first].in.at == TN_ERR_VALUE ? TN_ERR_VALUE : TN_ERR_PEER,
+                      "rank %d reports: %s", (int)first, group->peers[first].text);
 }
 
 /* Receives frames until none is left. */
@@ -202,7 +216,7 @@ static tn_status receive_frames(struct group *group, int32_t from)
 {
     struct peer *peer = &group->peers[from];
 
-    while (!peer->gone && group->failed == TN_OK) {
+    while (!peer->gone && !peer->reports && group->failed == TN_OK) {
         const bool body = peer->arrived >= sizeof peer->in;
         const uint64_t at = body ? peer->arrived - sizeof peer->in : peer->arrived;
         char *to = body ? peer->body + at : (char *)&peer->in + at;

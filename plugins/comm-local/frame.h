@@ -43,6 +43,8 @@ struct peer {
     int socket; /* -1: none */
     bool left;  /* it has closed the group */
     bool gone;  /* the connection is closed */
+    /* it has failed, with the code in->at and the text: nothing that follows is of interest */
+    bool reports;
     struct frame_out *out, **out_end;
     struct frame in;         /* the frame that is arriving */
     uint64_t arrived;        /* its bytes that have arrived, with those of the frame */
@@ -60,6 +62,9 @@ tn_status frame_put(struct group *group, int32_t to, const struct frame *frame, 
 void frame_write(struct group *group, const void *at, size_t bytes);
 /* Sends and receives what is possible now with all peers. */
 tn_status frame_pump(struct group *group);
+/* Fails if a rank has reported a failure. Not part of frame_pump: what the rank has sent before
+ * may complete exchanges. */
+tn_status frame_report(struct group *group);
 /* Sends what is possible now. */
 void frame_flush(struct group *group);
 /* Removes all frames from the queues, but for the rest of one that is partly sent, which is

@@ -47,7 +47,8 @@ tn_status group_fail(struct group *group, tn_status code, const char *format, ..
 {
     va_list args;
 
-    if (group->failed != TN_OK)
+    /* what another rank has reported is the reason of what fails here */
+    if (group->failed != TN_OK || frame_report(group) != TN_OK)
         return group->failed;
     group->failed = code;
     va_start(args, format);

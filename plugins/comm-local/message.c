@@ -50,7 +50,8 @@ tn_status message_send(struct work *work)
         if (status != TN_OK)
             return status;
         wait_for_message(work);
-        return exchange_progress(group);
+        exchange_progress(group);
+        return work->done ? TN_OK : group->failed;
     }
     message = message_new(group->rank, work->tag, work->call.dtype, work->bytes);
     if (message == NULL)
@@ -64,7 +65,8 @@ tn_status message_send(struct work *work)
 tn_status message_receive(struct work *work)
 {
     wait_for_message(work);
-    return exchange_progress(work->group);
+    exchange_progress(work->group);
+    return work->done ? TN_OK : work->group->failed;
 }
 
 /* Stores the first message that a work waits for, if there is one. */

@@ -405,6 +405,36 @@ static void abort_group(int rank, int size)
     reduce_for_ever(comm, rank);
 }
 
+/* What a rank completed before it aborts is complete for the others, too. */
+static void finish_and_abort(int rank, int size)
+{
+    TN_SCOPE;
+    tn_comm *comm = join(rank, size);
+    tn_tensor *x = ones(LENGTH), *y = ones(10);
+
+    need_ok(tn_comm_all_reduce(comm, x, TN_REDUCTION_SUM));
+    if (rank == 0) {
+        need_ok(tn_comm_send(comm, y, 1, 0));
+        need_ok(tn_comm_abort(comm));
+    } else {
+        need(tn_item(tn_amin(x, tn_none_ints(), false)) == size);
+        if (tn_comm_recv(comm, y, 0, 0) != TN_OK) /* the abort may come between the calls */
+            need(strstr(tn_error_text(), "rank 0 reports: rank 0 has aborted") != NULL);
+        tn_error_clear();
+        need(tn_comm_barrier(comm) == TN_ERR_PEER);
+        need(strstr(tn_error_text(), "rank 0 reports: rank 0 has aborted") != NULL);
+    }
+    tn_comm_drop(comm);
+}
+
+START_TEST(what_a_rank_did_before_it_aborts_is_whole)
+{
+    for (int i = 0; i < 20; i++)
+        run_ranks(finish_and_abort, 2, i % 4 == 3);
+    run_ranks(finish_and_abort, 2, true);
+}
+END_TEST
+
 START_TEST(abort_stops_the_others)
 {
     make_shared();
@@ -650,6 +680,7 @@ int main(void)
                                    different_exchanges_are_an_error_of_all_with_both_signatures,
                                    a_message_of_another_size_is_an_error,
                                    abort_stops_the_others,
+                                   what_a_rank_did_before_it_aborts_is_whole,
                                    a_child_after_fork_does_not_use_the_group,
                                    wrong_groups_are_refused,
                                    ranks_that_do_not_fit_together_are_refused,

@@ -106,6 +106,43 @@ START_TEST(looking_at_works_is_enough)
 }
 END_TEST
 
+/* Over TCP, a work may be done before the others have got all: waiting for it sends the rest, so
+ * the rank need not make another call. */
+static void send_the_rest(int rank, int size)
+{
+    TN_SCOPE;
+    tn_comm *comm = join(rank, size);
+    tn_tensor *x = filled(10, rank == 0 ? 7 : 0), *much = filled(40 * LENGTH, rank);
+    /* what the socket cannot hold is in front of the broadcast */
+    tn_work *message = rank == 0 ? tn_comm_send_start(comm, much, 1, 0)
+                                 : tn_comm_recv_start(comm, much, 0, 0);
+    tn_work *work = tn_comm_broadcast_start(comm, x, 0);
+    const double since = seconds_now();
+    bool done = false;
+
+    need(message != NULL && work != NULL);
+    if (rank == 0) {
+        while (!done)
+            need_ok(tn_work_done(work, &done));
+        need_ok(tn_work_wait(work));
+        sleep(2);
+    } else {
+        usleep(200000);
+        need_ok(tn_work_wait(work));
+        need(seconds_now() - since < 1.5);
+        need(is_filled(x, 7));
+    }
+    need_ok(tn_work_wait(message));
+    need(is_filled(much, 0));
+    tn_comm_drop(comm);
+}
+
+START_TEST(waiting_for_a_work_that_is_done_sends_the_rest)
+{
+    run_ranks(send_the_rest, 2, true);
+}
+END_TEST
+
 /* A rank ends while works run: those that are done stay good, the others fail. */
 static void lose_works(int rank, int size)
 {
@@ -279,6 +316,7 @@ int main(void)
 {
     const TTest *const tests[] = { works_are_done_in_the_order_of_their_start,
                                    looking_at_works_is_enough,
+                                   waiting_for_a_work_that_is_done_sends_the_rest,
                                    works_fail_when_a_rank_is_lost,
                                    processes_of_a_launcher_find_each_other,
                                    wrong_variables_are_refused,
