@@ -146,6 +146,22 @@ static tn_status refuse_change(const char *path, const char *what)
         path, what);
 }
 
+/* Fails if the tensor of a parameter does not fit its bucket any more. */
+static tn_status compare_place(const ddp *d, const ddp_parameter *p)
+{
+    const ddp_bucket *bucket = &d->buckets[p->bucket];
+    const tn_dtype dtype = tn_tensor_dtype(p->tensor);
+    const tn_device *device = tn_tensor_device(p->tensor);
+    char what[160];
+
+    if (dtype == bucket->dtype && device == bucket->device)
+        return TN_OK;
+    tn_snprint(what, sizeof what, "it changed from %s on %s to %s on %s",
+               tn_dtype_name(bucket->dtype), tn_device_name(bucket->device), tn_dtype_name(dtype),
+               tn_device_name(device));
+    return refuse_change(p->path, what);
+}
+
 tn_status compare_wrapped(const ddp *d, tn_module *module)
 {
     tn_walk *walk = tn_walk_begin(module, TN_SLOT_PARAMETER, NULL);
@@ -167,6 +183,8 @@ tn_status compare_wrapped(const ddp *d, tn_module *module)
             status = refuse_change(at->path, "it was replaced by another tensor");
         else if (known && tn_tensor_numel(at->tensor) != p->numel)
             status = refuse_change(at->path, "its shape changed");
+        else if (known)
+            status = compare_place(d, p);
     }
     tn_walk_end(walk);
     if (status == TN_OK && i < d->count)

@@ -558,6 +558,10 @@ tn_status ddp_set_hook(tn_module *net, tn_ddp_bucket_hook hook, void *user)
 
     if (d == NULL)
         return tn_error_last_code();
+    if (d->began)
+        return tn_fail(TN_ERR_RUNTIME, "tn_ddp_hook: net: its gradients are combined already; "
+                                       "expected the hook before the first backward, or a new "
+                                       "DistributedDataParallel");
     d->hook = hook;
     d->hook_user = user;
     return TN_OK;

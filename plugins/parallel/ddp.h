@@ -67,6 +67,7 @@ typedef struct ddp {
      * which their gradients arrived in the first step. */
     int64_t *order, *arrivals;
     int64_t n_arrivals;
+    bool began;   /* a backward has begun */
     bool ordered; /* `order` is that of the arrivals */
     double cap_mb;
     ddp_bucket *buckets;

@@ -44,7 +44,7 @@ tn_status walk_begin(ddp *d, bool combines, double weight)
 
     d->combines = d->shards > 0 ? d->shard == d->shards_here - 1 : combines;
     d->walk_weight = isnan(d->weight) ? weight : d->weight;
-    d->walking = true;
+    d->walking = d->began = true;
     d->n_arrivals = 0; /* those of a walk that has failed count for nothing */
     if (!ddp_is_alone(d))
         status = bucket_allocate(d);

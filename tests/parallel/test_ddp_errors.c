@@ -200,7 +200,6 @@ static void freeze(void)
     tn_tensor *loss;
 
     NEED_OK(tn_backward(loss_of(net)));
-    usleep(100000); /* the other rank is at this place, too */
     if (changed)
         NEED_OK(tn_tensor_set_requires_grad(tn_module_find_tensor(net, "module.1.bias"), false));
     loss = loss_of(net);
@@ -220,7 +219,6 @@ static void change_in_other_ways(void)
     tn_module *net = wrap("Sequential(Linear(6, 4), Linear(4, 3))", NULL);
     tn_module *last = tn_module_find(net, "module.1"), *more = make("Linear(3, 3)");
 
-    usleep(100000); /* the other rank has wrapped its module, too */
     NEED_OK(tn_module_set(last, "bias", tn_parameter(numbers(TN_SHAPE(3), 1), true)));
     NEED(loss_of(net) == NULL);
     NEED_ERROR(TN_ERR_RUNTIME, "parameter 1.bias: it was replaced by another tensor");
@@ -247,8 +245,28 @@ static void change_alone(void)
     tn_module_drop(net);
 }
 
+/* All ranks cast the module: each learns it in forward, before it exchanges anything. */
+static void cast_wrapped(void)
+{
+    tn_module *net = wrap("Sequential(Linear(6, 4), Linear(4, 3))", NULL);
+
+    if (size_ > 1)
+        NEED_OK(tn_backward(loss_of(net)));
+    NEED_OK(tn_module_zero_grad(net));
+    NEED_OK(tn_module_bfloat16(net));
+    NEED((tn_module_call(net, tn_cast(numbers(TN_SHAPE(4, 6), 1), TN_BF16)) == NULL) ==
+         (size_ > 1));
+    if (size_ > 1)
+        NEED_ERROR(TN_ERR_RUNTIME,
+                   "parameter 0.weight: it changed from float32 on cpu:0 to bfloat16 "
+                   "on cpu:0 after the module was wrapped");
+    tn_module_drop(net);
+}
+
 START_TEST(changes_after_the_wrapping_are_found)
 {
+    on_ranks(2, cast_wrapped);
+    on_ranks(1, cast_wrapped);
     on_ranks(2, change_in_other_ways);
     on_ranks(1, change_alone);
     changed_on = -1;
@@ -276,7 +294,8 @@ static void fail_alone(void)
     tn_tensor *loss = loss_of(net);
 
     if (rank_ == 1)
-        usleep(100000); /* rank 0 has wrapped its module, too */
+        usleep(
+            100000); /* rank 0 waits in bucket_wait: its last look at the group found no failure */
     if (rank_ == 1)
         tn_tensor_hook(tn_module_find_tensor(net, "module.0.weight"), fail_hook, NULL, NULL);
     NEED(tn_backward(loss) != TN_OK);

@@ -262,16 +262,24 @@ static tn_status doubled(void *user, tn_comm *group, const tn_ddp_bucket *bucket
 
 static void combine_by_program(void)
 {
-    tn_module *net = wrap("Linear(6, 3)", (tn_ddp_options){ 0 });
+    tn_module *net = wrap("Linear(6, 3)", (tn_ddp_options){ 0 }), *plain;
     int seen = 0;
 
+    plain = tn_module_keep(tn_module_child(net, "module"));
     NEED_OK(tn_backward(loss_of(net, rank_)));
     tell_state(net, true);
     NEED_OK(tn_module_zero_grad(net));
+    NEED(tn_ddp_hook(net, doubled, &seen) == TN_ERR_RUNTIME);
+    NEED(strstr(tn_error_text(), "tn_ddp_hook: net: its gradients are combined already") != NULL);
+    tn_error_clear();
+    tn_module_drop(net);
+    net = tn_ddp_new(plain, group_, NULL);
+    NEED(net != NULL);
     NEED_OK(tn_ddp_hook(net, doubled, &seen));
     NEED_OK(tn_backward(loss_of(net, rank_)));
     tell_state(net, true);
     NEED(seen == 2);
+    tn_module_drop(plain);
     tn_module_drop(net);
 }
 
