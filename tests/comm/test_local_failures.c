@@ -20,6 +20,7 @@ struct outcome {
 };
 static struct shared {
     double moment; /* when the rank failed */
+    _Atomic int joined;
     struct outcome of[MOST_RANKS];
 } * seen;
 
@@ -71,7 +72,10 @@ static int victim;
 
 static void reduce_until_killed(int rank, int size)
 {
-    reduce_for_ever(join(rank, size), rank);
+    tn_comm *comm = join(rank, size);
+
+    seen->joined++;
+    reduce_for_ever(comm, rank);
 }
 
 static void kill_one(int size, bool tcp)
@@ -79,8 +83,11 @@ static void kill_one(int size, bool tcp)
     pid_t pids[MOST_RANKS] = { 0 };
 
     make_address(tcp);
+    seen->joined = 0;
     start_ranks(reduce_until_killed, size, pids);
-    usleep(300000);
+    for (int turns = 0; seen->joined < size && turns < 1000; turns++)
+        usleep(10000);
+    usleep(100000); /* in the midst of their reductions */
     seen->moment = seconds_now();
     ck_assert_int_gt(pids[victim], 0);
     kill(pids[victim], SIGKILL);
