@@ -190,11 +190,11 @@ void tn_loader_drop(tn_loader *loader)
 
 /* ---- reading a batch ------------------------------------------------------------------------- */
 
-/* Whether a sample cannot be read. A file of a kind that is not read is one, too. */
+/* Whether a sample cannot be used: also a kind of file that is not read, or a wrong size. */
 static bool is_damage(tn_status status)
 {
     return status == TN_ERR_FORMAT || status == TN_ERR_IO || status == TN_ERR_NOT_IMPLEMENTED ||
-           status == TN_ERR_REFUSED;
+           status == TN_ERR_REFUSED || status == TN_ERR_VALUE;
 }
 
 /* Counts a sample that cannot be read, and keeps its message. */

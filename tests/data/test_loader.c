@@ -177,10 +177,24 @@ START_TEST(damaged_samples_are_left_out_if_asked)
         tn_loader_drop(loader);
     }
     tn_dataset_drop(dataset);
-    dataset = toys("Toy(7, bad=3)"); /* other failures are not skipped */
-    loader = loader_of(dataset, "batch_size=4, skip_damaged=True");
+    dataset = toys("Toy(7, bad=3)"); /* a sample that a transform does not take */
+    loader = loader_of(dataset, "batch_size=4");
     ck_assert_ptr_null(tn_loader_next(loader));
     failed(TN_ERR_VALUE, "dataset Toy: sample 3: it is bad");
+    tn_loader_drop(loader);
+    loader = loader_of(dataset, "batch_size=4, skip_damaged=True");
+    char *rest = batches_of(loader, 1);
+    ck_assert_str_eq(rest, "0 1 2;4 5 6;|");
+    ck_assert_int_eq(tn_loader_skipped(loader), 1);
+    tn_free(rest);
+    tn_loader_drop(loader);
+    tn_dataset_drop(dataset);
+    dataset = toys("Toy(6, form='none')"); /* other failures are not skipped */
+    loader = loader_of(dataset, "batch_size=4, skip_damaged=True");
+    ck_assert_ptr_null(tn_loader_next(loader));
+    failed(
+        TN_ERR_TYPE,
+        "loader: sample 0: entry 0: cannot be collected in a batch, got None; expected a tensor");
     tn_loader_drop(loader);
     tn_dataset_drop(dataset);
     toys_unregister();

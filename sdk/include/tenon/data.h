@@ -74,8 +74,8 @@ TN_API const char *tn_dataset_class_name(const tn_dataset *dataset, int64_t inde
  *                    equally many: unless drop_last, the first samples of the order are repeated
  *                    at its end. The processes need the same seed
  *   device=None      device of the tensors of a batch; None: the default device
- *   skip_damaged=False  leaves out samples that fail with TN_ERR_FORMAT, TN_ERR_IO, _REFUSED or
- *                    _NOT_IMPLEMENTED, counts and logs them. The other batches stay the same; a
+ *   skip_damaged=False  leaves out samples that fail with TN_ERR_FORMAT, _IO, _VALUE, _REFUSED
+ *                    or _NOT_IMPLEMENTED, counts and logs them. The other batches stay the same; a
  *                    batch without samples is left out
  *   batch_transform=None  the spec of a transform of batches, such as MixUp(), or a list of specs;
  *                    it is applied by the thread that reads the batch
