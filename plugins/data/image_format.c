@@ -87,18 +87,18 @@ tn_status image_format_refuse(const struct image_file *file)
         const char *bytes;
         unsigned place, length;
         const char *name;
-    } others[] = { { "ftypheic", 4, 8, "HEIC" },
-                   { "ftypavif", 4, 8, "AVIF" },
-                   { "\0\0\0\fjP", 0, 6, "JPEG 2000" },
-                   { "\xFF\n", 0, 2, "JPEG XL" } };
+    } others[] = { { "ftypheic", 4, 8, "a HEIC" },
+                   { "ftypavif", 4, 8, "an AVIF" },
+                   { "\0\0\0\fjP", 0, 6, "a JPEG 2000" },
+                   { "\xFF\n", 0, 2, "a JPEG XL" } };
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (file->size >= others[i].place + others[i].length &&
             memcmp((const char *)file->bytes + others[i].place, others[i].bytes,
                    others[i].length) == 0)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "%s: a %s file; expected " IMAGE_FORMATS ", convert it to PNG",
-                           file->path, others[i].name);
+                           "%s: %s file; expected " IMAGE_FORMATS ", convert it to PNG", file->path,
+                           others[i].name);
     return tn_fail(TN_ERR_FORMAT, "%s: no " IMAGE_FORMATS " file", file->path);
 }
 

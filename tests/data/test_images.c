@@ -469,6 +469,8 @@ START_TEST(damaged_pictures_are_errors)
     ck_assert_int_eq(read_only("no PNG, JPEG, BMP, WebP, TIFF or GIF file"), TN_ERR_FORMAT);
     write_bytes("class/text.png", (const uint8_t *)"0000ftypheic0000", 16);
     ck_assert_int_eq(read_only("a HEIC file; expected PNG, JPEG"), TN_ERR_NOT_IMPLEMENTED);
+    write_bytes("class/text.png", (const uint8_t *)"0000ftypavif0000", 16);
+    ck_assert_int_eq(read_only("an AVIF file; expected PNG, JPEG"), TN_ERR_NOT_IMPLEMENTED);
     unlink(inside("class/text.png"));
     ck_assert_ptr_null(tn_dataset_new("ImageFolder(%q)", folder));
     ck_assert_msg(strstr(tn_error_text(), "no pictures of class \"class\"") != NULL, "%s",
