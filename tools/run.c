@@ -72,6 +72,13 @@ static void catch_signal(int number)
     caught = number;
 }
 
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 /* Interrupts a wait, so that the first process that ends is seen first. */
 static void wake_up(int number)
 {
@@ -248,6 +255,8 @@ static void become(const struct wishes *wishes, int64_t number, const int *out, 
     set_number("TENON_COMM_RANK", number);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    if (!is_ignored(SIGHUP))
+        signal(SIGHUP, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
     execvp(wishes->command[0], wishes->command);
@@ -474,6 +483,8 @@ static int run_all(const struct wishes *wishes)
     }
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
+    if (!is_ignored(SIGHUP)) /* nohup sets it so */
+        sigaction(SIGHUP, &end, NULL);
     sigaction(SIGCHLD, &child, NULL);
     signal(SIGPIPE, SIG_IGN);
     for (; attempt.number <= wishes->restarts; attempt.number++) {

@@ -258,8 +258,9 @@ const command sweep_command = {
         "whole if LOW and HIGH are. DIR gets trials.csv, a row for each trial with its best "
         "result, and the folders trial-001, trial-002, ... Each trial is a process of its own: one "
         "that fails is listed, and the others go on. At the end a table lists the trials, the best "
-        "first, with the command that trains the best one again.\n\nThe first SIGINT or SIGTERM "
-        "saves a checkpoint of the trial and exits with status 130 or 143. With --resume a sweep "
+        "first, with the command that trains the best one again.\n\nThe first SIGINT, "
+        "SIGTERM or SIGHUP saves a checkpoint of the trial and exits with status 130, 143 or 129. "
+        "With --resume a sweep "
         "goes on where it was, also after a crash and with more --trials; trials that have ended "
         "are not run again.",
     .run = run_command,

@@ -250,8 +250,7 @@ static void become(const char *const *arguments, int answer, int log, int lock, 
     int none = open("/dev/null", O_RDONLY);
 
     /* A signal that comes before these lines ran the handler of the sweep, and would be lost. */
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    signals_unwatch();
     if (signals_asked() != 0)
         _exit(128 + signals_asked());
     setpgid(0, 0);
@@ -386,8 +385,7 @@ static void read_end(sweep_trial *one, int status, const char *answer, const cha
     one->epochs = 0;
     if (code == EXIT_OK) {
         read_answer(answer, one);
-    } else if (code == 128 + SIGINT || code == 128 + SIGTERM ||
-               (WIFSIGNALED(status) && signals_asked() != 0)) {
+    } else if (signals_stopped(code) || (WIFSIGNALED(status) && signals_asked() != 0)) {
         one->state = SWEEP_STOPPED; /* a signal may come before the trial handles it */
     } else {
         one->state = SWEEP_FAILED;

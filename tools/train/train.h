@@ -182,6 +182,8 @@ tn_status save_weights(run *r, const char *name);
 tn_status save_class_names(const run *r, struct report_text *text);
 /* Writes the path of the newest checkpoint, and returns its step; -1 if there is none. */
 int64_t save_newest(const run *r, char *path, size_t size);
+/* Writes the path of the checkpoint of the best weights, and returns whether it is there. */
+bool save_has_best(const run *r, char *path, size_t size);
 
 /* ---- resume.c ---- */
 
@@ -224,8 +226,13 @@ void ranks_leave(run *r);
 
 /* ---- signals.c ---- */
 
-/* Handles SIGINT and SIGTERM: the first one asks to stop, the second one ends the process. */
+/* Handles SIGINT, SIGTERM and SIGHUP, unless that is ignored: the first one asks to stop, a second
+ * SIGINT or SIGTERM ends the process. A write to a pipe that nobody reads becomes a failure. */
 void signals_watch(void);
+/* Gives these signals their default actions, in a child process. */
+void signals_unwatch(void);
+/* Returns whether an exit status is that of a run that such a signal stopped. */
+bool signals_stopped(int code);
 /* Returns the signal that asks to stop, 0 if there was none. */
 int signals_asked(void);
 
