@@ -229,7 +229,7 @@ static int prune(const request *wanted, bool json)
     TN_SCOPE;
     model_notes notes = { 0 };
     outcome out = { 0 };
-    tn_status status = model_writable(wanted->out);
+    tn_status status = model_writable(wanted->out, wanted->model, wanted->weights);
     tn_module *net = NULL;
 
     if (status == TN_OK) {

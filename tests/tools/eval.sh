@@ -61,7 +61,33 @@ head -c 200 "$files/digits.safetensors" >cut.safetensors
 check 1 'cut\.safetensors: ' eval cut.safetensors --data "$test_data"
 check 1 'none\.pt: cannot open' eval "$net" --weights none.pt --data "$test_data"
 
+# data with only some of the classes, or in another order, is compared by names
+printf '1,0,0,bird\n0,1,0,cat\n0,0,1,dog\n' >three.csv
+sed 1d three.csv >two.csv
+sed 's/bird/fish/' three.csv >fish.csv
+sed 's/bird/3/; s/cat/4/; s/dog/5/' three.csv >numbers.csv
+check 0 '' train 'Sequential(Linear(3, 3))' --data "CSV('three.csv')" --optim 'SGD(lr=1.0)' \
+    --epochs 40 --out pets
+pets=pets/model.safetensors
+check 0 '^accuracy +1\.0000 \(3 of 3\)' eval $pets --data "CSV('three.csv')"
+check 0 '^accuracy +1\.0000 \(2 of 2\)' eval $pets --data "CSV('two.csv')"
+also '^bird +0 +0 ' '^dog +1 +1 '
+check 0 '^accuracy +1\.0000 \(3 of 3\)' eval $pets --batch-size 3 \
+    --data "CSV('three.csv', classes=['dog', 'cat', 'bird'])"
+check 1 'no class "fish"; expected .* 3 \(bird, cat, dog\); .* 3 \(cat, dog, fish\)' \
+    eval $pets --data "CSV('fish.csv')"
+check 0 '^accuracy +100\.00 %, before 100\.00 %, of 2' quantize $pets --scheme int8_dynamic \
+    --data "CSV('two.csv')" --out int8.safetensors
+
 # what does not fit
+check 1 '--data: given 2 times; expected one dataset' eval $pets --data "CSV('two.csv')" \
+    --data "CSV('three.csv')"
+(echo a,b,c,label && cat two.csv) >table.csv
+check 1 'entry 0: it is a row of a table; expected a --transform' eval $pets \
+    --data "Table('table.csv', label='label')"
+: >empty.safetensors
+check 1 'empty\.safetensors: too short for a safetensors file' eval empty.safetensors \
+    --data "$test_data"
 check 2 '--data is missing' eval "$net"
 check 2 '--batch-size: wrong value, got "0"' eval "$net" --data "$test_data" --batch-size 0
 check 1 'input float32 \[1, 1, 8, 8\]: in Sequential, module "b" \(Linear\)' \

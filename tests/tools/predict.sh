@@ -137,6 +137,10 @@ if test -e /dev/full; then
     test $? -eq 1 && grep -q 'standard output cannot be written' err || complain 'a full disk'
     check 1 'full: cannot be written' predict "$model" digits.npy --output /dev/full --format csv
 fi
+# tensors that do not fit may be inputs and targets
+"$tenon" convert "$model" two.npz >/dev/null
+check 1 "all 2 tensors of two\.npz are inputs; .* --data 'TensorFile\(\"two\.npz\"\)'" \
+    predict "$model" two.npz
 # A reader that ends early makes the command fail, and does not kill it.
 (
     trap '' PIPE

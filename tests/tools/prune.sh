@@ -123,4 +123,16 @@ if "$tenon" info npz >/dev/null 2>&1; then
 fi
 check 1 'no/such/folder' prune "$model" --amount 1 --out no/such/folder/x.safetensors
 test ! -e x.safetensors || complain 'a file after a failure'
+# the model that is read is not overwritten, by whatever path
+cp "$model" own.safetensors
+ln -s own.safetensors link.safetensors
+for out in own.safetensors ./own.safetensors link.safetensors; do
+    check 1 'is the file that is read; expected another file' prune @own.safetensors --amount 0.5 \
+        --out $out
+done
+check 1 'is the file that is read' prune 'Sequential(Flatten(), Linear(64, 10))' --amount 0.5 \
+    --weights own.safetensors --out own.safetensors
+check 1 'is the file that is read' quantize own.safetensors --scheme int8_dynamic \
+    --out own.safetensors
+cmp "$model" own.safetensors || complain 'the model was overwritten'
 exit $bad

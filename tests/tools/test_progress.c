@@ -125,6 +125,22 @@ static void write_to_terminal(char *out, size_t size)
     close(master);
 }
 
+/* as after --resume --epochs 10 */
+START_TEST(an_epoch_beyond_the_last_has_no_number_of_all)
+{
+    FILE *to = tmpfile();
+    progress *p = begin(to, PROGRESS_AUTO, 10);
+    progress_begin(p, 32, "train", 100);
+    time_now += 25;
+    progress_epoch(p, NULL, 0);
+    progress_begin(p, 10, "train", 100);
+    time_now += 25;
+    progress_epoch(p, NULL, 0);
+    progress_drop(p);
+    expect(to, "epoch 32  25s\nepoch 10/10  25s\n");
+}
+END_TEST
+
 START_TEST(a_terminal_is_asked_for_its_width_and_people_for_their_wishes)
 {
     char text[512];
@@ -383,6 +399,7 @@ int main(void)
 {
     const TTest *tests[] = { a_file_gets_whole_lines_at_an_interval,
                              a_terminal_has_one_line_that_fits,
+                             an_epoch_beyond_the_last_has_no_number_of_all,
                              a_terminal_is_asked_for_its_width_and_people_for_their_wishes,
                              the_line_of_an_epoch_fits_the_terminal,
                              the_room_below_the_lines_is_known,

@@ -127,6 +127,12 @@ then
         pictures/dog/rgb.png --transform 'Resize((4, 5))' --output sizes/a/2.png >log 2>&1 || bad=1
     train 1 "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'" \
         --model "$small" --data "ImageFolder('sizes')" --out f2
+    # so is a picture that a transform does not take
+    train 1 '; --skip-damaged leaves such samples out' --model "$small" --epochs 2 --out f3 \
+        --data "ImageFolder('sizes')" --transform '[RandomCrop(6), ToFloat()]'
+    train 0 'left out 2 damaged samples, counted in each epoch' --model "$small" --epochs 2 \
+        --data "ImageFolder('sizes')" --transform '[RandomCrop(6), ToFloat()]' --out f4 \
+        --skip-damaged
     for workers in 0 2; do
         train 0 'epoch 2/2' "$@" --skip-damaged --workers $workers --out g$workers
         grep -q 'left out 2 damaged samples, counted in each epoch' log || {
@@ -247,6 +253,43 @@ test $code -eq 143 && grep -q 'the checkpoint is saved' log || test $code -eq 0 
     echo "SIGTERM: status $code"; cat log; bad=1; }
 train 0 'epoch 40/40' --resume --out parts
 cmp whole/model.safetensors parts/model.safetensors || bad=1
+
+# ---- a terminal that is closed sends SIGHUP twice; under nohup it does nothing ----
+"$tenon" train --model "$net" --data "$digits" --epochs 4000 --out hup --batch-size 8 >log 2>&1 &
+pid=$!
+while ! test -s hup/metrics.csv && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -HUP $pid 2>/dev/null
+kill -HUP $pid 2>/dev/null
+wait $pid
+code=$?
+test $code -eq 129 && grep -q 'the checkpoint is saved' log || {
+    echo "SIGHUP: status $code"; cat log; bad=1; }
+(trap '' HUP
+    exec "$tenon" train --model "$net" --data "$digits" --epochs 40 --out kept2 --batch-size 8) \
+    >log 2>&1 &
+pid=$!
+while ! test -s kept2/metrics.csv && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -HUP $pid 2>/dev/null
+wait $pid
+code=$?
+test $code -eq 0 && grep -q 'epoch 40/40' log || { echo "nohup: status $code"; cat log; bad=1; }
+
+# ---- without a reader of its output a training goes on ----
+"$tenon" train --model "$net" --data "$digits" --epochs 40 --out parts2 --batch-size 8 2>/dev/null |
+    head -1 >log
+cmp whole/model.safetensors parts2/model.safetensors || bad=1
+
+# ---- a folder whose checkpoints were removed, but the best one ----
+cp -R parts2 lost && rm lost/checkpoints/step-*
+train 1 'has no checkpoint of a step, but lost/checkpoints/best.checkpoint; expected' \
+    --resume --out lost
+cp lost/checkpoints/best.checkpoint lost/checkpoints/step-00000000.checkpoint
+train 0 'continues after step' --resume --out lost
+# fewer epochs than there were: the run ends, and does not count to more than all
+train 0 'weights: ' --resume --epochs 1 --out hup
+! grep -Eq 'epoch ([2-9]|[1-9][0-9]+)/1' log || { echo 'epochs beyond the last'; cat log; bad=1; }
+train 2 '--data: given twice; expected one dataset' --model "$net" --data "$digits" \
+    --data "$digits" --out twice
 
 # ---- a second signal ends the process at once: the step, of all batches, does not end ----
 "$tenon" train --model 'Sequential(Flatten(), Linear(64, 700), ReLU(), Linear(700, 700), ReLU(),

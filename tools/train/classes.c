@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of classes: from a JSON list, from a file, from a dataset. */
+ * Names of classes: from a JSON list, from a file, from a dataset; the classes of a dataset in the
+ * order of a model. */
 #include <string.h>
 
 #include "work.h"
@@ -212,4 +213,122 @@ const char *classes_name(const class_names *names, int64_t index, char *out, siz
         return names->at[index];
     tn_snprint(out, size, "%lld", (long long)index);
     return out;
+}
+
+/* ---- the order of a model -------------------------------------------------------------------- */
+
+tn_status classes_of_model(const model_notes *notes, class_names *out)
+{
+    const char *json = model_note(notes, MODEL_CLASSES);
+
+    return json != NULL ? classes_parse(json, MODEL_CLASSES, out) : TN_OK;
+}
+
+enum { LIST_SIZE = 360 };
+
+/* Writes the number of the classes and their names, as many as there is space for. */
+static const char *list_names(const class_names *names, char out[LIST_SIZE])
+{
+    int64_t used = tn_snprint(out, LIST_SIZE, "%lld (", (long long)names->count);
+
+    for (int64_t i = 0; i < names->count; i++) {
+        const char *before = i > 0 ? ", " : "";
+
+        if (used + (int64_t)strlen(names->at[i]) > LIST_SIZE - 40) {
+            tn_snprint(out + used, (size_t)(LIST_SIZE - used), "%sand %lld more)", before,
+                       (long long)(names->count - i));
+            break;
+        }
+        used += tn_snprint(out + used, (size_t)(LIST_SIZE - used), "%s%s%s", before, names->at[i],
+                           i + 1 == names->count ? ")" : "");
+    }
+    return out;
+}
+
+/* Returns the number of a name, -1 if it is none; `likely` is tried first. */
+static int64_t find_name(const class_names *names, const char *name, int64_t likely)
+{
+    if (likely < names->count && strcmp(names->at[likely], name) == 0)
+        return likely;
+    for (int64_t i = 0; i < names->count; i++)
+        if (strcmp(names->at[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Returns how many names are numbers; only those that are their own numbers with `own`. */
+static int64_t count_numbers(const class_names *names, bool own)
+{
+    int64_t number, count = 0;
+
+    for (int64_t i = 0; i < names->count; i++)
+        count += tn_read_int(names->at[i], &number) && (!own || number == i);
+    return count;
+}
+
+/* Returns whether one of the two has numbers in place of names, which say nothing about the names
+ * of the other. */
+static bool lacks_names(const class_names *data, const class_names *model)
+{
+    return count_numbers(data, true) == data->count ||
+           (count_numbers(model, true) == model->count && count_numbers(data, false) == 0);
+}
+
+tn_status classes_match(const class_names *data, const class_names *model, class_map *out)
+{
+    char ours[LIST_SIZE], theirs[LIST_SIZE];
+    int64_t moved = 0, lacking = -1;
+
+    *out = (class_map){ NULL, 0 };
+    if (data->count == 0 || model->count == 0)
+        return TN_OK;
+    out->to = tn_calloc((size_t)data->count, sizeof *out->to);
+    if (out->to == NULL)
+        return TN_ERR_MEMORY;
+    out->count = data->count;
+    for (int64_t i = 0; i < data->count && lacking < 0; i++) {
+        out->to[i] = find_name(model, data->at[i], i);
+        moved += out->to[i] != i;
+        lacking = out->to[i] < 0 ? i : -1;
+    }
+    if (lacking >= 0 || moved == 0)
+        classes_map_free(out);
+    if (lacking < 0 || lacks_names(data, model))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "--data: the model has no class %q; expected names of classes of the model, "
+                   "which are %s; those of the data are %s",
+                   data->at[lacking], list_names(model, ours), list_names(data, theirs));
+}
+
+tn_tensor *classes_renumber(const class_map *map, tn_tensor *target)
+{
+    int64_t count, *to;
+    double *from;
+    tn_tensor *made = NULL;
+
+    if (map->to == NULL || target == NULL || tn_tensor_dtype(target) != TN_I64)
+        return target;
+    count = tn_tensor_numel(target);
+    from = work_numbers(target);
+    to = from != NULL ? tn_calloc((size_t)count + 1, sizeof *to) : NULL;
+    for (int64_t i = 0; to != NULL && i < count; i++) {
+        int64_t class = (int64_t)from[i];
+
+        /* others, such as -100, are no classes */
+        to[i] = class >= 0 && class < map->count ? map->to[class] : class;
+    }
+    if (to != NULL)
+        made = tn_tensor_empty(tn_tensor_shape(target), TN_I64, tn_tensor_device(target));
+    if (made != NULL && tn_tensor_copy_in(made, to, (size_t)count * sizeof *to) != TN_OK)
+        made = NULL;
+    tn_free(from);
+    tn_free(to);
+    return made;
+}
+
+void classes_map_free(class_map *map)
+{
+    tn_free(map->to);
+    *map = (class_map){ NULL, 0 };
 }

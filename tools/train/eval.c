@@ -162,6 +162,7 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch, bool known)
         return tn_fail(TN_ERR_TYPE, "--data: the last entry of a sample is no target; expected a "
                                     "number or a tensor");
     target = work_target(tn_pack_tensor(batch, last), TN_DTYPE_AUTO);
+    target = classes_renumber(&e->map, target);
     output = target != NULL ? work_call(e->module, batch, last, e->dtype) : NULL;
     output = output != NULL ? work_scores(output, target) : NULL;
     if (output == NULL)
@@ -225,30 +226,21 @@ static tn_status run_batches(evaluation *e, tn_loader *loader)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Takes the names of the classes from the dataset, else from the model. If both have names, says on
- * standard error where they differ, because the model may have learned another order. */
+/* Takes the names of the classes from the model, else from the dataset. A dataset may have only
+ * some of the classes of the model, so their numbers are those of the model. */
 static tn_status name_classes(evaluation *e, const tn_dataset *dataset, const model_notes *notes)
 {
-    const char *json = model_note(notes, MODEL_CLASSES);
-    class_names learned = { NULL, 0 };
-    tn_status status = classes_of_dataset(dataset, &e->names);
+    class_names data = { NULL, 0 };
+    tn_status status = classes_of_dataset(dataset, &data);
 
-    if (status == TN_OK && json != NULL)
-        status = classes_parse(json, MODEL_CLASSES, &learned);
-    for (int64_t i = 0; i < e->names.count && i < learned.count; i++)
-        if (strcmp(e->names.at[i], learned.at[i]) != 0) {
-            fprintf(stderr,
-                    "tenon: class %lld is \"%s\" in the data, and \"%s\" in the model; the results "
-                    "compare numbers of classes; datasets of tables have the option classes, a "
-                    "list of the names in the order of the model\n",
-                    (long long)i, e->names.at[i], learned.at[i]);
-            break;
-        }
-    if (status == TN_OK && e->names.count == 0) {
-        e->names = learned;
-        return TN_OK;
-    }
-    classes_free(&learned);
+    if (status == TN_OK)
+        status = classes_of_model(notes, &e->names);
+    if (status == TN_OK)
+        status = classes_match(&data, &e->names, &e->map);
+    if (status == TN_OK && e->names.count == 0)
+        e->names = data;
+    else
+        classes_free(&data);
     return status;
 }
 
@@ -324,6 +316,7 @@ static int run_eval(int count, char **arguments, bool json)
     tn_module_drop(e.module);
     metrics_free(&e.counts);
     classes_free(&e.names);
+    classes_map_free(&e.map);
     model_notes_free(&notes);
     return status == TN_OK ? EXIT_OK : tool_fail(NULL);
 }
@@ -359,7 +352,8 @@ const command eval_command = {
     "accuracy and, for each class, recall, precision, their harmonic mean F1, and the area under "
     "the ROC curve (AUC) of its probability against all other classes. The last entry of a sample "
     "is the target, the entries before it are the inputs of the model. Floating inputs are "
-    "converted to the dtype of the model's parameters.\n\n" MODEL_HELP
+    "converted to the dtype of the model's parameters. Classes are compared by their names, if the "
+    "data and the file of the model have names.\n\n" MODEL_HELP
     "\n\nThe loss is the mean of the losses of the batches, weighted by their numbers of samples.",
     1,
     1,

@@ -24,7 +24,8 @@ typedef struct evaluation {
     int64_t samples, batches, skipped;
     double loss_sum, seconds, waiting;
     const char *device;
-    class_names names;
+    class_names names;           /* of the model, else of the data */
+    class_map map;               /* from the classes of the data */
     tn_dataset *files;           /* the names of the files of the samples; NULL: none */
     bad_sample *worst;           /* the worst first */
     int64_t n_worst, most_worst; /* their number, and how many are wanted */

@@ -289,7 +289,9 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
 static tn_module *from_file(const char *path, bool folder, uint32_t flags, model_notes *notes)
 {
     char *text = NULL;
-    tn_status status = folder ? TN_OK : read_text(path, &text);
+    /* a damaged file of tensors is no spec, also if it has text */
+    bool tensors = folder || model_is_tensors(path);
+    tn_status status = tensors ? TN_OK : read_text(path, &text);
     tn_module *module = NULL;
 
     if (status == TN_OK && text != NULL)

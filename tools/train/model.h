@@ -54,8 +54,11 @@ typedef struct model_notes {
  * caller drops the module. */
 tn_module *model_open(const char *text, const char *weights, uint32_t flags, model_notes *notes);
 void model_notes_free(model_notes *notes);
-/* Fails if the format of a file, by its name, would lose the spec of a model (model_write.c). */
-tn_status model_writable(const char *path);
+/* Returns whether the name of a file has the ending of a format of tensors (model_write.c). */
+bool model_is_tensors(const char *path);
+/* Fails if the format of a file, by its name, would lose the spec of a model, or if the file is the
+ * model or its weights (NULL: none), which are read (model_write.c). */
+tn_status model_writable(const char *path, const char *model, const char *weights);
 /* Writes the weights with the spec of the module and the metadata of the files that were read. */
 tn_status model_write(tn_module *net, const model_notes *notes, const char *path);
 /* Returns a text of the metadata, NULL if there is none. */

@@ -3,6 +3,7 @@
  * Writes models as files that are a MODEL for the other commands. */
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include <tenon/format.h>
 
@@ -22,10 +23,39 @@ static bool ends_with_one_of(const char *path, const char *extensions)
     return false;
 }
 
-tn_status model_writable(const char *path)
+bool model_is_tensors(const char *path)
 {
     int64_t count = tn_registry_count(TN_KIND_tn_format_def);
 
+    for (int64_t i = 0; i < count; i++) {
+        const tn_format_def *format = (const tn_format_def *)tn_registry_find(
+            TN_KIND_tn_format_def, tn_registry_name(TN_KIND_tn_format_def, i));
+
+        if (format != NULL && ends_with_one_of(path, format->extensions))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether both paths lead to the same file. */
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+tn_status model_writable(const char *path, const char *model, const char *weights)
+{
+    int64_t count = tn_registry_count(TN_KIND_tn_format_def);
+
+    if (is_same_file(path, model + (model[0] == '@')) ||
+        (weights != NULL && is_same_file(path, weights)))
+        return tn_fail(TN_ERR_VALUE,
+                       "--out: %q is the file that is read; expected another file, so that the "
+                       "model is not lost",
+                       path);
     for (int64_t i = 0; i < count; i++) {
         const char *name = tn_registry_name(TN_KIND_tn_format_def, i);
         const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,

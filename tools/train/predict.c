@@ -104,6 +104,22 @@ static char **names_of(const predict_inputs *inputs, const predict_group *group,
     return names;
 }
 
+/* Adds to the message of a failed call what may be wrong with a file of several tensors. */
+static tn_status call_failed(const predict_group *group)
+{
+    char words[sizeof tn_error_last()->message];
+    tn_status code = tn_error_last_code();
+
+    if (group->tensors < 2)
+        return code;
+    tn_snprint(words, sizeof words, "%s", tn_error_last()->message);
+    tn_error_clear();
+    return tn_fail(code,
+                   "%s; all %lld tensors of %s are inputs; if the last one has the targets: --data "
+                   "'TensorFile(%q)'",
+                   words, (long long)group->tensors, group->name, group->name);
+}
+
 static tn_status add_batch(tn_module *module, tn_dtype dtype, const predict_inputs *inputs,
                            const predict_group *group, const tn_pack *batch, int64_t *first)
 {
@@ -120,7 +136,7 @@ static tn_status add_batch(tn_module *module, tn_dtype dtype, const predict_inpu
     count = tn_tensor_size(start, 0);
     result = work_call(module, batch, entries, dtype);
     if (result == NULL)
-        return tn_error_last_code();
+        return call_failed(group);
     if (tn_tensor_ndim(result) == 0 || tn_tensor_size(result, 0) != count)
         return tn_fail(TN_ERR_VALUE,
                        "model: wrong result, got %s for %lld samples; expected one for each",
@@ -164,11 +180,10 @@ static tn_status run_group(tn_module *module, tn_dtype dtype, const predict_inpu
 
 static tn_status open_names(const model_notes *notes)
 {
-    const char *json = model_note(notes, MODEL_CLASSES);
     output.learned = labels == NULL;
     if (labels != NULL)
         return classes_read(labels, &output.names);
-    return json != NULL ? classes_parse(json, MODEL_CLASSES, &output.names) : TN_OK;
+    return classes_of_model(notes, &output.names);
 }
 
 static tn_status predict(tn_module *module, predict_inputs *inputs, const model_notes *notes)

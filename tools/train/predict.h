@@ -11,12 +11,13 @@
 /* Inputs that follow each other and that one dataset reads. */
 typedef struct predict_group {
     tn_dataset *dataset;
-    char *reader;   /* name of the dataset; NULL: tensors of a file */
-    char **paths;   /* of the inputs; NULL for --data */
-    int64_t count;  /* number of paths */
-    size_t length;  /* of all paths */
-    int64_t inputs; /* entries of a sample that are inputs of the model; 0: all that are tensors */
-    bool has_names; /* a string in the sample names it */
+    char *reader;    /* name of the dataset; NULL: tensors of a file */
+    char **paths;    /* of the inputs; NULL for --data */
+    int64_t count;   /* number of paths */
+    size_t length;   /* of all paths */
+    int64_t tensors; /* of a file of tensors, all of them inputs */
+    int64_t inputs;  /* entries of a sample that are inputs of the model; 0: all that are tensors */
+    bool has_names;  /* a string in the sample names it */
     const char *name; /* name for samples that have none of their own; an index follows it */
 } predict_group;
 

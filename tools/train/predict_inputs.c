@@ -170,6 +170,7 @@ static tn_status add_tensors(predict_inputs *to, const char *path, bool single)
     if (status == TN_OK) {
         group->dataset = tn_dataset_of_tensors(tensors, count);
         group->name = group->paths[0];
+        group->tensors = count;
         status = group->dataset != NULL ? TN_OK : tn_error_prefix("%s: ", path);
     }
     tn_free(tensors);
@@ -234,8 +235,8 @@ static tn_status add_input(predict_inputs *to, const char *path, bool single)
                    why[0] != '\0' ? "; " : "", why);
 }
 
-/* With --skip-damaged, leaves out an input that cannot be read, for the same reasons for which a
- * loader leaves out a sample. `groups` is the number of groups before it. Returns TN_OK, or the
+/* With --skip-damaged, leaves out an input that cannot be read; a loader leaves out those that the
+ * transform does not take. `groups` is the number of groups before it. Returns TN_OK, or the
  * status of the input. */
 static tn_status leave_out(predict_inputs *to, tn_status status, int64_t groups)
 {
@@ -286,6 +287,6 @@ tn_status predict_inputs_data(const char *spec, int64_t inputs, predict_inputs *
     group->inputs = inputs;
     group->name = "sample";
     group->has_names = names_samples(spec);
-    group->dataset = tn_dataset_parse(spec);
+    group->dataset = work_dataset(spec);
     return group->dataset != NULL ? TN_OK : tn_error_last_code();
 }

@@ -174,7 +174,7 @@ static bool add_metrics(line *l, const progress_metric *metrics, int64_t count, 
 
 static void add_epoch(line *l, const progress *p)
 {
-    if (p->setup.epochs > 0)
+    if (p->epoch <= p->setup.epochs) /* more were trained than --resume --epochs asks for */
         add(l, "epoch %lld/%lld", (long long)p->epoch, (long long)p->setup.epochs);
     else
         add(l, "epoch %lld", (long long)p->epoch);

@@ -21,7 +21,7 @@ enum {
 typedef struct progress_setup {
     FILE *to; /* such as stderr */
     int style;
-    int64_t epochs;        /* 0: unknown */
+    int64_t epochs;        /* 0: unknown; not shown after this many */
     double interval;       /* seconds between plain lines; 0: 10 */
     double (*clock)(void); /* seconds, never going back; NULL: the clock of the system */
 } progress_setup;

@@ -82,7 +82,7 @@ static tn_status open_model(quantize_outcome *out, model_notes *notes)
         return tn_error_last_code();
     out->dtype = work_dtype(out->before);
     out->bytes_before = bytes_of(out->before);
-    return TN_OK;
+    return classes_of_model(notes, &out->names);
 }
 
 static bool loses_too_much(const quantize_outcome *out)
@@ -92,7 +92,7 @@ static bool loses_too_much(const quantize_outcome *out)
 
 static tn_status do_all(quantize_outcome *out, model_notes *notes)
 {
-    tn_status status = model_writable(wanted.out);
+    tn_status status = model_writable(wanted.out, wanted.model, work_given.weights);
 
     if (status == TN_OK)
         status = open_model(out, notes);
@@ -125,6 +125,8 @@ static int quantize(bool json)
         (json ? quantize_answer_json : quantize_answer_text)(&wanted, &out, code == EXIT_OK);
     }
     tn_quantize_report_free(&out.report);
+    classes_free(&out.names);
+    classes_map_free(&out.map);
     metrics_free(&out.right_before);
     metrics_free(&out.right_after);
     tn_module_drop(out.before);

@@ -21,9 +21,11 @@ typedef struct quantize_outcome {
     tn_module *before, *after;
     tn_dtype dtype;
     metrics right_before, right_after;
-    bool compared;   /* the two were called with data or --input */
-    bool measured;   /* some results were floats: `powers` and `noise` are known */
-    bool classifies; /* the results are scores of classes */
+    class_names names; /* of the classes of the model */
+    class_map map;     /* from the classes of the data */
+    bool compared;     /* the two were called with data or --input */
+    bool measured;     /* some results were floats: `powers` and `noise` are known */
+    bool classifies;   /* the results are scores of classes */
     int64_t batches, skipped;
     double powers[3], noise; /* of the results: before, after, both; of the difference */
     double seconds_before, seconds_after;

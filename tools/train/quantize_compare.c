@@ -8,14 +8,24 @@
 enum { TIMED_LEAST = 3 }; /* calls of one batch that are timed, if there is only one */
 
 /* Opens the data of a spec, or of --data; NULL without an error if there is none. */
-static tn_status open_loader(const char *spec, tn_loader **loader)
+static tn_status open_loader(const char *spec, quantize_outcome *out, tn_loader **loader)
 {
     const char *text = spec != NULL ? spec : work_given.data;
     tn_dataset *dataset = text != NULL ? work_transformed(work_dataset(text)) : NULL;
+    class_names data = { NULL, 0 };
+    tn_status status = TN_OK;
 
-    *loader = dataset != NULL ? work_loader(dataset, work_given.batch) : NULL;
+    *loader = NULL;
+    classes_map_free(&out->map);
+    if (dataset != NULL && spec == NULL) /* calibration needs no classes */
+        status = classes_of_dataset(dataset, &data);
+    if (status == TN_OK)
+        status = classes_match(&data, &out->names, &out->map);
+    classes_free(&data);
+    if (dataset != NULL && status == TN_OK)
+        *loader = work_loader(dataset, work_given.batch);
     tn_dataset_drop(dataset);
-    return text == NULL || *loader != NULL ? TN_OK : tn_error_last_code();
+    return text == NULL || *loader != NULL ? status : tn_error_last_code();
 }
 
 /* Returns how many entries of a batch are inputs: all but the target, which is the last of
@@ -44,7 +54,7 @@ tn_status quantize_calibrate(const quantize_request *wanted, quantize_outcome *o
     tn_loader *loader;
     tn_pack *batch;
     int64_t batches = 0;
-    tn_status status = open_loader(wanted->calibrate, &loader);
+    tn_status status = open_loader(wanted->calibrate, out, &loader);
 
     if (status == TN_OK && loader == NULL)
         status = tn_fail(TN_ERR_VALUE, "--data: missing; expected a dataset, because the scheme "
@@ -84,7 +94,7 @@ tn_status quantize_example(const quantize_request *wanted, quantize_outcome *out
     TN_SCOPE;
     tn_loader *loader;
     tn_pack *batch;
-    tn_status status = open_loader(wanted->calibrate, &loader);
+    tn_status status = open_loader(wanted->calibrate, out, &loader);
 
     *count = 0;
     for (int i = 0; status == TN_OK && loader == NULL && i < wanted->inputs.count; i++)
@@ -139,6 +149,7 @@ static tn_status add_answers(quantize_outcome *out, const tn_pack *batch, tn_ten
     if (last < 1 || tn_pack_at(batch, last).kind != TN_VALUE_TENSOR)
         return TN_OK;
     target = work_target(tn_pack_tensor(batch, last), TN_DTYPE_AUTO);
+    target = classes_renumber(&out->map, target);
     before = work_scores(before, target);
     after = work_scores(after, target);
     if (target == NULL || before == NULL || after == NULL)
@@ -206,7 +217,7 @@ tn_status quantize_compare(const quantize_request *wanted, quantize_outcome *out
 {
     tn_loader *loader;
     tn_pack *batch;
-    tn_status status = open_loader(NULL, &loader);
+    tn_status status = open_loader(NULL, out, &loader);
 
     if (status != TN_OK || (loader == NULL && wanted->inputs.count == 0))
         return status;

@@ -159,6 +159,12 @@ tn_status resume_read(run *r)
     char path[4200];
     int64_t step = save_newest(r, path, sizeof path);
 
+    if (step < 0 && save_has_best(r, path, sizeof path))
+        return tn_fail(TN_ERR_IO,
+                       "--resume: %s has no checkpoint of a step, but %s; expected that copied as "
+                       "step-00000000.checkpoint, to continue from it; or --model with its "
+                       "path and another --out, to begin a new run with its weights",
+                       r->folder, path);
     if (step < 0) {
         if (setting_text(r->set, SET_MODEL) == NULL || setting_text(r->set, SET_DATA) == NULL)
             return tn_fail(TN_ERR_IO, "--resume: %s has no checkpoint; expected a folder of a run",

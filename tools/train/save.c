@@ -99,6 +99,14 @@ int64_t save_newest(const run *r, char *path, size_t size)
     return newest;
 }
 
+bool save_has_best(const run *r, char *path, size_t size)
+{
+    struct stat is;
+
+    path_of(r, best_name, path, size);
+    return stat(path, &is) == 0;
+}
+
 /* ---- folders --------------------------------------------------------------------------------- */
 
 static tn_status make_folder(const char *path)

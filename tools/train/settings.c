@@ -21,9 +21,9 @@ static const setting_row rows[SETTINGS] = {
                        "'*': all" },
     [SET_FREEZE] = { "freeze", "PATTERN", SETTING_TEXT, SETTING_SAME | SETTING_LIST, NULL, 0,
                      "parameters or modules that do not learn, such as 'conv1*'" },
-    [SET_DATA] = { "data", "SPEC", SETTING_TEXT, SETTING_SAME | SETTING_NEEDED, NULL, 0,
-                   "the dataset of the training" },
-    [SET_VAL] = { "val", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+    [SET_DATA] = { "data", "SPEC", SETTING_TEXT, SETTING_SAME | SETTING_NEEDED | SETTING_ONCE, NULL,
+                   0, "the dataset of the training" },
+    [SET_VAL] = { "val", "SPEC", SETTING_TEXT, SETTING_SAME | SETTING_ONCE, NULL, 0,
                   "a dataset for validation after each epoch" },
     [SET_VAL_SPLIT] = { "val-split", "F", SETTING_NUMBER, SETTING_SAME, NULL, 0,
                         "the part of the samples of --data that validates instead, such as 0.1, "
@@ -314,6 +314,8 @@ static tn_status take(settings *s, int count, char **given, int *used)
         value = given[1];
         *used = 2;
     }
+    if ((rows[which].flags & SETTING_ONCE) && s->text[which] != NULL)
+        return tn_fail(TN_ERR_VALUE, "--%s: given twice; expected one dataset", rows[which].name);
     return settings_put(s, which, value, FROM_USER);
 }
 

@@ -64,7 +64,8 @@ enum {
     SETTING_KEPT = 4,    /* is kept in the checkpoint, and may change */
     SETTING_LIST = 8,    /* can be given several times; the texts are joined by commas */
     SETTING_NEEDED = 16, /* must be given, unless a run is resumed */
-    SETTING_ALONE = 32   /* of one run: not of tenon sweep */
+    SETTING_ALONE = 32,  /* of one run: not of tenon sweep */
+    SETTING_ONCE = 64    /* given twice, it is an error: several datasets are not joined */
 };
 
 typedef struct setting_row {

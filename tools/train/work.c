@@ -44,6 +44,7 @@ bool work_take_transform(const char *value)
 
 bool work_take_data(const char *value)
 {
+    work_given.datasets++;
     work_given.data = value;
     return true;
 }
@@ -137,9 +138,15 @@ tn_dtype work_dtype(tn_module *module)
 
 tn_dataset *work_dataset(const char *text)
 {
-    tn_dataset *dataset = tn_dataset_parse(text);
+    tn_dataset *dataset;
     struct stat is;
 
+    if (work_given.datasets > 1) {
+        tn_fail(TN_ERR_VALUE, "--data: given %d times; expected one dataset",
+                (int)work_given.datasets);
+        return NULL;
+    }
+    dataset = tn_dataset_parse(text);
     if (dataset == NULL && stat(text, &is) == 0) {
         tn_error_clear();
         tn_fail(TN_ERR_VALUE, "%s: it is a %s; expected the spec of a dataset, such as %s(%q)",
@@ -201,7 +208,8 @@ tn_status work_data_failed(const tn_error *error)
     tn_snprint(message, sizeof message, "%s", error->message);
     tn_error_clear();
     if (code == TN_ERR_FORMAT || code == TN_ERR_IO || code == TN_ERR_REFUSED ||
-        (code == TN_ERR_NOT_IMPLEMENTED && strncmp(message, "dataset ", 8) == 0))
+        ((code == TN_ERR_NOT_IMPLEMENTED || code == TN_ERR_VALUE) &&
+         strncmp(message, "dataset ", 8) == 0))
         advice = "; --skip-damaged leaves such samples out";
     else if (strstr(message, "sizes differ") != NULL) /* text of a message of the loader */
         advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";
@@ -271,8 +279,15 @@ static tn_status add_input(tn_pack *in, const tn_pack *batch, int64_t index, tn_
                            char *words, size_t size)
 {
     char shape[256];
-    tn_tensor *tensor = tn_pack_tensor(batch, index);
+    tn_tensor *tensor;
     size_t used = strlen(words);
+    if (tn_pack_at(batch, index).kind == TN_VALUE_DICT)
+        return tn_fail(TN_ERR_TYPE,
+                       "sample: entry %lld: it is a row of a table; expected a --transform that "
+                       "makes numbers of it, as the file of a model has that was trained with "
+                       "--standardize",
+                       (long long)index);
+    tensor = tn_pack_tensor(batch, index);
     if (tensor == NULL)
         return tn_error_prefix("sample: entry %lld: ", (long long)index);
     if (dtype != TN_DTYPE_AUTO && tn_tensor_dtype(tensor) != dtype &&

@@ -15,7 +15,7 @@ typedef struct work_options {
     const char *weights, *device, *transform, *data;
     uint32_t flags; /* MODEL_* */
     bool skip_damaged;
-    int64_t batch, workers;
+    int64_t batch, workers, datasets; /* how often --data is given */
 } work_options;
 extern work_options work_given;
 
@@ -126,8 +126,23 @@ tn_status classes_parse(const char *json, const char *from, class_names *out);
 /* Reads a file with a JSON list, or with a name in each line. */
 tn_status classes_read(const char *path, class_names *out);
 tn_status classes_of_dataset(const tn_dataset *dataset, class_names *out);
+/* Reads the names in the file of a model, if there are any. */
+tn_status classes_of_model(const model_notes *notes, class_names *out);
 void classes_free(class_names *names);
 /* Returns the name of a class, or writes its number to `out` and returns that. */
 const char *classes_name(const class_names *names, int64_t index, char *out, size_t size);
+
+/* The numbers that the classes of a dataset have in a model. */
+typedef struct class_map {
+    int64_t *to; /* NULL: the same numbers */
+    int64_t count;
+} class_map;
+
+/* Finds the classes of a dataset in a model by their names. Without names of both, the numbers are
+ * the same. Fails if the model lacks a name. */
+tn_status classes_match(const class_names *data, const class_names *model, class_map *out);
+/* Returns a target with the numbers of the model. [scoped] [null-through] */
+tn_tensor *classes_renumber(const class_map *map, tn_tensor *target);
+void classes_map_free(class_map *map);
 
 #endif
