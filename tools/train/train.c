@@ -308,8 +308,9 @@ const command train_command = {
         "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT, "
         "SIGTERM or SIGHUP ends the step, saves a checkpoint and exits with status 130, 143 or "
         "129; a second SIGINT or SIGTERM ends the process at once. A run that is continued with "
-        "--resume, also after a crash, computes the same weights to the bit.\n\n--find-lr does not train: "
-        "it looks for a learning rate, and changes neither the model nor DIR.\n\n`tenon info NAME` prints the "
+        "--resume, also after a crash, computes the same weights to the bit.\n\n--find-lr does not "
+        "train: it looks for a learning rate, and changes neither the model nor DIR.\n\n`tenon "
+        "info NAME` prints the "
         "options of a layer, dataset, transform, optimizer or scheduler.",
     .run = run_train,
     .options = TOOL_OWN_OPTIONS,
