@@ -127,6 +127,13 @@ then
         pictures/dog/rgb.png --transform 'Resize((4, 5))' --output sizes/a/2.png >log 2>&1 || bad=1
     train 1 "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'" \
         --model "$small" --data "ImageFolder('sizes')" --out f2
+    # a run in the folder of the samples would be a class
+    for out in sizes sizes/run sizes/a/new/run ./pictures/../sizes/run; do
+        train 1 'where its files would become samples; expected another folder' --model "$small" \
+            --data "ImageFolder('sizes')" --out $out
+    done
+    test "$(ls sizes)" = a && test "$(ls sizes/a | tr '\n' ' ')" = '1.png 2.png ' || {
+        echo 'files among the samples'; ls sizes sizes/a; bad=1; }
     # so is a picture that a transform does not take
     train 1 '; --skip-damaged leaves such samples out' --model "$small" --epochs 2 --out f3 \
         --data "ImageFolder('sizes')" --transform '[RandomCrop(6), ToFloat()]'

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,6 +16,7 @@
 
 #include "model.h"
 #include "program.h"
+#include "work.h"
 
 enum { PATH_SIZE = 4200 };
 static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "best.checkpoint",
@@ -109,6 +111,68 @@ bool save_has_best(const run *r, char *path, size_t size)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
+/* Returns whether a path, of which only the beginning may exist, is a folder or lies inside it. */
+static bool is_inside(const char *path, const char *folder)
+{
+    char part[PATH_MAX], *whole = NULL, *root = realpath(folder, NULL);
+    size_t length = root != NULL ? strlen(root) : 0;
+    bool inside;
+
+    snprintf(part, sizeof part, "%s", path);
+    while (root != NULL && (whole = realpath(part, NULL)) == NULL && errno == ENOENT) {
+        char *slash = strrchr(part, '/');
+
+        if (slash == part || strcmp(part, ".") == 0)
+            break;
+        if (slash != NULL)
+            *slash = '\0';
+        else
+            snprintf(part, sizeof part, ".");
+    }
+    inside = whole != NULL && strncmp(whole, root, length) == 0 &&
+             (whole[length] == '/' || whole[length] == '\0');
+    free(whole);
+    free(root);
+    return inside;
+}
+
+/* Returns whether the first sample of a dataset is a file in a folder. */
+static bool has_files_in(const char *spec, const char *folder)
+{
+    uint64_t mark = tn_error_mark();
+    tn_dataset *data = tn_dataset_parse(spec), *names = work_names(data);
+    char first[PATH_MAX];
+    bool found = work_name(names, 0, first, sizeof first) && is_inside(first, folder);
+
+    tn_dataset_drop(names);
+    tn_dataset_drop(data);
+    tn_error_restore(mark);
+    return found;
+}
+
+/* Refuses a folder inside that of the samples, of which it would become a class. */
+static tn_status check_outside(const run *r, setting which)
+{
+    const char *spec = setting_text(r->set, which), *at = spec;
+    char folder[PATH_MAX];
+    struct stat is;
+
+    while (at != NULL && *(at += strcspn(at, "\"'")) != '\0') {
+        const char quote[] = { *at, '\0' };
+        size_t length = strcspn(++at, quote);
+
+        snprintf(folder, sizeof folder, "%.*s", length < PATH_MAX ? (int)length : 0, at);
+        at += length + (at[length] != '\0');
+        if (stat(folder, &is) == 0 && S_ISDIR(is.st_mode) && is_inside(r->folder, folder) &&
+            has_files_in(spec, folder))
+            return tn_fail(TN_ERR_VALUE,
+                           "--out: %s is in the folder of --%s, %s, where its files would become "
+                           "samples; expected another folder",
+                           r->folder, settings_row(which)->name, folder);
+    }
+    return TN_OK;
+}
+
 static tn_status make_folder(const char *path)
 {
     char part[PATH_SIZE];
@@ -134,7 +198,11 @@ tn_status save_begin(run *r)
     tn_status status;
 
     path_of(r, "", path, sizeof path);
-    status = make_folder(path);
+    status = check_outside(r, SET_DATA);
+    if (status == TN_OK)
+        status = check_outside(r, SET_VAL);
+    if (status == TN_OK)
+        status = make_folder(path);
     if (status != TN_OK)
         return status;
     r->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
