@@ -83,6 +83,7 @@ plan_all() { # FILE
         echo "$1 --only layers/* --device strict $layers"
         echo "$1 $contract" ;;
     */quant.so) echo "$1 --only layers/* $layers"; echo "$1 $contract" ;; # as ops.so
+    */parallel.so) echo "$1 $layers" ;;
     */ops.so) echo "$1 $contract" ;; # its operators are tests of backend-cpu.so
     */optim.so) echo "$1 $optimizers" ;;
     */data.so) echo "$1 $transforms" ;;
@@ -96,6 +97,7 @@ plan_few() { # FILE
     */ops.so) echo "$1 --only grad/[ab]*" ;;
     */layers.so) echo "$1 --only layers/[LR]* $layers" ;;
     */quant.so) echo "$1 --only layers/[MQ]* $layers" ;;
+    */parallel.so) echo "$1 --only layers/* $layers" ;;
     */data.so) echo "$1 --only datasets/*,transforms/* $transforms" ;;
     */models.so) echo "$1 --only layers/[gluv]* $models" ;;
     */backend-cpu.so | */backend-opencl.so | */backend-cuda.so | "$strict") echo "$1 $few" ;;
