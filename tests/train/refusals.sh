@@ -264,7 +264,8 @@ cmp whole/model.safetensors parts/model.safetensors || bad=1
 # ---- a terminal that is closed sends SIGHUP twice; under nohup it does nothing ----
 # Perl, because a shell cannot restore a signal that it was started to ignore.
 perl -e '$SIG{HUP} = "DEFAULT"; exec @ARGV' \
-    "$tenon" train --model "$net" --data "$digits" --epochs 4000 --out hup --batch-size 8 >log 2>&1 &
+    "$tenon" train --model "$net" --data "$digits" --epochs 4000 --out hup --batch-size 8 \
+    >log 2>&1 &
 pid=$!
 while ! test -s hup/metrics.csv && kill -0 $pid 2>/dev/null; do sleep 0.02; done
 kill -HUP $pid 2>/dev/null
