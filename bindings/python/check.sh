@@ -42,7 +42,7 @@ assert tenon.ones(2).relu().tolist() == [1.0, 1.0]' || exit 1
     abi=${TN_ABI-0} && unset TENON_LIBRARY TENON_PLUGIN_PATH PYTHONPATH
     mkdir -p "$work/tree/lib/tenon/$abi" "$work/tree/share" "$work/wheel" &&
         cp -L "$abs_builddir"/.libs/libtenon.so.[0-9] "$work/tree/lib" &&
-        for plugin in ops layers optim formats data backend-cpu; do
+        for plugin in ops quant layers optim formats data print checkpoint gradcheck backend-cpu; do
             cp "$abs_builddir/plugins/.libs/$plugin.so" "$work/tree/lib/tenon/$abi" || exit 1
         done && strip -S "$work/tree/lib/"*.so.* "$work/tree/lib/tenon/$abi/"*.so &&
         TENON_SDK=$sdk "$python" "$work/copy/bundle.py" "$work/tree" "$work/wheel" || exit 1
